@@ -10,7 +10,7 @@ import nbformat
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.lab_submission import grade_lab_task
-from autograder.grading.task import NotebookFile, Task, make_settings
+from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
 from autograder.intake.notebook_reading import read_file, read_notebook
 from autograder.intake.repair import repair_lab_notebook
 from autograder.sandbox import find_layers, find_strongest_level
@@ -23,10 +23,12 @@ STOCK = 'c = get_config()\nc.CourseDirectory.course_id = "stock"\n'  # nothing o
 
 
 def floor(course: Path, lab: str) -> dict[str, Run]:
-    """Of each student who handed in this lab, after one run that warms up."""
+    """Of each student who submitted this lab, after one run that warms up."""
     source = nbformat.read(course / "source" / lab / f"{lab}.ipynb", as_version=4)
-    handed_in = {folder.name: folder / lab / f"{lab}.ipynb" for folder in sorted((course / "submitted").iterdir())}
-    repaired = {name: repair_lab_notebook(read_notebook(*read_file(path)), source) for name, path in handed_in.items()}
+    submissions = {folder.name: folder / lab / f"{lab}.ipynb" for folder in sorted((course / "submitted").iterdir())}
+    repaired = {
+        name: repair_lab_notebook(read_notebook(*read_file(path)), source) for name, path in submissions.items()
+    }
     steps = {name: [cell.step for cell in parse_cells(one.notebook)] for name, one in repaired.items()}
     with new_floor() as process:
         process.run(next(iter(steps.values())))
@@ -50,7 +52,7 @@ def student_memory(course: Path, lab: str, student: str) -> int:
     """Bytes that the processes of one submission hold beyond what they share, where most was seen."""
     path = course / "submitted" / student / lab / f"{lab}.ipynb"
     source = (course / "source" / lab / path.name).read_bytes()
-    settings = make_settings(find_strongest_level(find_layers()))
+    settings = make_settings(ExamineSettings(isolation=find_strongest_level(find_layers())))
     process_settings = ProcessSettings(settings.isolation, settings.limits, compiled=prepare_compile_cache(source))
     fork_server = ForkServer(process_settings, [course])
     seen = [0]

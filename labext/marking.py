@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -52,14 +53,14 @@ class GraderProcess:
                 process.stdin.write(json.dumps({"notebook": str(notebook)}).encode() + b"\n")
                 await process.stdin.drain()
                 line = await process.stdout.readline()
-            except (OSError, ValueError):
-                line = b""
-            if not line:
+                answer: dict[str, Any] = json.loads(line)
+            except (OSError, ValueError):  # it ended, or printed something else
                 self._process = None
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
                 raise GraderUnavailable(
                     "The grader stopped. Try again, or run `gradlab mark` in a terminal to see why."
-                )
-        answer: dict[str, Any] = json.loads(line)
+                ) from None
         if "refused" in answer:
             raise GraderUnavailable(str(answer["refused"]))
         return answer

@@ -64,7 +64,7 @@ class Seen:
 def _attach_mark(value: Any, ticket: Tensor, backwards: list[int]) -> Any:
     if not isinstance(value, Tensor) or not value.requires_grad:
         return value
-    return _Mark.apply(value, ticket, backwards)  # type: ignore[no-untyped-call]
+    return _Mark.apply(value, ticket, backwards)
 
 
 class _Mark(torch.autograd.Function):

@@ -58,6 +58,7 @@ def format_dtype(t: Tensor) -> str:
 
 def format_distinct(*numbers: Any) -> list[str]:
     """Format two numbers with six digits, or with as many as it takes to tell them apart."""
+    texts: list[str] = []
     for digits in (6, 9, 17):
         texts = [f"{n:.{digits}g}" if isinstance(n, float | complex) else repr(n) for n in numbers]
         if texts[0] != texts[1]:

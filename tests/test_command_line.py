@@ -121,7 +121,7 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
         ("new ../x", "can't be a lab's name"),
         (
             "grade 01_squares --isolation strict",
-            "There is no level --isolation=strict: choose one of full, no-namespaces, same-user, none",
+            "there's no level --isolation=strict\n    fix: choose one of full, no-namespaces, same-user, none",
         ),
     ],
 )

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from autograder.authoring import glossary, start_page
 from autograder.authoring.lab import read_lab
-from autograder.authoring.manifest_lines import find_entry_line, find_error_line
 from autograder.authoring.notebooks import (
     build_release_notebook,
     build_solution_notebook,
@@ -19,6 +18,7 @@ from autograder.authoring.notebooks import (
     to_text,
 )
 from autograder.base.errors import GradlabError, SourceError
+from autograder.base.toml_lines import find_entry_line, find_error_line
 from autograder.model.course import Course, Lab, LabEntry
 
 GENERATED = {"source": build_source_notebook, "release": build_release_notebook, "solutions": build_solution_notebook}
@@ -35,16 +35,21 @@ def read_course(root: Path) -> Course:
             labs.append(LabEntry(**entry))
         course = Course(title=data["title"], root=root, labs=tuple(labs))
     except FileNotFoundError:
-        raise GradlabError(f"{path} is missing: run gradlab in a course's folder, or pass it with --course") from None
+        raise GradlabError(
+            f"{path} is missing", fix="run gradlab in a course's folder, or pass it with --course"
+        ) from None
     except (tomllib.TOMLDecodeError, ValidationError, KeyError, TypeError, UnicodeDecodeError) as error:
-        line = find_error_line(text, error) or find_entry_line(text, len(labs))
+        line = find_error_line(text, error) or find_entry_line(text, "labs", len(labs))
         raise SourceError(path, line, f"not a course: {error}", "see docs/settings.md#labscoursetoml") from None
     names = [entry.name for entry in course.labs]
     for number, entry in enumerate(course.labs):
-        unknown = [need for need in entry.needs if need not in names[: names.index(entry.name)]]
-        if names.count(entry.name) > 1 or unknown:
-            problem = f"lab {entry.name!r} is listed twice, or needs a lab that isn't listed before it"
-            raise SourceError(path, find_entry_line(text, number), problem, "correct it")
+        line = find_entry_line(text, "labs", number)
+        if entry.name in names[:number]:
+            raise SourceError(path, line, f"lab {entry.name!r} is listed twice", "remove one of the entries")
+        for need in entry.needs:
+            if need not in names[:number]:
+                problem = f"lab {entry.name!r} needs {need!r}, which isn't listed before it"
+                raise SourceError(path, line, problem, f"list {need!r} first, or remove it")
     return course
 
 
@@ -53,7 +58,9 @@ def read_labs(course: Course, names: tuple[str, ...] = ()) -> Iterator[Lab]:
     known = [entry.name for entry in course.labs]
     for name in names:
         if name not in known:
-            raise GradlabError(f"no lab {name!r} in {course.root}/labs/course.toml: it has {', '.join(known)}")
+            raise GradlabError(
+                f"no lab {name!r} in {course.root}/labs/course.toml", fix=f"name one of {', '.join(known)}"
+            )
     for entry in course.labs:
         if not names or entry.name in names:
             yield read_lab(course.root / "labs" / entry.name, entry)

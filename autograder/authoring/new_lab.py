@@ -15,11 +15,13 @@ FILES = {"lab.py": "lab.py.txt", "exercises/sum_of_squares.py": "sum_of_squares.
 def create_lab(course: Path, name: str) -> Path:
     """Write the lab's files and append it to labs/course.toml. Returns its folder."""
     if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", name):
-        raise GradlabError(f"{name!r} can't be a lab's name: use lower-case letters, digits and _, as in 13_sparse")
+        raise GradlabError(
+            f"{name!r} can't be a lab's name", fix="use lower-case letters, digits and _, as in 13_sparse"
+        )
     labs = read_course(course).labs
     folder = course / "labs" / name
     if folder.exists() or any(entry.name == name for entry in labs):
-        raise GradlabError(f"lab {name!r} already exists: choose another name")
+        raise GradlabError(f"lab {name!r} already exists", fix="choose another name")
     title = re.sub(r"^\d+[a-z]?_", "", name).replace("_", " ").capitalize()
     (folder / "exercises").mkdir(parents=True)
     template = files("autograder.authoring") / "template"

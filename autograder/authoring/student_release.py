@@ -48,7 +48,7 @@ def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = 
         GradlabError: If the folder isn't empty, or a lab has not been built.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise GradlabError(f"{folder} isn't empty: choose a new folder")
+        raise GradlabError(f"{folder} isn't empty", fix="choose a new folder")
     for page, text in _render_pages(course, labs).items():
         _write(folder / "labs" / page, text)
     for entry in course.labs:
@@ -83,7 +83,7 @@ def _render_pages(course: Course, labs: tuple[str, ...]) -> dict[str, str]:
 def _read_released(course: Course, name: str) -> str:
     path = course.root / "release" / name
     if not path.exists():
-        raise GradlabError(f"{path} is missing: run gradlab build")
+        raise GradlabError(f"{path} is missing", fix="run gradlab build")
     return path.read_text(encoding="utf-8")
 
 

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import fcntl
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from threading import Event
@@ -18,15 +18,13 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.class_grader import ClassGrader, ClassPolicy
 from autograder.classroom.grading_outcome import GradingOutcome
+from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.term_names import refuse_unknown_names
-from autograder.examiner.clock import Timeouts
 from autograder.gradebook.counting_submissions import find_counting_submissions
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.writer import Penalty
-from autograder.grading.lab_submission import read_preprocessor_settings
-from autograder.grading.task import Settings, make_settings
 from autograder.intake.folder_normalization import rename_student_folders
 from autograder.model.arrivals import describe_collecting
 from autograder.model.assignments import require_source, suggest_nearest
@@ -46,7 +44,7 @@ def refuse_stale(course: Path, lab: str) -> None:
 
     if is_stale(course, lab):  # a checkout gives files any dates
         raise GradlabError(
-            f"{edited[0]} was edited after source/{lab} was built\n    fix: gradlab build, then the same command"
+            f"{edited[0]} was edited after source/{lab} was built", fix="gradlab build, then the same command"
         )
 
 
@@ -116,7 +114,7 @@ def open_class(
         if not students:
             sender = f"from {student}{suggest_nearest(student, counting)} " if student else ""
             raise GradlabError(
-                f"no submission {sender}in {course}/submitted/*/{lab}\n    fix: {describe_collecting(quote(lab))}"
+                f"no submission {sender}in {course}/submitted/*/{lab}", fix=describe_collecting(quote(lab))
             )
         refuse_stale(course, lab)
         gradebook = stack.enter_context(nbgrader.open_gradebook())
@@ -158,14 +156,6 @@ def load_late_penalty(config: Any) -> Penalty:
     return compute_penalty
 
 
-def read_settings(config: Any, device: str = "cpu") -> Settings:
-    """Read the settings for grading in nbgrader_config.py."""
-    given = {**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)}
-    names = [each.name for each in fields(Timeouts) if f"{each.name}_seconds" in given]
-    timeouts = Timeouts(**{name: given.pop(f"{name}_seconds") for name in names})
-    return make_settings(timeouts=timeouts, **given)
-
-
 @contextlib.contextmanager
 def lock_lab(course: Path, lab: str) -> Iterator[None]:
     """Lock the lab. Raises GradlabError if another process is grading it, or the file system has no locks."""
@@ -177,9 +167,9 @@ def lock_lab(course: Path, lab: str) -> Iterator[None]:
         except OSError as error:
             if error.errno in HELD:
                 raise GradlabError(
-                    f"another gradlab is grading {lab} in {course}: wait for it to finish, or stop it"
+                    f"another gradlab is grading {lab} in {course}", fix="wait for it to finish, or stop it"
                 ) from None
             raise GradlabError(
-                f"{path} can't be locked: {error}\n    fix: keep the course on a file system that has locks"
+                f"{path} can't be locked: {error}", fix="keep the course on a file system that has locks"
             ) from None
         yield

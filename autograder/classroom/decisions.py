@@ -10,7 +10,7 @@ from pathlib import Path
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.utils import is_grade, parse_utc
 
-from autograder.base.errors import GradlabError
+from autograder.base.errors import GradlabError, format_problem
 from autograder.gradebook.extensions import remember_extended, set_extension
 from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.model.assignments import list_source_notebooks, refuse_unknown_lab
@@ -57,7 +57,7 @@ def grant_extension(
     try:
         time = parse_utc(until)
     except (ValueError, OverflowError):
-        raise GradlabError(f"{until!r} isn't a time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
+        raise GradlabError(f"{until!r} isn't a time", fix="for instance --until '2027-02-03 18:00 UTC'") from None
     due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
     if not any(a.name == lab for a in gradebook.assignments):
         refuse_unknown_lab(course, lab)
@@ -80,7 +80,7 @@ def refuse_unknown_student(course: Path, gradebook: Gradebook, student: str) -> 
     """Raise GradlabError if the course has no student of this name."""
     known = {s.id for s in gradebook.students} | {p.name for p in (course / "submitted").glob("*") if p.is_dir()}
     if student not in known:
-        raise GradlabError(f"no student {student!r} in the gradebook or in submitted/: check the name")
+        raise GradlabError(f"no student {student!r} in the gradebook or in submitted/", fix="check the name")
 
 
 def _find_checks(course: Path, lab: str, target: str) -> list[tuple[str, str]]:
@@ -99,7 +99,7 @@ def _find_checks(course: Path, lab: str, target: str) -> list[tuple[str, str]]:
 def _describe_mismatch(course: Path, lab: str, target: str, matches: list[tuple[str, str]]) -> str:
     if matches:
         names = ", ".join(f"{exercise}/{check}" for exercise, check in matches)
-        return f"{target!r} may mean any of {names}\n    fix: name one of them"
+        return format_problem(f"{target!r} may mean any of {names}", "name one of them")
     lines: list[str] = []
     line_of: dict[str, str] = {}  # by valid name
     for exercise, checks in read_checks(course, lab).items():

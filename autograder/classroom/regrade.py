@@ -88,7 +88,9 @@ def regrade(
     """
     stop, exercise = stop or Event(), scope.exercise
     if exercise and exercise not in (exercises := read_checks(nbgrader.root, lab)):
-        raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, exercises)}")
+        raise GradlabError(
+            f"{lab} has no exercise {exercise!r}", fix=f"check the name{suggest_nearest(exercise, exercises)}"
+        )
     with open_class(nbgrader, lab, executor, scope.student, "regrade") as opened:
         grader = opened.grader
         before = {name: row.auto_scores for name, row in read_submission_rows(grader.gradebook, lab).items()}

@@ -15,7 +15,7 @@ from nbgrader.utils import is_grade, is_solution
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.class_grading import read_settings
+from autograder.classroom.grading_settings import read_settings
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.gradebook_cells import GradebookCell

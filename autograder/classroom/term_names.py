@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.base.errors import GradlabError
+from autograder.base.errors import GradlabError, format_problem
 from autograder.classroom.decisions import read_checks
 from autograder.gradebook.enrolment import find_strangers, list_roster_students
 from autograder.intake.strays import find_strays
@@ -19,7 +19,7 @@ from autograder.model.term import FILE, Term
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
-UNKNOWN_STUDENT = "who isn't on the roster and submitted nothing\n    fix: correct the name"
+UNKNOWN_STUDENT = format_problem("who isn't on the roster and submitted nothing", "correct the name")
 
 
 def list_warnings(course: Path, term: Term, gradebook: Gradebook, lab: str = "") -> list[str]:
@@ -59,7 +59,9 @@ def _find_unknown_labs(term: Term, known: Collection[str]) -> Iterator[str]:
     for entry, names in entries:
         for name in names:
             if name not in known:
-                yield f"{entry} names {name!r}, which isn't a lab of this course\n    fix: {_describe_fix(name, known)}"
+                yield format_problem(
+                    f"{entry} names {name!r}, which isn't a lab of this course", f"{_describe_fix(name, known)}"
+                )
 
 
 def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]:
@@ -73,10 +75,12 @@ def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]
     ):
         name = exercise.rpartition("/")[2]  # a stock assignment's cell may be preceded by its notebook's name
         if name not in checks:
-            yield f"{entry} names {exercise!r}, which {lab} doesn't have\n    fix: {_describe_fix(exercise, checks)}"
+            yield format_problem(
+                f"{entry} names {exercise!r}, which {lab} doesn't have", f"{_describe_fix(exercise, checks)}"
+            )
         elif check and check not in checks[name]:
             fix = _describe_fix(check, checks[name])
-            yield f"{entry} names {check!r}, which isn't a check of {name} in {lab}\n    fix: {fix}"
+            yield format_problem(f"{entry} names {check!r}, which isn't a check of {name} in {lab}", f"{fix}")
 
 
 def _find_unknown_students(course: Path, term: Term, gradebook: Gradebook, labs: Collection[str]) -> Iterator[str]:

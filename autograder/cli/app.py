@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from autograder.base.atomic_files import is_full
-from autograder.base.errors import GradlabError
+from autograder.base.errors import GradlabError, format_problem
 from autograder.base.text import format_count as format_count
 from autograder.base.text import replace_controls
 
@@ -73,12 +73,13 @@ def main() -> None:
         err.print(f"gradlab: {error}", markup=False)
         sys.exit(1)
     except OSError as error:
-        if not is_full(error):
+        if is_full(error):
+            fix = "free some space, then run the same command to continue"
+            err.print(format_problem(f"gradlab: the disk is full: {error}", fix), markup=False)
+        elif error.filename is not None:
+            err.print(f"gradlab: {error.filename}: {error.strerror}", markup=False)
+        else:
             raise
-        err.print(
-            f"gradlab: the disk is full: {error}\n    fix: free some space, then run the same command to continue",
-            markup=False,
-        )
         sys.exit(1)
     except KeyboardInterrupt:
         err.print("gradlab: interrupted")

@@ -20,8 +20,8 @@ def require_labs(course: Path) -> None:
     """Raise GradlabError in the folder of a course whose labs are written elsewhere."""
     if (course / "nbgrader_config.py").exists() and not (course / "labs" / "course.toml").exists():
         raise GradlabError(
-            f"{course.resolve()} has no labs/course.toml: this course grades labs, but doesn't have their source\n"
-            "    fix: run this where labs/ is (a clone of the repository), or copy labs/ next to source/"
+            f"{course.resolve()} has no labs/course.toml: this course grades labs, but doesn't have their source",
+            fix="run this where labs/ is (a clone of the repository), or copy labs/ next to source/",
         )
 
 
@@ -43,7 +43,7 @@ def build(
         if files := find_stale_files(manifest, names):
             lines = "\n".join(f"  {f}" for f in files)
             raise GradlabError(
-                f"out of date, missing or left over:\n{lines}\n    fix: run gradlab build and commit the result"
+                f"out of date, missing or left over:\n{lines}", fix="run gradlab build and commit the result"
             )
         out.print(f"{count_text} up to date. Next: gradlab prove")
         return
@@ -92,7 +92,7 @@ def prove(
     require_labs(course)
     selected = list(read_labs(read_course(course), tuple(labs or ())))
     if exercise and exercise not in (names := [e.name for lab in selected for e in lab.exercises]):
-        raise GradlabError(f"no exercise {exercise!r}: the exercises are {', '.join(names)}")
+        raise GradlabError(f"no exercise {exercise!r}", fix=f"name one of {', '.join(names)}")
     is_whole = not (mutate or exercise)
     earlier = [] if again or not is_whole else [proof for lab in selected if (proof := load_proof(lab))]
     remaining = [lab for lab in selected if lab.name not in {proof.lab for proof in earlier}]

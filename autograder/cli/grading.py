@@ -165,7 +165,9 @@ def mark(
     course = course.resolve()
     path = Path(lab) if lab.endswith(".ipynb") else course / "work" / lab / f"{lab}.ipynb"
     if not serve and not (lab and path.exists()):
-        raise GradlabError(f"there is no {path}: give the name of a lab in work/ (make lab puts them there), or a path")
+        raise GradlabError(
+            f"there is no {path}", fix="give the name of a lab in work/ (make lab puts them there), or a path"
+        )
     with contextlib.closing(start_server(1, find_course_groups(course, ["*" if serve else path.stem]))) as server:
         with pause_gc():  # while the fork server imports, too
             from autograder.classroom import self_marking

@@ -92,7 +92,7 @@ def export(
     labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
     graded = [lab for lab in labs if lab.graded_members]
     if not graded:
-        raise GradlabError("the gradebook has no marks yet: run gradlab grade LAB first")
+        raise GradlabError("the gradebook has no marks yet", fix="run gradlab grade LAB first")
     with open_gradebook(url, nbgrader.course_id) as gradebook:
         people = list_people(gradebook)
         print_warnings(list_unknown_names(root, term, gradebook))

@@ -51,7 +51,7 @@ def feedback(
     results = read_results(nbgrader.db_url, course.resolve(), lab, term)
     pages = write_feedback(results, course.resolve(), lab, term=term)
     if not pages:
-        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
+        raise GradlabError(f"no graded submission of {lab}", fix=f"run gradlab grade {quote(lab)} first")
     if waiting := sum(result.needs_manual_grade for result in results):
         count_text = format_count(waiting, "submission", "has", "have")
         err.print(f"{count_text} answers that a person must still read, and the page says so")
@@ -117,7 +117,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 
     pairs = search_pairs(collect_written_texts(lab_class), collect_known_texts(lab_class), is_independent)
     if not lab_class.graded_members:
-        raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
+        raise GradlabError(f"no graded submission of {lab}", fix=f"run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"
     write_similar_page(lab_class, pairs, path)
     count_text = format_count(len(pairs.pairs) + pairs.more, "pair")

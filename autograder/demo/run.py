@@ -62,7 +62,9 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
 def _create_course(course: Path, folder: Path) -> list[Lab]:
     if folder.exists():
         if not (folder / MARKER).exists() and any(folder.iterdir()):
-            raise GradlabError(f"{folder} contains files that aren't from a demo: choose another folder with --folder")
+            raise GradlabError(
+                f"{folder} contains files that aren't from a demo", fix="choose another folder with --folder"
+            )
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     (folder / MARKER).touch()

@@ -54,7 +54,7 @@ class RemoteNode(torch.autograd.Function):
         # The student's graph may use none of the examiner's inputs.
         anchor = torch.zeros((), requires_grad=True, device=CPU)
         with torch.enable_grad():
-            results = RemoteNode.apply(reply, anchor, *inputs)  # type: ignore[no-untyped-call]
+            results = RemoteNode.apply(reply, anchor, *inputs)
         if any(new is not old for new, old in zip(results, [*outputs, *changed], strict=True)):
             raise ProtocolError("results that aren't new tensors")
         reply.outputs, reply.changed = [], []  # they refer to this node, which must not keep them alive
@@ -94,7 +94,7 @@ def snapshot_history(t: Tensor) -> Tensor:
     if not t.requires_grad:
         return t
     with torch.enable_grad():
-        snapshot: Tensor = _Snapshot.apply(t)  # type: ignore[no-untyped-call]
+        snapshot: Tensor = _Snapshot.apply(t)
     return snapshot
 
 

@@ -105,7 +105,7 @@ class StudentProxy:
         return type(instance) is StudentProxy and instance._operate("isinstance", self) is True
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:
         """The nearest torch class, so isinstance(model, torch.nn.Module) gives the answer of the real object."""
         if self._kinds is None:
             self._kinds = _read_names(self._operate("kinds"))

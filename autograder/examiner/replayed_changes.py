@@ -75,7 +75,7 @@ def _apply_rest(t: Tensor, change: dict[str, Any], version: int) -> list[Callabl
             register(hook)
     leaked = change.get("leaked")
     if isinstance(leaked, Tensor) and leaked.shape == t.shape and t.requires_grad and not t.is_leaf:
-        return [lambda: t.backward(leaked, retain_graph=True)]  # type: ignore[no-untyped-call]
+        return [lambda: t.backward(leaked, retain_graph=True)]
     return []
 
 

@@ -102,7 +102,9 @@ class ForkServer:
                 time.sleep(0.01)
             reason = reason or "it ended without a message"
             self.stop(pid)
-            raise GradlabError(f"a student process couldn't enter its sandbox ({reason}): run gradlab doctor") from None
+            raise GradlabError(
+                f"a student process couldn't enter its sandbox ({reason})", fix="run gradlab doctor"
+            ) from None
         self.adopt(pid, "")
         return StudentProcess(ours, pid, self, self.device == "cpu", restores_names)
 
@@ -233,6 +235,6 @@ def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:
         for folder in secret:
             if folder.resolve().is_relative_to(path.resolve()):
                 raise GradlabError(
-                    f"{folder} is in {path}, which submissions can read because Python or labkit is there.\n"
-                    "    fix: keep the course in a folder of its own"
+                    f"{folder} is in {path}, which submissions can read because Python or labkit is there.",
+                    fix="keep the course in a folder of its own",
                 )

@@ -94,7 +94,7 @@ def _add_trouble(files: StudentFiles, course: Path, lab: str, student: str) -> S
     except FileNotFoundError:
         return files
     except ValueError as error:
-        raise GradlabError(f"{path} isn't a result document: grade this submission again\n    {error}") from None
+        raise GradlabError(f"{path} isn't a result document", fix=f"grade this submission again\n    {error}") from None
 
 
 def find_page(course: Path, lab: str, student: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -13,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from autograder.base.errors import GradlabError
+from autograder.base.errors import GradlabError, SourceError
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -115,7 +116,7 @@ def read_config(course: Path) -> Any:
     course = course.resolve()
     if not (course / "nbgrader_config.py").exists():
         raise GradlabError(
-            f"{course} has no nbgrader_config.py: run gradlab in the course's folder, or name it with --course"
+            f"{course} has no nbgrader_config.py", fix="run gradlab in the course's folder, or name it with --course"
         )
     _add_alembic_path()
     _silence_warnings()
@@ -123,9 +124,21 @@ def read_config(course: Path) -> Any:
 
     if str(course) not in sys.path:
         sys.path.append(str(course))  # for plugins that the configuration names; after every installed module
-    config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
+    try:
+        config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
+    except Exception as error:  # whatever the instructor's code raises
+        raise _make_config_error(course / "nbgrader_config.py", error) from None
     config.CourseDirectory.root = str(course)
     return config
+
+
+def _make_config_error(path: Path, error: Exception) -> SourceError:
+    """Say on which line of nbgrader_config.py an exception was raised."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == str(path) else None
+    line = line or (frames[-1].lineno if frames else None) or 1
+    problem = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    return SourceError(path, line, problem, "correct it; docs/settings.md lists Gradlab's settings")
 
 
 def _make_silent_log() -> logging.Logger:

@@ -35,7 +35,7 @@ def read_plain_cells(path: Path) -> list[Any]:
     except FileNotFoundError:
         return []
     except (ValueError, KeyError) as error:
-        raise GradlabError(f"{path} isn't a notebook: grade this submission again\n    {error}") from None
+        raise GradlabError(f"{path} isn't a notebook", fix=f"grade this submission again\n    {error}") from None
     return [SimpleNamespace(**{**cell, "source": _join_lines(cell["source"])}) for cell in cells]
 
 

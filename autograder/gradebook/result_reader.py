@@ -74,7 +74,7 @@ def find_result(gradebook: Gradebook, course: Path, lab: str, student: str) -> S
     except MissingEntry:
         results = []
     if not results:
-        raise GradlabError(f"the gradebook has no submission of {lab} by {student}: grade it first")
+        raise GradlabError(f"the gradebook has no submission of {lab} by {student}", fix="grade it first")
     return results[0]
 
 

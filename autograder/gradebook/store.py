@@ -33,4 +33,4 @@ def load_result(course: Path, lab: str, student: str) -> Result | None:
     try:
         return Result.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise GradlabError(f"{path} isn't a result document: grade this submission again\n    {error}") from None
+        raise GradlabError(f"{path} isn't a result document", fix=f"grade this submission again\n    {error}") from None

@@ -104,7 +104,9 @@ def refuse_ungraded(gradebook: Gradebook, course: Path, lab: str) -> None:
         gradebook.find_assignment(lab)
     except MissingEntry:
         refuse_unknown_lab(course, lab)
-        raise GradlabError(f"no submission of {lab} is graded yet: run gradlab grade {quote(lab)} first") from None
+        raise GradlabError(
+            f"no submission of {lab} is graded yet", fix=f"run gradlab grade {quote(lab)} first"
+        ) from None
 
 
 def read_submission_rows(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, SubmissionRow]:

@@ -82,8 +82,10 @@ def open_gradebook(db_url: str, course_id: str = "default_course") -> Iterator[G
         if isinstance(error, OperationalError) and _is_locked(error):
             raise GradlabError(_describe_trouble(error, "then run the same command again")) from None
         raise GradlabError(
-            f"the gradebook {address} can't be opened: {cause}\n    fix: correct c.CourseDirectory.db_url in "
-            "nbgrader_config.py; PostgreSQL needs pip install 'psycopg[binary]'"
+            f"the gradebook {address} can't be opened: {cause}",
+            fix=(
+                "correct c.CourseDirectory.db_url in nbgrader_config.py; PostgreSQL needs pip install 'psycopg[binary]'"
+            ),
         ) from None
     with gradebook:
         yield gradebook

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from pydantic import PositiveFloat
+
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.model.assignments import AssignmentKind
+from autograder.model.course import StrictModel
 from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, collect_environment
 from autograder.model.result import GradedCell
 from autograder.sandbox import Limits
 from autograder.stock.settings import get_cell_seconds
-
-USUAL_TIMEOUTS = Timeouts()
 
 
 @dataclass(frozen=True)
@@ -30,20 +31,33 @@ class Settings:
     """nbgrader's settings for the outputs of cells, by class name."""
 
 
+class ExamineSettings(StrictModel, strict=True):
+    """What `c.Examine` in nbgrader_config.py sets."""
+
+    isolation: str = "full"
+    """The least isolation to accept: a level that gradlab doctor lists."""
+    memory_gib: PositiveFloat = Limits.memory / 2**30
+    """Memory of a submission's processes together."""
+    gpu_memory_gib: PositiveFloat = Limits.gpu_memory / 2**30
+    """The same on a GPU."""
+    cell_seconds: PositiveFloat = Timeouts.cell
+    check_seconds: PositiveFloat = Timeouts.check
+    submission_seconds: PositiveFloat = Timeouts.submission
+
+
+USUAL = ExamineSettings()
+
+
 def make_settings(
-    isolation: str = "full",
-    memory_gib: float = Limits.memory / 2**30,
-    timeouts: Timeouts = USUAL_TIMEOUTS,
-    device: str = "cpu",
-    gpu_memory_gib: float = Limits.gpu_memory / 2**30,
-    **preprocessors: Any,
+    examine: ExamineSettings = USUAL, device: str = "cpu", preprocessors: dict[str, Any] | None = None
 ) -> Settings:
-    """Make settings from those of c.Examine in nbgrader_config.py, which have these names, except the timeouts."""
-    memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(timeouts.submission))
+    """Make settings for grading from those of the course."""
+    timeouts = Timeouts(examine.cell_seconds, examine.check_seconds, examine.submission_seconds)
+    memory, processor = int(examine.memory_gib * 2**30), max(Limits.cpu_seconds, int(timeouts.submission))
     space = 2 * memory if device == "cpu" else None  # CUDA maps more than the memory
-    gpu_memory = int(gpu_memory_gib * 2**30)
+    gpu_memory = int(examine.gpu_memory_gib * 2**30)
     limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=gpu_memory)
-    return Settings(isolation, limits, timeouts, device, preprocessors)
+    return Settings(examine.isolation, limits, timeouts, device, preprocessors or {})
 
 
 def apply_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Settings:

@@ -15,7 +15,7 @@ from pathlib import Path
 from shlex import quote
 
 from autograder.base.atomic_files import replace_folder, write_atomically
-from autograder.base.errors import GradlabError
+from autograder.base.errors import GradlabError, format_problem
 from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.base.text import join_names, make_readable
 from autograder.gradebook.submission_folders import get_submitted_path
@@ -31,7 +31,7 @@ MAX_STUDENT_BYTES = 500_000_000
 MAX_NAME = 200  # bytes
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 RESERVED = (TIMESTAMP, SECRET)  # nbgrader's: a student's file can't say the time that counts
-ZIP_FIX = "\n    fix: use the zip as the LMS made it, or put each notebook at submitted/STUDENT/LAB/LAB.ipynb"
+ZIP_FIX = format_problem("", "use the zip as the LMS made it, or put each notebook at submitted/STUDENT/LAB/LAB.ipynb")
 MANUAL_FIX = "\n    or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself"
 ORIGINS = ".lms.json"  # in results/LAB/: the names that the LMS expects back, by student
 
@@ -77,7 +77,7 @@ def collect_zip(
     try:
         archive = zipfile.ZipFile(path)
     except FileNotFoundError:
-        raise GradlabError(f"there is no file {path}: name the zip of all submissions from the LMS") from None
+        raise GradlabError(f"there is no file {path}", fix="name the zip of all submissions from the LMS") from None
     except (OSError, zipfile.BadZipFile, UnicodeDecodeError, NotImplementedError) as error:
         raise GradlabError(f"{path} isn't a zip file: {error}") from None
     with archive:
@@ -140,8 +140,8 @@ def require_origins(course: Path, lab: str, system: LearningSystem) -> dict[str,
     origins = {student: name for student, name in _read_origins(course, lab).items() if is_origin(name)}
     if not origins:
         raise GradlabError(
-            f"no download of {lab} from {system.title} was collected, so the names that it expects aren't known\n"
-            f"    fix: gradlab collect {quote(lab)} ZIP first, or --zip csv, which names pages by student"
+            f"no download of {lab} from {system.title} was collected, so the names that it expects aren't known",
+            fix=f"gradlab collect {quote(lab)} ZIP first, or --zip csv, which names pages by student",
         )
     return origins
 
@@ -155,7 +155,9 @@ def _drop_ambiguous(downloads: Iterable[Download], problems: list[str]) -> list[
         if len(several) > 1:
             names = ", ".join(repr(download.submission.origin) for download in several[:10])
             problems.append(
-                f"{student} may be any of {names}, so none was collected\n    fix: gradlab roster, with lms_user_id"
+                format_problem(
+                    f"{student} may be any of {names}, so none was collected", "gradlab roster, with lms_user_id"
+                )
             )
     return [several[0] for several in by_student.values() if len(several) == 1]
 
@@ -182,7 +184,9 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
         raise GradlabError(f"no notebook, only {join_names(sorted(download.files))}: submitted/ is unchanged")
     labs = [COPY.sub("", name).removesuffix(".ipynb") for name in notebooks]
     if set(labs) <= list_assignments(course) - {lab}:
-        raise GradlabError(f"{join_names(notebooks)} is of another lab: collect it with gradlab collect {labs[0]}")
+        raise GradlabError(
+            f"{join_names(notebooks)} is of another lab", fix=f"collect it with gradlab collect {labs[0]}"
+        )
     submitted = get_submitted_path(course, lab, download.person.id)
     if not replace and (submitted / SECRET).exists():
         raise GradlabError("has a submission from the exchange, which is kept (--replace replaces it)")

@@ -51,5 +51,7 @@ def write_feedback_zip(
 def _find_origins(system: LearningSystem, course: Path, lab: str, students: Iterable[str]) -> Mapping[str, str]:
     """Return what the system calls the submission, by student."""
     if system.name_pages is None:
-        raise GradlabError(f"{system.title} accepts no feedback files: hand the pages out another way (--zip csv)")
+        raise GradlabError(
+            f"{system.title} accepts no feedback files", fix="hand the pages out another way (--zip csv)"
+        )
     return require_origins(course, lab, system) if system.is_origin else {student: student for student in students}

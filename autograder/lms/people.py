@@ -68,18 +68,18 @@ def find_person(people: Sequence[Person], submitter: Submitter) -> Person:
             if submitter.is_number_permanent and matches[0].lms_id not in ("", submitter.number):
                 raise GradlabError(
                     f"{submitter.name!r} has the number {submitter.number}, "
-                    f"but {matches[0].id} has {matches[0].lms_id} in the roster\n"
-                    "    fix: correct lms_user_id in the roster"
+                    f"but {matches[0].id} has {matches[0].lms_id} in the roster",
+                    fix="correct lms_user_id in the roster",
                 )
             return matches[0]
         if matches:
             ids = ", ".join(p.id for p in matches)
             raise GradlabError(
-                f"{identifier!r} may be any of {ids}, who have the same name\n"
-                "    fix: for Canvas, gradlab roster FILE with its numbers as lms_user_id (Moodle's numbers change)"
+                f"{identifier!r} may be any of {ids}, who have the same name",
+                fix="for Canvas, gradlab roster FILE with its numbers as lms_user_id (Moodle's numbers change)",
             )
     name = " / ".join(filter(None, (submitter.name, submitter.email, submitter.id)))
-    raise GradlabError(f"no one on the roster is {name!r}\n    fix: gradlab roster FILE")
+    raise GradlabError(f"no one on the roster is {name!r}", fix="gradlab roster FILE")
 
 
 @functools.cache

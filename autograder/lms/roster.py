@@ -56,12 +56,12 @@ def read_roster(path: Path) -> list[Person]:
 
 def _refuse_duplicate(path: Path, line: int, person: Person, people: Mapping[str, Person]) -> None:
     if person.id in people:
-        raise GradlabError(f"{path}, line {line}: {person.id!r} is listed twice\n    fix: remove a row")
+        raise GradlabError(f"{path}, line {line}: {person.id!r} is listed twice", fix="remove a row")
     for other in people.values():
         if person.lms_id and person.lms_id == other.lms_id:
             raise GradlabError(
-                f"{path}, line {line}: {person.id!r} has the same number as {other.id!r}, {person.lms_id}\n"
-                "    fix: give each student their own number"
+                f"{path}, line {line}: {person.id!r} has the same number as {other.id!r}, {person.lms_id}",
+                fix="give each student their own number",
             )
 
 
@@ -83,7 +83,7 @@ def _read_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise GradlabError(f"{path}, line {line} isn't UTF-8\n    fix: save it as CSV UTF-8") from None
+        raise GradlabError(f"{path}, line {line} isn't UTF-8", fix="save it as CSV UTF-8") from None
 
 
 def _detect_delimiter(text: str) -> str:
@@ -103,8 +103,8 @@ def _find_columns(path: Path, systems: Sequence[LearningSystem], heads: list[str
             columns |= {name: heads.index(heading) for name, heading in system.roster.items()}
     if "id" not in columns and "email" not in columns:
         raise GradlabError(
-            f"{path}, line 1: no column identifies a student; the columns are {', '.join(heads)}\n"
-            "    fix: name a column id, or email"
+            f"{path}, line 1: no column identifies a student; the columns are {', '.join(heads)}",
+            fix="name a column id, or email",
         )
     return columns
 
@@ -118,7 +118,7 @@ def _parse_person(path: Path, line: int, fields: dict[str, str]) -> Person:
         fields |= {"first_name": first, "last_name": last}
     id_ = fields.get("id") or fields.get("email", "").partition("@")[0]
     if not id_:
-        raise GradlabError(f"{path}, line {line}: this row has no id\n    fix: fill it in, or remove the row")
+        raise GradlabError(f"{path}, line {line}: this row has no id", fix="fill it in, or remove the row")
     if "/" in id_ or id_.startswith(".") or not id_.isprintable() or "+" in id_:
         raise GradlabError(f"{path}, line {line}: {id_!r} can't be an id, since ids are folder names, without / and +")
     return Person(**(fields | {"id": id_}))

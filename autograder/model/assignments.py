@@ -47,7 +47,7 @@ def require_source(course: Path, name: str) -> None:
     """Raise GradlabError if source/NAME holds no notebook."""
     refuse_unknown_lab(course, name)
     if not list_source_notebooks(course, name):
-        raise GradlabError(f"no notebook in {course}/source/{name}: run gradlab build")
+        raise GradlabError(f"no notebook in {course}/source/{name}", fix="run gradlab build")
 
 
 def _is_built(path: Path) -> bool:
@@ -61,7 +61,8 @@ def refuse_unknown_lab(course: Path, lab: str) -> None:
     """Raise GradlabError if source/ has no lab of this name."""
     if lab not in (known := list_assignments(course)):
         raise GradlabError(
-            f"no lab {lab!r} in {course}/source: check the name{suggest_nearest(lab, known)}, or run gradlab build"
+            f"no lab {lab!r} in {course}/source",
+            fix=f"check the name{suggest_nearest(lab, known)}, or run gradlab build",
         )
 
 

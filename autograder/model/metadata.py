@@ -104,7 +104,7 @@ def refuse_unbuilt(course: NotebookNode) -> None:
         if (metadata := cell.metadata.get(KEY)) and Kind(metadata["kind"]).traits.student_writes
     ]
     if KEY not in course.metadata or not all("stub" in metadata for metadata in student_metadata):
-        raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
+        raise GradlabError("this source notebook was not made by this version of Gradlab", fix="run gradlab build")
 
 
 def is_student_written(cell: NotebookNode) -> bool:

@@ -17,9 +17,11 @@ import tomlkit
 from pydantic import AfterValidator, Field, ValidationError
 
 from autograder.base.atomic_files import write_atomically
-from autograder.base.errors import GradlabError
+from autograder.base.errors import GradlabError, SourceError
+from autograder.base.toml_lines import find_error_line, find_key_line
 from autograder.model.course import StrictModel
 
+FIX = "correct it; docs/settings.md lists the keys"
 FILE = "term.toml"
 Tell = Literal["all", "visible", "points"]  # how much of a mark: with hidden checks, without them, or only the points
 TABLE = re.compile(r"(?<!\n)\n(?=\[\[?(?:extension|excuse|team|labs)\b)")  # one without a blank line above
@@ -130,22 +132,24 @@ class Term(StrictModel):
 
 def read_term(course: Path) -> Term:
     """Read the course's term.toml; without the file, the term is empty. Raises GradlabError if the file isn't valid."""
-    path = course / FILE
+    path, text = course / FILE, ""
     try:
-        return Term.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
+        return Term.model_validate(tomllib.loads(text))
     except FileNotFoundError:
         return Term()
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GradlabError(f"{path} can't be read: {error}") from None
+        line = find_error_line(text, error) or 1
+        raise SourceError(path, line, f"this can't be read: {error}", FIX) from None
     except ValidationError as error:
-        problems = "\n".join(map(_describe_problem, error.errors()))
-        raise GradlabError(f"{path} isn't valid:\n{problems}") from None
+        problems = [_describe_problem(path, text, each) for each in error.errors()]
+        raise GradlabError("\n".join(problems), fix=FIX) from None
 
 
-def _describe_problem(error: Mapping[str, Any]) -> str:
+def _describe_problem(path: Path, text: str, error: Mapping[str, Any]) -> str:
     is_unknown = error["type"] == "extra_forbidden"
     message = "there is no such key" if is_unknown else error["msg"].removeprefix("Value error, ")
-    return f"    {'.'.join(map(str, error['loc']))}: {message}"
+    return f"{path}:{find_key_line(text, error['loc'])}: {'.'.join(map(str, error['loc']))}: {message}"
 
 
 def add_extension(course: Path, extension: Extension) -> None:

@@ -12,7 +12,6 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
-from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import start_server
@@ -22,9 +21,9 @@ from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score
-from autograder.grading.lab_submission import Submission, grade_notebook
+from autograder.grading.lab_submission import Submission, grade_notebook, read_preprocessor_settings
 from autograder.grading.stock_submission import compute_stock_marks
-from autograder.grading.task import make_settings
+from autograder.grading.task import USUAL, ExamineSettings, make_settings
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
@@ -37,6 +36,7 @@ from autograder.model.note_sentences import describe_note
 from autograder.model.result import Result
 from autograder.model.term import read_term
 from autograder.nbgrader_plugin.stock_autograde import (
+    StockGrading,
     drop_absent_notebooks,
     examine_notebook,
     find_stock_notebook,
@@ -44,7 +44,7 @@ from autograder.nbgrader_plugin.stock_autograde import (
     normalize_stock_folder,
     sanitize_notebook,
 )
-from autograder.reports.feedback import NO_SOLUTIONS, render_page_with_fallback
+from autograder.reports.feedback import PageOptions, render_page_with_fallback
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
 from autograder.stock.assignment import upgrade_metadata
@@ -52,7 +52,7 @@ from autograder.stock.assignment import upgrade_metadata
 _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
 
 
-class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
+class SubmissionExporter(NotebookExporter):
     """Reads a submission through the intake, so everything after it sees a valid notebook."""
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
@@ -61,7 +61,8 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
             return super().from_filename(filename, resources=resources, **kwargs)
         ids, root = resources["nbgrader"], Path(autograde.coursedir.root)
         if find_kind(root, ids["assignment"]) is AssignmentKind.STOCK:
-            notebook, notes = sanitize_notebook(Path(filename), find_stock_notebook(root, ids, self.config))
+            source = find_stock_notebook(root, ids["db_url"], ids["assignment"], ids["notebook"], self.config)
+            notebook, notes = sanitize_notebook(Path(filename), source)
             for note in notes:
                 self.log.warning("%s: %s", ids["student"], describe_note(note, name_notebook=True))
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
@@ -122,29 +123,32 @@ def normalize_submission(assignment: str, student: str, notebooks: list[str]) ->
 class Examine(NbGraderPreprocessor):  # type: ignore[misc]
     """Runs the submission in its own sandboxed process, and the course's checks in this one."""
 
-    isolation = Unicode("full", help="The least isolation to accept: a level that gradlab doctor lists.").tag(
+    isolation = Unicode(USUAL.isolation, help="The least isolation to accept: a level that gradlab doctor lists.").tag(
         config=True
     )
-    memory_gib = Float(Limits.memory / 2**30, help="Memory of a submission's processes together.").tag(config=True)
-    gpu_memory_gib = Float(Limits.gpu_memory / 2**30, help="The same on a GPU, for gradlab grade --device cuda.").tag(
+    memory_gib = Float(USUAL.memory_gib, help="Memory of a submission's processes together.").tag(config=True)
+    gpu_memory_gib = Float(USUAL.gpu_memory_gib, help="The same on a GPU, for gradlab grade --device cuda.").tag(
         config=True
     )
-    cell_seconds = Float(Timeouts.cell, help="Time of one cell.").tag(config=True)
-    check_seconds = Float(Timeouts.check, help="Time of one check.").tag(config=True)
-    submission_seconds = Float(Timeouts.submission, help="Time of a whole submission.").tag(config=True)
+    cell_seconds = Float(USUAL.cell_seconds, help="Time of one cell.").tag(config=True)
+    check_seconds = Float(USUAL.check_seconds, help="Time of one check.").tag(config=True)
+    submission_seconds = Float(USUAL.submission_seconds, help="Time of a whole submission.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course = Path(self.parent.parent.coursedir.root).resolve()
         ids = resources["nbgrader"]
-        timeouts = Timeouts(self.cell_seconds, self.check_seconds, self.submission_seconds)
-        settings = make_settings(self.isolation, self.memory_gib, timeouts)
+        examine = ExamineSettings(**{name: getattr(self, name) for name in ExamineSettings.model_fields})
+        settings = make_settings(examine, preprocessors=read_preprocessor_settings(self.config))
         fork_server = _get_fork_server(
             settings.isolation, settings.limits, course, find_course_groups(course, [ids["assignment"]])
         )
         if find_kind(course, ids["assignment"]) is AssignmentKind.STOCK:
-            source = find_stock_notebook(course, ids, self.config)
-            grading = settings, self.config, list(self.parent.parent.coursedir.ignore)
-            resources["gradlab"] = examine_notebook(nb, source, ids, course, fork_server, grading)
+            source = find_stock_notebook(course, ids["db_url"], ids["assignment"], ids["notebook"], self.config)
+            ignored = tuple(self.parent.parent.coursedir.ignore)
+            grading = StockGrading(
+                course, ids["assignment"], ids["student"], fork_server, settings, self.config, ignored
+            )
+            resources["gradlab"] = examine_notebook(nb, source, grading)
             for remark in resources["gradlab"].remarks:
                 self.log.warning("%s: %s", ids["student"], describe_note(remark, name_notebook=True))
             return nb, resources
@@ -193,7 +197,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         self.gradebook.db.commit()
 
 
-class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
+class FeedbackExporter(HTMLExporter):
     """Gives nbgrader's generate_feedback, and the formgrader's button, the pages of `gradlab feedback`.
 
     These pages leave out what term.toml withholds for a lab; only `gradlab feedback` shows that.
@@ -204,9 +208,8 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
         tell = read_term(Path(coursedir.root)).lab(ids["assignment"]).tell
-        page = render_page_with_fallback(
-            result, read_course_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"]
-        )
+        options = PageOptions(tell, notebook_name=ids["notebook"])
+        page = render_page_with_fallback(result, read_course_notebook(Path(filename)), options)
         return page, {**resources, "output_extension": ".html"}
 
 

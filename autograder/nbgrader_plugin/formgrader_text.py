@@ -54,7 +54,7 @@ def get_page_budget(context: Context) -> PageBudget:
     return budget
 
 
-class BoundPictures(Preprocessor):  # type: ignore[misc]
+class BoundPictures(Preprocessor):
     """Replaces pictures in outputs that a browser can't show, or that would run in it, by a message."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:

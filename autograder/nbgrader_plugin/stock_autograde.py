@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ from autograder.classroom.stock_assignment import read_companion_files
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.writer import open_gradebook
-from autograder.grading.lab_submission import get_device_versions, read_preprocessor_settings
+from autograder.grading.lab_submission import get_device_versions
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.stock_submission import digest_answers, make_zero_cells, run_stock_notebook
-from autograder.grading.task import apply_stock_limits
+from autograder.grading.task import Settings, apply_stock_limits
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_file, read_notebook
 from autograder.intake.repair import read_notes
@@ -30,6 +30,21 @@ from autograder.stock.notebook_repair import build_blank, build_released_noteboo
 from autograder.stock.settings import get_student_files
 
 
+@dataclass(frozen=True)
+class StockGrading:
+    """What is needed to grade one notebook of a stock assignment, besides the notebook and its source."""
+
+    course: Path
+    assignment: str
+    student: str
+    fork_server: ForkServer
+    settings: Settings
+    config: Any
+    """What nbgrader_config.py configures."""
+    ignored_files: tuple[str, ...]
+    """nbgrader's patterns for files that aren't copied."""
+
+
 def normalize_stock_folder(course: Path, folder: Path, notebooks: list[str]) -> None:
     """Make the folder safe to copy, and keep only those notebooks that the assignment has."""
     names = [path.stem for path in list_source_notebooks(course, folder.name)]
@@ -38,13 +53,13 @@ def normalize_stock_folder(course: Path, folder: Path, notebooks: list[str]) -> 
     notebooks[:] = [str(folder / f"{name}.ipynb") for name in names if name in selected]
 
 
-def find_stock_notebook(course: Path, ids: dict[str, str], config: Any) -> StockNotebook:
+def find_stock_notebook(course: Path, database: str, assignment: str, name: str, config: Any) -> StockNotebook:
     """Find the source of the notebook that nbgrader grades. Raises GradlabError if the gradebook doesn't have it."""
-    with open_gradebook(ids["db_url"]) as gradebook:
-        for notebook in read_content(course, ids["assignment"], gradebook, config).notebooks:
-            if notebook.name == ids["notebook"]:
+    with open_gradebook(database) as gradebook:
+        for notebook in read_content(course, assignment, gradebook, config).notebooks:
+            if notebook.name == name:
                 return notebook
-    raise GradlabError(f"the gradebook has no notebook {ids['notebook']}: run nbgrader generate_assignment first")
+    raise GradlabError(f"the gradebook has no notebook {name}", fix="run nbgrader generate_assignment first")
 
 
 def sanitize_notebook(path: Path, source: StockNotebook) -> tuple[NotebookNode, list[Note]]:
@@ -56,24 +71,13 @@ def sanitize_notebook(path: Path, source: StockNotebook) -> tuple[NotebookNode, 
         return build_blank(source, str(refused))
 
 
-def examine_notebook(
-    notebook: NotebookNode,
-    source: StockNotebook,
-    ids: dict[str, str],
-    course: Path,
-    fork_server: ForkServer,
-    grading: Any,
-) -> Result:
-    """Grade one notebook, and write the outputs into its cells.
-
-    Args:
-        grading: Settings, configuration and ignored patterns.
-    """
-    settings, config, ignore = grading
-    settings = apply_stock_limits(replace(settings, preprocessors=read_preprocessor_settings(config)), config)
-    rules = CopyRules(ignore, get_student_files(config, ids["assignment"]))
-    paths = list_companion_files(course, ids["assignment"], ids["student"], rules)
-    files, course_paths, messages = read_companion_files(course, ids["assignment"], ids["student"], paths)
+def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: StockGrading) -> Result:
+    """Grade one notebook, and write the outputs into its cells."""
+    course, assignment, student = grading.course, grading.assignment, grading.student
+    fork_server, settings = grading.fork_server, apply_stock_limits(grading.settings, grading.config)
+    rules = CopyRules(grading.ignored_files, get_student_files(grading.config, assignment))
+    paths = list_companion_files(course, assignment, student, rules)
+    files, course_paths, messages = read_companion_files(course, assignment, student, paths)
     notes = [*read_notes(notebook), *(Note(words=words, notebook=source.name) for words in messages)]
     empty = is_refused(notes)
     file = f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()
@@ -87,8 +91,8 @@ def examine_notebook(
         )
     )
     return Result(
-        lab=ids["assignment"],
-        student=ids["student"],
+        lab=assignment,
+        student=student,
         versions=get_device_versions(settings.device),
         isolation=tuple(fork_server.layers),
         notes=(*notes, *(ran.notes if ran else ())),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from autograder.base.errors import format_problem
 from autograder.model.course import Answer, Exercise, Lab
 from autograder.proving.bench import Trial
 from labkit.outcome import Outcome
@@ -30,12 +31,13 @@ def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[s
         yield f"{location}: it can't be tried: {trial.failure}"
         return
     if not trial.failed_checks:
-        yield f"{location}: it gets full marks\n    fix: add a check that fails for it, or call it right"
+        yield format_problem(f"{location}: it gets full marks", "add a check that fails for it, or call it right")
     elif set(trial.failed_checks) != set(answer.fails):
-        yield (
-            f"{location}: it fails other checks than it says\n    it fails:\n{_format_table(trial)}\n    fix: fails="
+        yield format_problem(
+            f"{location}: it fails other checks than it says\n    it fails:\n{_format_table(trial)}",
+            "fails="
             + ",".join(trial.failed_checks)
-            + ", or change the answer; gradlab prove --update writes these lists"
+            + ", or change the answer; gradlab prove --update writes these lists",
         )
     else:
         yield from _judge_exceptions(location, answer, trial)
@@ -47,19 +49,20 @@ def judge_generated(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> I
         yield f'{location}: the generated wrong answer "{label}" stops the check cell: {trial.failure}'
     elif trial.points > GENERATED_SHARE * exercise.points:
         passed = ", ".join(repr(o.id) for o in trial.outcomes if o.passed)
-        yield (
+        yield format_problem(
             f'{location}: the generated wrong answer "{label}" earns {trial.points:g} of {exercise.points:g} points\n'
-            f"    it passes: {passed}\n    fix: mark a check that it fails as required=True, or add one"
+            f"    it passes: {passed}",
+            "mark a check that it fails as required=True, or add one",
         )
 
 
 def judge_lie(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
     if (points := trial.compute_unobserved_points(exercise.points)) > 0:
         passed = ", ".join(repr(o.id) for o in trial.outcomes if o.passed)
-        yield (
+        yield format_problem(
             f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}: a liar earns {points:g} "
-            f"of {exercise.points:g} points: {label}\n    it passes: {passed}\n"
-            "    fix: compare the whole result first, compute the expected value before the call, and pass values"
+            f"of {exercise.points:g} points: {label}\n    it passes: {passed}",
+            "compare the whole result first, compute the expected value before the call, and pass values",
         )
 
 
@@ -71,10 +74,10 @@ def judge_liars(lab: Lab, points: dict[str, float]) -> Iterator[str]:
     """
     if (total := sum(points.values())) > LIARS_SHARE * lab.points + 1e-9:
         details = ", ".join(f"{name} {earned:g}" for name, earned in points.items() if earned)
-        yield (
+        yield format_problem(
             f"{lab.path}/lab.py:1: liars earn {total:g} of the lab's {lab.points:g} points ({details}); "
-            f"{LIARS_SHARE * lab.points:g} are allowed\n"
-            "    fix: observe the technique in a required check, with objects that the examiner passes in"
+            f"{LIARS_SHARE * lab.points:g} are allowed",
+            "observe the technique in a required check, with objects that the examiner passes in",
         )
 
 
@@ -83,11 +86,11 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> It
     if trial.failure:
         yield f"{location}: on the empty notebook, the check cell stops: {trial.failure}"
     elif (earned := max(points, trial.points)) > 0:
-        yield f"{location}: the empty notebook earns {earned:g}\n    fix: call the exercise in each check"
+        yield format_problem(f"{location}: the empty notebook earns {earned:g}", "call the exercise in each check")
     elif (first := trial.outcomes[0]).error != UNWRITTEN:
-        yield (
-            f"{location}: on the empty notebook, the first check says {first.seen!r}, not that nothing is written yet\n"
-            f"    fix: let the {UNWRITTEN} of the empty exercise reach the check"
+        yield format_problem(
+            f"{location}: on the empty notebook, the first check says {first.seen!r}, not that nothing is written yet",
+            f"let the {UNWRITTEN} of the empty exercise reach the check",
         )
 
 
@@ -100,20 +103,21 @@ def judge_coverage(
         if count < least:
             noun = f"{'right' if right else 'wrong'} answer{'s' if count != 1 else ''}"
             location = _locate_cell(lab, exercise.cell_id)
-            yield f"{location}: {exercise.name} has {count} {noun}\n    fix: write at least {least}"
+            yield format_problem(f"{location}: {exercise.name} has {count} {noun}", f"write at least {least}")
     reached = {o.misconception for trial in trials for o in trial.outcomes if o.misconception}
     for check in exercise.checks:
         for message in check.misconceptions:
             if message not in reached:
-                yield (
+                yield format_problem(
                     f"{_locate_cell(lab, exercise.check_id)}: no answer of {exercise.name} reaches the message "
-                    f"{message!r}\n"
-                    "    fix: write the wrong answer of someone who believes it, or remove the message"
+                    f"{message!r}",
+                    "write the wrong answer of someone who believes it, or remove the message",
                 )
     if constant:
-        yield (
+        yield format_problem(
             f"{_locate_cell(lab, exercise.cell_id)}: {', '.join(constant)} of {exercise.name} never changes in its "
-            "hidden checks\n    fix: call it with at least two values of each parameter"
+            "hidden checks",
+            "call it with at least two values of each parameter",
         )
 
 
@@ -127,9 +131,9 @@ def _judge_passing(location: str, exercise: Exercise, trial: Trial) -> Iterator[
     if trial.failure:
         yield f"{location}: it can't be tried: {trial.failure}"
     elif trial.failed_checks:
-        yield (
-            f"{location}: it gets {trial.points:g} of {exercise.points:g} points\n{_format_table(trial)}\n"
-            "    fix: correct the check that rejects it, or the answer"
+        yield format_problem(
+            f"{location}: it gets {trial.points:g} of {exercise.points:g} points\n{_format_table(trial)}",
+            "correct the check that rejects it, or the answer",
         )
 
 
@@ -139,12 +143,12 @@ def _judge_exceptions(location: str, answer: Answer, trial: Trial) -> Iterator[s
     for kind in raised - {answer.raises}:
         outcome = next(o for o in trial.outcomes if o.error == kind)
         source = "the check itself" if outcome.blame == "check" else "the answer"
-        yield (
-            f"{location}: {outcome.id!r} failed because {source} raised {kind} ({outcome.seen})\n"
-            f"    fix: add raises={kind} if this belief leads to that; otherwise correct it"
+        yield format_problem(
+            f"{location}: {outcome.id!r} failed because {source} raised {kind} ({outcome.seen})",
+            f"add raises={kind} if this belief leads to that; otherwise correct it",
         )
     if answer.raises and answer.raises not in raised:
-        yield f"{location}: it says raises={answer.raises}, but nothing raised that\n    fix: remove raises="
+        yield format_problem(f"{location}: it says raises={answer.raises}, but nothing raised that", "remove raises=")
 
 
 def _format_table(trial: Trial) -> str:

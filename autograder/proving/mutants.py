@@ -167,5 +167,5 @@ def _is_docstring(node: object) -> bool:
 def _replace_node(node: ast.AST, other: ast.AST) -> None:
     """Turn a node into another one in place, so all references to it now mean the other."""
     other = copy.deepcopy(other)
-    node.__class__ = other.__class__  # type: ignore[assignment]
+    node.__class__ = other.__class__
     node.__dict__ = other.__dict__

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from autograder.base.errors import format_problem
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.model.course import Exercise, Lab
 from autograder.proving.bench import Bench, Trial, compute_notebook_points, iter_benches
@@ -105,8 +106,11 @@ def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
     for answer, trial in liars:
         if trial.failure:
             proof.problems.append(
-                f'{answer.path}:{answer.line}: liar of {exercise.name} "{answer.label}": it can\'t be tried: '
-                f"{trial.failure}\n    fix: correct the answer"
+                format_problem(
+                    f'{answer.path}:{answer.line}: liar of {exercise.name} "{answer.label}": it can\'t be tried: '
+                    f"{trial.failure}",
+                    "correct the answer",
+                )
             )
     proof.claimed[exercise.name] = max((trial.points for _, trial in liars), default=0.0)
 
@@ -123,13 +127,17 @@ def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> No
             proof.survivors.append((exercise.name, description))
         else:
             proof.problems.append(
-                f"{cell.path}:{cell.line}: a mutant of {exercise.name} gets full marks: {description}\n    fix: add a "
-                f'check that it fails, or say below the answers why it\'s equivalent: # %% equivalent "{description}"'
+                format_problem(
+                    f"{cell.path}:{cell.line}: a mutant of {exercise.name} gets full marks: {description}",
+                    "add a check that it fails, or say below the answers why it's equivalent: "
+                    f'# %% equivalent "{description}"',
+                )
             )
     for description in exercise.equivalent.keys() - set(survivors):
         proof.problems.append(
-            f"{cell.path}:{cell.line}: {exercise.name} has no surviving mutant {description!r}\n"
-            "    fix: remove its reason"
+            format_problem(
+                f"{cell.path}:{cell.line}: {exercise.name} has no surviving mutant {description!r}", "remove its reason"
+            )
         )
 
 

@@ -6,8 +6,10 @@ It holds no line of a hidden check, none of its inputs and none of its expected 
 from __future__ import annotations
 
 import copy
+import logging
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +41,26 @@ from labkit.difference import Difference
 from labkit.hint import fold_hints
 from labkit.pictures.shades import draw_side_by_side
 
-NO_SOLUTIONS: Mapping[str, str] = {}
+LOG = logging.getLogger(__name__)
 STUDENT_KINDS = (Kind.EXERCISE, Kind.QUESTION)
 NOT_SHOWN = "(This can't be shown on this page. Your notebook has it.)"
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What a feedback page shows besides the result."""
+
+    tell: Tell = "all"
+    """Which checks, see term.LabTerm."""
+    solutions: Mapping[str, str] = field(default_factory=dict)
+    """The worked solutions, by exercise."""
+    notebook_name: str = ""
+    """The only notebook that the page is about, in a stock assignment."""
+    attempts: str = ""
+    """A line about attempts."""
+
+
+EVERYTHING = PageOptions()
 
 
 def write_feedback(
@@ -79,20 +98,22 @@ def write_feedback(
         for name in notebooks:
             page = folder / f"{name}.html"
             notebook = read_course_notebook(autograded / f"{name}.ipynb")
-            worked = NO_SOLUTIONS if result.student in working else solutions
-            text = render_page_with_fallback(result, notebook, tell, worked, name, attempts)
+            worked = {} if result.student in working else solutions
+            text = render_page_with_fallback(result, notebook, PageOptions(tell, worked, name, attempts))
             page.write_text(text, encoding="utf-8")
             pages.append(page)
     return pages
 
 
-def render_page_with_fallback(result: SubmissionResult, notebook: Any, *options: Any) -> str:
+def render_page_with_fallback(result: SubmissionResult, notebook: Any, options: PageOptions) -> str:
     """Render the page. If the student's work can't be shown, leave it out: the mark must still reach the student."""
     with bound_page():
         try:
-            return render_feedback_page(result, notebook, *options)
-        except Exception:
-            return render_feedback_page(result, _strip_work(notebook), *options)
+            return render_feedback_page(result, notebook, options)
+        except Exception as error:  # a student wrote the notebook
+            reason = type(error).__name__  # its text may quote the student
+            LOG.warning("the page of %s for %s leaves out the student's work (%s)", result.student, result.lab, reason)
+            return render_feedback_page(result, _strip_work(notebook), options)
 
 
 def _strip_work(notebook: Any) -> Any:
@@ -108,23 +129,15 @@ def _strip_work(notebook: Any) -> Any:
     return bare
 
 
-def render_feedback_page(
-    result: SubmissionResult,
-    notebook: Any,
-    tell: Tell = "all",
-    solutions: Mapping[str, str] = NO_SOLUTIONS,
-    part: str = "",
-    attempts: str = "",
-) -> str:
+def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageOptions = EVERYTHING) -> str:
     """Return the page as HTML.
 
     Args:
+        result: The submission's result, with its hidden checks.
         notebook: The autograded notebook, with the student's own cells and their outputs.
-        tell: What the page shows, see term.LabTerm.
-        solutions: The worked solutions, by exercise.
-        part: The notebook's name, in a stock assignment.
-        attempts: A line about attempts.
+        options: What the page shows.
     """
+    tell, part = options.tell, options.notebook_name
     whole, result = select_part(result, part), select_part(leave_out_hidden_checks(result, tell), part)
     hidden_points = {
         e.name: round(e.worth - shown.worth, 4) for e, shown in zip(whole.exercises, result.exercises, strict=True)
@@ -147,8 +160,8 @@ def render_feedback_page(
         "blank": {e.name for e in result.exercises if is_blank(notebook, e)},
         "tell": tell,
         "hidden_points": hidden_points,
-        "solutions": solutions,
-        "attempts": attempts,
+        "solutions": options.solutions,
+        "attempts": options.attempts,
         "excused": EXCUSED,
         "duration": format_duration,
         "notes": describe_notes(result.notes, len(result.notebooks)),

@@ -38,9 +38,7 @@ def write_report(lab_class: LabClass, path: Path, stray: Sequence[str] = ()) -> 
         stray: A line for each thing in submitted/ and in the exchange that isn't graded.
     """
     if not any(member.has_submitted for member in lab_class.members):
-        raise GradlabError(
-            f"no one has submitted {lab_class.lab} yet\n    fix: {describe_collecting(quote(lab_class.lab))}"
-        )
+        raise GradlabError(f"no one has submitted {lab_class.lab} yet", fix=describe_collecting(quote(lab_class.lab)))
     path.parent.mkdir(parents=True, exist_ok=True)
     term, similar = path.with_name("term.html"), path.with_name(f"{lab_class.lab}.similar.html")
     others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}

@@ -98,7 +98,7 @@ def _is_due(member: Member, lab: LabClass) -> bool:
 def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
     """Write the page, and the table of points as CSV next to it."""
     if not any(member.has_submitted for lab in labs for member in lab.members):
-        raise GradlabError(f"no one has submitted anything yet\n    fix: {describe_collecting()}")
+        raise GradlabError("no one has submitted anything yet", fix=describe_collecting())
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = build_rows(labs, term.practice)
     reports = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}

@@ -60,7 +60,7 @@ def _check_geometry(block: Block, dtype: np.dtype[Any], offset: int, shape: list
 def _create_owned(block: Block, dtype: np.dtype[Any], shape: tuple[int, ...], strides: list[int]) -> Array | None:
     """Create an array that owns its memory, as the sender's did. None if the block is in use, or the array has gaps."""
     for order in ("C", "F"):
-        a: Array = np.empty(shape, dtype, order=order)  # type: ignore[call-overload]
+        a: Array = np.empty(shape, dtype, order=order)
         if list(a.strides) == strides and (a.nbytes == 0 or block.move_into(a)):
             return a
     return None

@@ -142,7 +142,7 @@ class _NumpyState:
 
 def _read_numpy_state() -> Any:
     _, keys, position, has_gauss, gauss = np.random.get_state()
-    return np.asarray(keys).tobytes(), int(position), int(has_gauss), float(gauss)  # type: ignore[arg-type]
+    return np.asarray(keys).tobytes(), int(position), int(has_gauss), float(gauss)
 
 
 def _pack_numpy(state: Any) -> bytes:

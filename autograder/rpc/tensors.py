@@ -53,7 +53,7 @@ def get_gradient(t: Tensor) -> Tensor | None:
 
 def get_base(t: Tensor) -> Tensor | None:
     """Return the tensor that this one is a view of, unless autograd records the view."""
-    return t._base if t._is_view() and not t.requires_grad else None  # type: ignore[no-untyped-call]
+    return t._base if t._is_view() and not t.requires_grad else None
 
 
 def get_version(t: Tensor) -> int:
@@ -64,7 +64,7 @@ def get_version(t: Tensor) -> int:
 def raise_version(t: Tensor, target: int) -> None:
     """Raise the version to at least this one. A view shares it with its base, so it may be reached already."""
     if not t.is_inference() and t._version < target <= MAX_VERSION:
-        torch._C._autograd._unsafe_set_version_counter((t,), (target,))  # type: ignore[attr-defined]
+        torch._C._autograd._unsafe_set_version_counter((t,), (target,))
 
 
 def pack_tensor_layout(t: Tensor) -> list[WireValue]:
@@ -168,7 +168,7 @@ def is_differentiable(value: Any) -> bool:
 
 def _set(block: Block, dtype: torch.dtype, offset: int, size: list[int], stride: list[int]) -> Tensor:
     t = torch.empty(0, dtype=dtype, device=block.device)
-    t.set_(block.get_storage(), offset, size, stride)  # type: ignore[call-overload]
+    t.set_(block.get_storage(), offset, size, stride)
     return t.data  # with version 0: set_ counted as a change
 
 

@@ -126,13 +126,14 @@ def parse_numpy_dtype(name: WireValue) -> np.dtype[Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def _create_record_type(name: str, fields: tuple[str, ...]) -> Any:
+def _create_record_type(name: str, fields: tuple[object, ...]) -> Any:
     """Create a named tuple type like the sender's. namedtuple() accepts only identifiers, so it runs no code."""
-    if len(fields) > 255 or not all(isinstance(f, str) and len(f) < 100 for f in fields):
+    names = [field for field in fields if isinstance(field, str) and len(field) < 100]
+    if len(fields) > 255 or len(names) < len(fields):
         raise ProtocolError("malformed record")
     module, _, last = name.rpartition(".")
     last = last if last.isidentifier() and len(last) < 100 else "Record"
-    return collections.namedtuple(last, fields, module=module[:100] or None)
+    return collections.namedtuple(last, names, module=module[:100] or None)
 
 
 def is_torch_record(kind: Any) -> bool:

@@ -58,9 +58,9 @@ def get_current_pass(anchor: Any) -> BackwardPass:
     """
     return BackwardPass(
         torch._C._current_graph_task_id(),
-        torch._C._autograd._get_current_graph_task_keep_graph(),  # type: ignore[attr-defined]
+        torch._C._autograd._get_current_graph_task_keep_graph(),
         torch.is_grad_enabled(),
-        torch._C._will_engine_execute_node(anchor),  # type: ignore[attr-defined]
+        torch._C._will_engine_execute_node(anchor),
     )
 
 

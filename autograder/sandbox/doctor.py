@@ -74,7 +74,7 @@ def find_layers() -> dict[Layer, LayerState]:
     The layers that a run would use are tried together. Others, or all if they fail together, are tried one by one.
     """
     if sys.platform != "linux":
-        raise GradlabError(f"Grading needs Linux for its sandbox, but this is {sys.platform}. Use a container.")
+        raise GradlabError(f"grading needs Linux for its sandbox, but this is {sys.platform}", fix="use a container")
     states = {}
     for layer in LAYERS:
         reason = find_hindrance(layer)
@@ -153,17 +153,17 @@ def find_strongest_level(states: Mapping[Layer, LayerState]) -> str:
 def require_level(level: str = "full", states: Mapping[Layer, LayerState] | None = None) -> frozenset[Layer]:
     """Return the strongest layers of this machine. Raises GradlabError if they are fewer than the level needs."""
     if level not in LEVELS:
-        raise GradlabError(f"There is no level --isolation={level}: choose one of {', '.join(LEVELS)}.")
+        raise GradlabError(f"there's no level --isolation={level}", fix=f"choose one of {', '.join(LEVELS)}")
     states = find_layers() if states is None else states
     if missing := list_missing(level, states):
         best = find_strongest_level(states)
         raise GradlabError(
-            "This machine can't isolate submissions as required. Missing:\n"
-            + "".join(f"    {layer}\n" for layer in missing)
-            + f"To grade with less, use --isolation={best}: {SHORTCOMINGS[best]}."
+            "this machine can't isolate submissions as required. Missing:"
+            + "".join(f"\n    {layer}" for layer in missing),
+            fix=f"provide what is missing, or accept less with --isolation={best}: {SHORTCOMINGS[best]}",
         )
     if reason := explain_closed_paths(states):
-        raise GradlabError(f"A student process can't start here: {reason}.")
+        raise GradlabError(f"a student process can't start here: {reason}")
     return select_layers(states)
 
 

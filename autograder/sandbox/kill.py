@@ -51,7 +51,9 @@ def kill_uid(uid: int, child: int | None = None) -> None:
         if not alive:
             return
         if time.process_time() > deadline:
-            raise GradlabError(f"Processes of uid {uid} can't be killed; see `ps -u {uid}`.")
+            raise GradlabError(
+                f"processes of uid {uid} can't be killed", fix=f"look at ps -u {uid}, and end them as root"
+            )
 
 
 def has_processes(uid: int) -> bool:

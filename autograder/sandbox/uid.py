@@ -79,7 +79,7 @@ def claim_uid(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterato
             return
         finally:
             os.close(descriptor)
-    raise GradlabError("every uid for student processes is in use\n    fix: wait, or grade as an ordinary user")
+    raise GradlabError("every uid for student processes is in use", fix="wait, or grade as an ordinary user")
 
 
 def sweep(uid: int) -> None:

@@ -223,7 +223,7 @@ def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_i
     language = str(kernelspec.get("language") or language_info.get("name") or "python").lower()
     if not language.startswith(("python", "ipython")) or str(kernelspec.get("name", "")) in ("ir", "julia", "octave"):
         raise GradlabError(
-            f"{path} needs a kernel of {language}, but Gradlab runs only Python\n    fix: grade it with stock nbgrader"
+            f"{path} needs a kernel of {language}, but Gradlab runs only Python", fix="grade it with stock nbgrader"
         )
 
 

@@ -68,8 +68,8 @@ def get_student_files(config: Mapping[str, Any], assignment: str) -> frozenset[s
     names = setting.get(assignment, ()) if isinstance(setting, Mapping) else None
     if names is None or isinstance(names, str):
         raise GradlabError(
-            "c.Autograde.exclude_overwriting in nbgrader_config.py isn't a dictionary of lists\n"
-            f'    fix: {{"{assignment}": ["helper.py"]}}'
+            "c.Autograde.exclude_overwriting in nbgrader_config.py isn't a dictionary of lists",
+            fix=f'{{"{assignment}": ["helper.py"]}}',
         )
     return frozenset(PurePosixPath(str(name)).as_posix() for name in names)
 
@@ -131,7 +131,7 @@ def refuse_other_marks(config: Mapping[str, Any]) -> None:
         ("julia", "xcpp", "java", "ruby", "bash")
     ):
         raise GradlabError(
-            f"c.Execute.kernel_name is {kernel!r}, but Gradlab runs only Python\n    fix: grade with stock nbgrader"
+            f"c.Execute.kernel_name is {kernel!r}, but Gradlab runs only Python", fix="grade with stock nbgrader"
         )
     for name in ("sanitize_preprocessors", "autograde_preprocessors"):
         steps = get_setting(config, ("Autograde",), name, ())
@@ -140,8 +140,8 @@ def refuse_other_marks(config: Mapping[str, Any]) -> None:
         if (name == "sanitize_preprocessors" and steps) or unknown:
             listed = f" ({', '.join(unknown)})" if unknown else ""
             raise GradlabError(
-                f"gradlab grade doesn't run c.Autograde.{name}{listed}\n"
-                "    fix: run nbgrader autograde, which does, or remove the setting from nbgrader_config.py"
+                f"gradlab grade doesn't run c.Autograde.{name}{listed}",
+                fix="run nbgrader autograde, which does, or remove the setting from nbgrader_config.py",
             )
 
 

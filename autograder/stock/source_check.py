@@ -50,7 +50,7 @@ def _refuse_name(path: Path) -> None:
         reason = UNFIT.get(odd[0], f"nbgrader reads {odd[0]} as a pattern of file names")
         clean_name = "".join("_" if letter in (*PATTERNS, *UNFIT, "}") else letter for letter in path.stem).strip("_")
         raise GradlabError(
-            f"{path} can't be graded under this name: {reason}\n    fix: mv '{path}' {path.with_stem(clean_name)}"
+            f"{path} can't be graded under this name: {reason}", fix=f"mv '{path}' {path.with_stem(clean_name)}"
         )
 
 
@@ -74,8 +74,8 @@ def _refuse_stub(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) 
     stubs = config.get("ClearSolutions", {}).get("code_stub", {"python": ""})
     if isinstance(stubs, Mapping) and language not in stubs:
         raise GradlabError(
-            f'the language of {path} is "{language}", for which nbgrader has no stub\n'
-            '    fix: write "language": "python" in metadata.kernelspec, or select the kernel again and save'
+            f'the language of {path} is "{language}", for which nbgrader has no stub',
+            fix='write "language": "python" in metadata.kernelspec, or select the kernel again and save',
         )
 
 
@@ -135,9 +135,7 @@ def _refuse_regions(path: Path, notebook: NotebookNode, config: Mapping[str, Any
 
 
 def _make_error(path: Path, number: int, cell: NotebookNode, problem: str, fix: str) -> GradlabError:
-    return GradlabError(
-        f"{path}, cell {number}, which begins `{shorten_first_line(cell.source)}`: {problem}\n    fix: {fix}"
-    )
+    return GradlabError(f"{path}, cell {number}, which begins `{shorten_first_line(cell.source)}`: {problem}", fix=fix)
 
 
 def _get_first_line(error: Exception) -> str:

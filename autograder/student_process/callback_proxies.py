@@ -110,7 +110,7 @@ class CallbackProxies:
         self._tickets[weakref.ref(ticket.untyped_storage(), self._drop)] = node
         anchor = torch.zeros((), requires_grad=True, device=CPU)
         with torch.enable_grad():
-            _Use.apply(self, ticket, outputs, anchor, *inputs)  # type: ignore[no-untyped-call]
+            _Use.apply(self, ticket, outputs, anchor, *inputs)
 
     def _drop(self, ticket: weakref.ref[Any]) -> None:
         self._dropped.append(self._tickets.pop(ticket))

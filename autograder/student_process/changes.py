@@ -99,7 +99,7 @@ def _do_nothing(_: Any) -> None:
 
 
 def _get_post_hooks(t: Tensor) -> dict[int, Any]:
-    hooks: dict[int, Any] | None = t._post_accumulate_grad_hooks  # type: ignore[attr-defined]
+    hooks: dict[int, Any] | None = t._post_accumulate_grad_hooks
     return hooks or {}
 
 

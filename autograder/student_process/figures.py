@@ -18,7 +18,7 @@ def show_inline(shell: Any) -> None:
     from matplotlib import pyplot
     from matplotlib_inline.backend_inline import configure_inline_support
 
-    pyplot._REPL_DISPLAYHOOK = pyplot._ReplDisplayHook.NONE  # type: ignore[attr-defined]  # of an earlier shell
+    pyplot._REPL_DISPLAYHOOK = pyplot._ReplDisplayHook.NONE  # of an earlier shell
     configure_inline_support.current_backend = "unset"  # type: ignore[attr-defined]
     activate_matplotlib(BACKEND)
     configure_inline_support(shell, BACKEND)

@@ -123,7 +123,7 @@ def _set_debuggers() -> None:
     """Set the debuggers of a kernel: debugpy's breakpoint(), where a leftover call does nothing, and IPython's pdb."""
     sys.breakpointhook = _skip
     pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb  # type: ignore[misc, assignment]
-    pdb.set_trace = debugger.set_trace  # type: ignore[assignment]
+    pdb.set_trace = debugger.set_trace
 
 
 @contextlib.contextmanager

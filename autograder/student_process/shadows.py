@@ -24,7 +24,7 @@ class Shadows:
         anchor = torch.zeros((), requires_grad=True, device=CPU)
         holder: list[int] = []
         with torch.enable_grad():
-            shadow: Tensor = _Arrive.apply(anchor, t, self, holder)  # type: ignore[no-untyped-call]
+            shadow: Tensor = _Arrive.apply(anchor, t, self, holder)
         holder.append(id(shadow))
         if traits.retains_grad:
             shadow.retain_grad()

@@ -29,7 +29,7 @@ _kernel_stub: Any = SimpleNamespace(_allow_stdin=False)
 refuse_input, refuse_getpass = (MethodType(f, _kernel_stub) for f in (StockKernel.raw_input, StockKernel.getpass))
 
 
-class _Compiler(compiler.XCachingCompiler):  # type: ignore[misc]
+class _Compiler(compiler.XCachingCompiler):
     def get_code_name(self, raw_code: str, code: str, number: int) -> str:
         """Name cells as ipykernel does, but the same in every process, since warnings show the name."""
         name = f"/tmp/ipykernel_1/{compiler.murmur2_x86(raw_code, compiler.get_tmp_hash_seed())}.py"
@@ -37,7 +37,7 @@ class _Compiler(compiler.XCachingCompiler):  # type: ignore[misc]
         return name
 
 
-class _Session(Session):  # type: ignore[misc]
+class _Session(Session):
     """A session that sends nothing."""
 
     kernel: Any = None
@@ -58,7 +58,7 @@ class _Session(Session):  # type: ignore[misc]
         self.kernel.take_message(message["msg_type"], content)
 
 
-class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):  # type: ignore[misc]
+class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     _omitted_frames = 0  # of the traceback that is being shown
 
     def enable_gui(self, gui: Any = None) -> None:

@@ -25,7 +25,7 @@ class Stream(io.TextIOBase):
         outputs: Returns the outputs of the running cell.
     """
 
-    encoding = "UTF-8"  # type: ignore[assignment]
+    encoding = "UTF-8"
 
     def __init__(self, name: str, outputs: Callable[[], Outputs]) -> None:
         self.name, self._outputs = name, outputs

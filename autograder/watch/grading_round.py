@@ -17,8 +17,9 @@ from autograder.base.progress_bar import LONG_SECONDS
 from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
 from autograder.classroom.class_grader import ClassGrader
-from autograder.classroom.class_grading import open_class, read_settings
+from autograder.classroom.class_grading import open_class
 from autograder.classroom.grading_outcome import GradingOutcome
+from autograder.classroom.grading_settings import read_settings
 from autograder.exchange.attempts import COMMAND, describe_attempts
 from autograder.exchange.collection import ChangedError, collect_submission
 from autograder.gradebook.counting_submissions import find_newest_submission

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.class_grading import read_settings
+from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
 from autograder.exchange.course_exchange import open_inbox
@@ -24,7 +24,9 @@ def list_released(nbgrader: NbgraderCourse) -> list[str]:
     inbox, course = open_inbox(nbgrader), nbgrader.root
     labs = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
     if not labs:
-        raise GradlabError(f"no lab of this course is in {inbox.outbound}: run nbgrader release_assignment LAB first")
+        raise GradlabError(
+            f"no lab of this course is in {inbox.outbound}", fix="run nbgrader release_assignment LAB first"
+        )
     return labs
 
 

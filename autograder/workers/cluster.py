@@ -111,16 +111,16 @@ def _connect_client(address: str, wait: float) -> Iterator[Client]:
     try:
         from distributed import Client, Security
     except ImportError:
-        raise GradlabError("--cluster needs dask.distributed\n    fix: pip install -e '.[cluster]'") from None
+        raise GradlabError("--cluster needs dask.distributed", fix="pip install -e '.[cluster]'") from None
     # Problems are reported once, without a traceback.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     if address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
-        raise GradlabError(f"{address} needs certificates that dask doesn't know\n    fix: see TLS in docs/cluster.md")
+        raise GradlabError(f"{address} needs certificates that dask doesn't know", fix="see TLS in docs/cluster.md")
     try:
         client = Client(address, timeout=wait, set_as_default=False)
     except (OSError, ValueError) as error:
         words = f"no scheduler answers at {address} within {wait:g} s ({error})"
-        raise GradlabError(f"{words}\n    fix: start one with dask scheduler, or check the address") from None
+        raise GradlabError(words, fix="start one with dask scheduler, or check the address") from None
     with client:
         yield client
 
@@ -162,8 +162,8 @@ def _make_no_worker_error(client: Client, address: str, settings: Settings, wait
     needed = f"a worker with the resource {', '.join(resources)} ({count} without it)" if resources else "a worker"
     options = "".join(f" --resources {name}={amount:g}" for name, amount in resources.items())
     return GradlabError(
-        f"the cluster at {address} hasn't had {needed} for {wait:g} s\n"
-        f"    fix: start one with dask worker {address}{options}"
+        f"the cluster at {address} hasn't had {needed} for {wait:g} s",
+        fix=f"start one with dask worker {address}{options}",
     )
 
 
@@ -182,7 +182,7 @@ def _require_same_environment(
             raise GradlabError(f"the worker {worker} is refused: {problem}")
         expected = environment
     if expected.layers is None:
-        raise GradlabError("every worker of the cluster ended during the inspection: see the workers' logs")
+        raise GradlabError("every worker of the cluster ended during the inspection", fix="see the workers' logs")
     return expected
 
 
@@ -233,4 +233,4 @@ def _read_outcome(future: Future[bytes | str], address: str) -> GradedSubmission
 
 
 def _make_lost_error(address: str) -> GradlabError:
-    return GradlabError(f"the scheduler at {address} is lost\n    fix: start it and its workers, and run this again")
+    return GradlabError(f"the scheduler at {address} is lost", fix="start it and its workers, and run this again")

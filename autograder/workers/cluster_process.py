@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from autograder.base.errors import GradlabError
+from autograder.base.errors import GradlabError, format_problem
 
 if TYPE_CHECKING:
     from autograder.model.fingerprint import Environment
@@ -113,8 +113,8 @@ def describe_difference(environment: Environment, expected: Environment) -> str:
     ]
     if not differing:
         return ""
-    return (
-        f"it would grade differently: {'; '.join(differing)}\n    fix: install the same version there, and restart it"
+    return format_problem(
+        f"it would grade differently: {'; '.join(differing)}", "install the same version there, and restart it"
     )
 
 

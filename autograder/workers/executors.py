@@ -84,6 +84,6 @@ def choose_device(device: str) -> str:
         return "cuda" if gpus else "cpu"
     if device == "cuda" and not gpus:
         raise GradlabError(
-            "--device cuda, but this machine has no GPU (/dev/nvidia0)\n    fix: use --device cpu or --cluster"
+            "--device cuda, but this machine has no GPU (/dev/nvidia0)", fix="use --device cpu or --cluster"
         )
     return device

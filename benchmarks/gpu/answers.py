@@ -11,8 +11,8 @@ from benchmarks.gpu.report import Context, PartResult, passed_if
 def run(context: Context) -> PartResult:
     rows, differences = [], []
     for lab in context.labs:
-        handed_in = list(members(lab, _enough(lab)))
-        there, here = (grade(lab, handed_in, device, context.jobs) for device in (context.device, "cpu"))
+        submissions = list(members(lab, _enough(lab)))
+        there, here = (grade(lab, submissions, device, context.jobs) for device in (context.device, "cpu"))
         found = []
         for student, result in there.results.items():
             one, other = failing(result), failing(here.results[student])
@@ -22,7 +22,7 @@ def run(context: Context) -> PartResult:
             found += [f"{lab.name}, {student}, {check}: fails on the CPU only" for check in sorted(other - one)]
         checks = sum(len(cell.checks) for result in there.results.values() for cell in result.cells)
         rows.append(
-            f"| {lab.name} | {len(handed_in)} | {checks} | {len(found)} | {there.seconds:.0f} | {here.seconds:.0f} |"
+            f"| {lab.name} | {len(submissions)} | {checks} | {len(found)} | {there.seconds:.0f} | {here.seconds:.0f} |"
         )
         differences += found
     head = [

@@ -7,7 +7,7 @@ import time
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import Stopped
 from autograder.forkserver.client import ForkServer, ProcessSettings
-from autograder.grading.task import make_settings
+from autograder.grading.task import ExamineSettings, make_settings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.sandbox.gpu import measure_gpu_memory
 from benchmarks.gpu.report import Context, PartResult, passed_if
@@ -30,7 +30,7 @@ def run(context: Context) -> PartResult:
     if not context.device.startswith("cuda"):
         return PartResult("not possible here", [f"{context.device} is no GPU: its memory is the sandbox's own bound"])
     level = find_strongest_level(find_layers())
-    settings = make_settings(level, device=context.device, gpu_memory_gib=GIB)
+    settings = make_settings(ExamineSettings(isolation=level, gpu_memory_gib=GIB), context.device)
     fork_server = ForkServer(ProcessSettings(level, settings.limits, context.device))
     try:
         seen, refused = _within_and_beyond(fork_server)

@@ -13,7 +13,7 @@ from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import examine_steps
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
-from autograder.grading.task import make_settings
+from autograder.grading.task import ExamineSettings, make_settings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
@@ -26,7 +26,7 @@ TURNS = 3  # after one that warms up
 def run(context: Context) -> PartResult:
     os.environ["GRADLAB_DEVICE"] = context.device
     level, rows, lost = find_strongest_level(find_layers()), [], []
-    limits = make_settings(level, device=context.device).limits
+    limits = make_settings(ExamineSettings(isolation=level), context.device).limits
     with new_floor() as floor:
         for lab in context.labs:
             notebook = build_source_notebook(lab)

@@ -14,7 +14,7 @@ import nbformat
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.errors import GradlabError
 from autograder.grading.lab_submission import GradedSubmission
-from autograder.grading.task import NotebookFile, Task, make_settings
+from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
 from autograder.model.course import Lab
 from autograder.model.result import Result
 from autograder.sandbox import find_layers, find_strongest_level
@@ -30,12 +30,12 @@ class Class:
     seconds: float
 
 
-def grade(lab: Lab, handed_in: Iterable[tuple[str, bytes]], device: str, jobs: int, **settings: Any) -> Class:
-    """handed_in: (student, notebook). settings: as make_settings() takes them. GradlabError where one is not graded."""
-    chosen = make_settings(find_strongest_level(find_layers()), device=device, **settings)
+def grade(lab: Lab, submissions: Iterable[tuple[str, bytes]], device: str, jobs: int, **settings: Any) -> Class:
+    """submissions: (student, notebook). settings: of c.Examine. GradlabError if one is not graded."""
+    chosen = make_settings(ExamineSettings(isolation=find_strongest_level(find_layers()), **settings), device)
     source = nbformat.writes(build_source_notebook(lab)).encode()
     tasks = [
-        Task(lab.name, student, (NotebookFile(lab.name, content),), source, chosen) for student, content in handed_in
+        Task(lab.name, student, (NotebookFile(lab.name, content),), source, chosen) for student, content in submissions
     ]
     results, outputs, start = {}, {}, time.perf_counter()
     for task, outcome in grade_all(tasks, chosen, jobs, (), Event()):

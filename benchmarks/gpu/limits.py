@@ -6,7 +6,6 @@ import json
 import re
 
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.examiner.clock import Timeouts
 from autograder.model.course import Lab
 from benchmarks.gpu.grading import grade
 from benchmarks.gpu.report import Context, PartResult, passed_if
@@ -33,18 +32,18 @@ def run(context: Context) -> PartResult:
     lab = min(context.labs, key=lambda each: len(each.exercises))
     right = collect_reference(lab)
     first = lab.exercises[0].name
-    handed_in = [(f"right_{n}", _notebook(lab, right)) for n in range(NEIGHBOURS)]
-    handed_in.insert(1, ("greedy", _notebook(lab, {**right, first: f"{right[first]}\n{GREEDY}"})))
-    handed_in.insert(3, ("hangs", _notebook(lab, {**right, first: f"{right[first]}\n{HANGS}"})))
-    bounds = {"memory_gib": 3, "gpu_memory_gib": GIB, "timeouts": Timeouts(cell=20)}
-    there = grade(lab, handed_in, context.device, context.jobs, **bounds)
+    submissions = [(f"right_{n}", _notebook(lab, right)) for n in range(NEIGHBOURS)]
+    submissions.insert(1, ("greedy", _notebook(lab, {**right, first: f"{right[first]}\n{GREEDY}"})))
+    submissions.insert(3, ("hangs", _notebook(lab, {**right, first: f"{right[first]}\n{HANGS}"})))
+    bounds = {"memory_gib": 3, "gpu_memory_gib": GIB, "cell_seconds": 20}
+    there = grade(lab, submissions, context.device, context.jobs, **bounds)
     whole = sum(exercise.points for exercise in lab.exercises)
     points = {student: sum(cell.points for cell in result.cells) for student, result in there.results.items()}
     said = {student: _error(there.outputs[student][lab.exercise(first).cell_id]) for student in ("greedy", "hangs")}
     bound = re.search("out of memory|memory limit|allocate memory", said["greedy"]) is not None
     ended = "time limit" in said["hangs"]
     neighbours = all(abs(points[f"right_{n}"] - whole) < 1e-6 for n in range(NEIGHBOURS))
-    what = f"{lab.name}, {len(handed_in)} submissions, {context.jobs} at a time, {there.seconds:.0f} s"
+    what = f"{lab.name}, {len(submissions)} submissions, {context.jobs} at a time, {there.seconds:.0f} s"
     lines = [
         f"{what}, at most {GIB:g} GiB on the device each; a lab of {whole:g} points.",
         "",

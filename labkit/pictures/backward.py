@@ -126,7 +126,7 @@ def _format_value(t: Tensor) -> str:
     """Format the tensor's value, or its shape if it's large."""
     if t.numel() > MAX_SHOWN:
         return f"a tensor of shape {tuple(t.shape)}"
-    listed = t.detach().tolist()
+    listed: Any = t.detach().tolist()
     return f"{listed:.4g}" if isinstance(listed, float) else _format_nested(listed)
 
 

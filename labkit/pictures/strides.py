@@ -50,7 +50,7 @@ def _build_picture(views: Mapping[str, Tensor]) -> Picture:
 
 
 def _get_storage(t: Tensor) -> Tensor:
-    return torch.empty(0, dtype=t.dtype, device=t.device).set_(t.untyped_storage())  # type: ignore[call-overload,no-any-return]
+    return torch.empty(0, dtype=t.dtype, device=t.device).set_(t.untyped_storage())
 
 
 def describe_strides(t: Tensor) -> str:

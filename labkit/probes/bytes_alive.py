@@ -67,5 +67,5 @@ def live_bytes(f: Callable[..., Any], *args: Any, backward: bool = False, **kwar
         if backward:
             if not isinstance(result, Tensor):
                 raise TypeError(f"backward from a {type(result).__name__}")
-            result.sum().backward()  # type: ignore[no-untyped-call]
+            result.sum().backward()
     return {"peak": live.peak, "kept": kept_bytes}

@@ -36,4 +36,4 @@ def operations(f: Callable[..., Any], *args: Any, backward: bool = False, **kwar
 def _run_backward(result: Any) -> None:
     if not isinstance(result, Tensor):
         raise TypeError(f"backward from a {type(result).__name__}")
-    result.sum().backward()  # type: ignore[no-untyped-call]
+    result.sum().backward()

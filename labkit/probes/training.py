@@ -52,7 +52,7 @@ def trained(
     for *inputs, target in batches:
         stepper.zero_grad()
         value = loss(model(*inputs), target)
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         stepper.step()
         losses.append(value.item())
     return {"before": before, "state": state_of(model), "losses": losses, "training": model.training}

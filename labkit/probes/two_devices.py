@@ -33,7 +33,7 @@ class PlacedTensor(Tensor):
 
     @staticmethod
     def __new__(cls, held: Tensor) -> PlacedTensor:
-        tensor: PlacedTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        tensor: PlacedTensor = torch.Tensor._make_wrapper_subclass(
             cls,
             held.size(),
             strides=held.stride(),
@@ -73,7 +73,7 @@ class TwoDevices(TorchDispatchMode):
         self.mixed: list[str] = []
         self._maker = _TensorMaker()
 
-    def __enter__(self) -> torch.device:  # type: ignore[override]
+    def __enter__(self) -> torch.device:
         self._maker.__enter__()
         super().__enter__()
         return SECOND

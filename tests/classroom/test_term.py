@@ -260,10 +260,10 @@ def test_decisions_replace_earlier_ones_and_keep_hand_written_lines(tmp_path: Pa
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("[labs", "can't be read"),
-        ("[[extension]]\nlab = 'a'\n", "extension.0.student"),
-        ("[labs.a]\nattempts = 0\n", "labs.a.attempts"),
-        ("[labs.a]\npractise = true\n", "labs.a.practise"),
+        ("# ours\n[labs", "term.toml:2: this can't be read"),
+        ("[[extension]]\nlab = 'a'\n", "term.toml:1: extension.0.student"),
+        ("[labs.a]\nattempts = 0\n", "term.toml:2: labs.a.attempts"),
+        ("[labs.a]\npractice = true\npractise = true\n", "term.toml:3: labs.a.practise"),
     ],
 )
 def test_an_invalid_term_file_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:

@@ -24,7 +24,7 @@ from autograder.model.notes import Note
 from autograder.model.term import Tell
 from autograder.proving.bench import iter_benches
 from autograder.reports.exercise_cells import read_ticks
-from autograder.reports.feedback import NOT_SHOWN, render_feedback_page, write_feedback
+from autograder.reports.feedback import NOT_SHOWN, PageOptions, render_feedback_page, write_feedback
 from autograder.reports.page_templates import add_breaks
 from autograder.reports.picture_size import MAX_PIXELS
 from autograder.reports.safe_svg import count_safe_pixels
@@ -187,7 +187,7 @@ def test_the_page_says_how_late_a_submission_is_and_what_that_costs(penalty: flo
     result = SubmissionResult(
         student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=submitted, late=7500
     )
-    page = render_feedback_page(result, nbformat.v4.new_notebook(), tell)
+    page = render_feedback_page(result, nbformat.v4.new_notebook(), PageOptions(tell))
     assert words in page and (penalty == 0 or "without a penalty" not in page)
 
 

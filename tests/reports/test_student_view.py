@@ -10,7 +10,7 @@ import pytest
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.notes import Note, NoteKind
 from autograder.model.term import Tell
-from autograder.reports.feedback import render_feedback_page
+from autograder.reports.feedback import PageOptions, render_feedback_page
 from autograder.reports.notice_page import HEAD_BYTES, is_notice_page, render_notice_page
 from autograder.reports.student_view import build_student_view, leave_out_hidden_checks
 from labkit.outcome import Outcome, compute_earned
@@ -36,7 +36,7 @@ def make_submission(hidden: bool, penalty: float = 0.0, notes: tuple[Note, ...] 
 
 
 def render_page(result: SubmissionResult, tell: Tell) -> str:
-    return render_feedback_page(result, nbformat.v4.new_notebook(), tell)
+    return render_feedback_page(result, nbformat.v4.new_notebook(), PageOptions(tell))
 
 
 def test_neither_points_nor_totals_nor_reasons_depend_on_hidden_checks() -> None:

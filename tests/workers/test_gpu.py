@@ -22,7 +22,7 @@ from autograder.examiner.clock import Limit
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.supervisor import Supervisor
 from autograder.grading.lab_submission import grade_lab_task
-from autograder.grading.task import NotebookFile, Task, make_settings
+from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
 from autograder.model.course import Course
 from autograder.sandbox import (
     Limits,
@@ -103,7 +103,7 @@ cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    settings = make_settings(LEVEL, device="cuda", gpu_memory_gib=2)
+    settings = make_settings(ExamineSettings(isolation=LEVEL, gpu_memory_gib=2), "cuda")
     process = ForkServer(ProcessSettings(LEVEL, settings.limits, "cuda"))
     yield process
     process.close()
@@ -113,7 +113,7 @@ def fork_server() -> Iterator[ForkServer]:
 @cuda
 def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course: Course) -> None:
     for lab in read_labs(course):
-        settings = make_settings(LEVEL, device="cuda")
+        settings = make_settings(ExamineSettings(isolation=LEVEL), "cuda")
         content = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
         source = nbformat.writes(build_source_notebook(lab)).encode()
         result = grade_lab_task(
