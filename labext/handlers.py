@@ -13,6 +13,7 @@ from tornado import web
 from labext.class_submission import ASK, SubmissionError, find_class, submit_notebook
 from labext.marking import GraderProcess, GraderUnavailable
 from labext.workspace import Workspace
+from labkit.lab_progress import WorkState
 from labkit.mark_file import get_page_path, read_marks
 from labkit.notebook_progress import parse_progress, read_progress, read_title
 from labkit.untrusted_json import DAMAGED
@@ -83,7 +84,7 @@ class StateHandler(APIHandler):
         if (
             own_copy
             and self.workspace.has_grader(own_copy.stem)
-            and any(work.state != "untouched" for work in lab.work)
+            and any(work.state is not WorkState.UNTOUCHED for work in lab.work)
         ):
             await self.grader.begin()
         self.finish(data)

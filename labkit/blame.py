@@ -11,6 +11,7 @@ from typing import NamedTuple
 from torch.autograd import graph
 
 from labkit.cause import Cause, StopReason
+from labkit.outcome import Blame
 
 _HERE = str(Path(__file__).parent)
 _ENGINE = str(graph.__file__)  # backward runs there, through the graph of the student's result
@@ -19,20 +20,19 @@ _LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
 NOT_WRITTEN = "This exercise is not written yet."
 
 
-class Blame(NamedTuple):
+class Attribution(NamedTuple):
     """What a student should see of an exception, and whose it was."""
 
     seen: str
     error: str = ""
     """The exception's type, if it was more than a failed `assert`."""
-    whose: str = ""
-    """student, check (an error of the test itself), process, or empty."""
+    blame: Blame = Blame.NO_ONE
     cause: Cause | None = None
     limit: float = 0.0
     """Seconds of a time limit that was reached."""
 
 
-def blame_exception(error: BaseException, trace: TracebackType | None, cell: str) -> Blame:
+def blame_exception(error: BaseException, trace: TracebackType | None, cell: str) -> Attribution:
     """Describe an exception that ended a check, and decide whose it was.
 
     An exception that passed through code outside the check cell and the libraries is the student's. So is one from a
@@ -44,13 +44,14 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
     """
     kind = type(error).__name__
     if getattr(error, "from_course", False):
-        return Blame(f"this check doesn't work: {shorten_text(str(error))}", kind, "check")
+        return Attribution(f"this check doesn't work: {shorten_text(str(error))}", kind, Blame.CHECK)
     if isinstance(reason := getattr(error, "reason", None), StopReason):
-        return Blame(reason.words, kind, "process", reason.cause, reason.seconds)
-    unwritten = Blame(NOT_WRITTEN, kind, "student", Cause.UNWRITTEN)
+        return Attribution(reason.words, kind, Blame.PROCESS, reason.cause, reason.seconds)
+    unwritten = Attribution(NOT_WRITTEN, kind, Blame.STUDENT, Cause.UNWRITTEN)
     is_unwritten = isinstance(error, NotImplementedError) and not error.args
+    text = shorten_text(str(error))
     if getattr(error, "from_student", False):  # raised in a student process
-        return unwritten if is_unwritten else Blame(f"raised {kind}: {shorten_text(str(error))}", kind, "student")
+        return unwritten if is_unwritten else Attribution(f"raised {kind}: {text}", kind, Blame.STUDENT)
     frames = _list_frames(trace)
     student_frames = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
     if student_frames:
@@ -59,17 +60,17 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
         file, line = student_frames[-1]
         source = linecache.getline(file, line).strip()
         place = f", at your line: {source}" if source else ""
-        return Blame(f"raised {kind}: {shorten_text(str(error))}{place}", kind, "student")
+        return Attribution(f"raised {kind}: {text}{place}", kind, Blame.STUDENT)
     if isinstance(error, AssertionError):
-        return Blame(shorten_text(str(error)))
+        return Attribution(text)
     if isinstance(error, NameError):
-        return Blame(f"{error}. Run the cell that defines it first.", kind, "check")
+        return Attribution(f"{error}. Run the cell that defines it first.", kind, Blame.CHECK)
     in_probe = any(name.startswith(_PROBES) for name, _ in frames)
     in_backward = [name for name, _ in frames[-1:]] == [_ENGINE]
-    whose = "student" if in_probe or in_backward else "check"
+    blame = Blame.STUDENT if in_probe or in_backward else Blame.CHECK
     if "'NoneType' object" in str(error):
-        return Blame(f"it returned None, or a part of it is None: {kind}: {shorten_text(str(error))}", kind, whose)
-    return Blame(f"your result could not be used: {kind}: {shorten_text(str(error))}", kind, whose)
+        return Attribution(f"it returned None, or a part of it is None: {kind}: {text}", kind, blame)
+    return Attribution(f"your result could not be used: {kind}: {text}", kind, blame)
 
 
 def _list_frames(trace: TracebackType | None) -> list[tuple[str, int]]:

@@ -96,8 +96,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             outcome.misconception, outcome.difference = error.misconception, compute_difference(error.pair)
             outcome.cause = error.cause
         elif error is not None:
-            blame = blame_exception(error, trace, self._cell)
-            outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = blame
+            found = blame_exception(error, trace, self._cell)
+            outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = found
         outcome.notes = [shorten_text(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
             outcome.notes.append(shorten_text(text, 2_000))

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
-UNTOUCHED, WRITTEN, FAILING, PASSING, MARKED = ("untouched", "written", "failing", "passing", "marked")
+
+class WorkKind(StrEnum):
+    """What a student is asked for."""
+
+    EXERCISE = "exercise"
+    QUIZ = "quiz"
+    QUESTION = "question"
+
+
+class WorkState(StrEnum):
+    """How far a student is with it."""
+
+    UNTOUCHED = "untouched"
+    WRITTEN = "written"  # no check has run on the present text
+    FAILING = "failing"
+    PASSING = "passing"
+    MARKED = "marked"
 
 
 @dataclass(frozen=True)
@@ -13,10 +30,8 @@ class Work:
     """One exercise, quiz or written answer."""
 
     name: str
-    kind: str
-    """exercise, quiz or question."""
-    state: str
-    """One of the five states above. `written` means that no check has run on the present text."""
+    kind: WorkKind
+    state: WorkState
     points: float
     """What it's worth."""
     earned: float | None = None
@@ -31,14 +46,16 @@ class Work:
     @property
     def is_done(self) -> bool:
         """Whether no visible work is left: it passes, or it got full marks."""
-        if self.state == MARKED:
+        if self.state is WorkState.MARKED:
             return (self.earned or 0.0) >= self.points - 1e-6
-        return self.state == PASSING or (self.state == WRITTEN and self.kind != "exercise")
+        if self.kind is WorkKind.EXERCISE:
+            return self.state is WorkState.PASSING
+        return self.state in (WorkState.PASSING, WorkState.WRITTEN)
 
     @property
     def is_ready(self) -> bool:
         """Whether only the grader's mark is missing. A written answer is marked by a person."""
-        return self.is_done and self.state != MARKED and self.kind != "question"
+        return self.is_done and self.state is not WorkState.MARKED and self.kind is not WorkKind.QUESTION
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"done": self.is_done}

@@ -15,7 +15,7 @@ from typing import Any
 from labkit.blame import NOT_WRITTEN
 from labkit.cause import Cause
 from labkit.cell_digests import digest_source
-from labkit.lab_progress import FAILING, MARKED, PASSING, UNTOUCHED, WRITTEN, LabProgress, Work
+from labkit.lab_progress import LabProgress, Work, WorkKind, WorkState
 from labkit.mark_file import read_marks
 from labkit.untrusted_json import DAMAGED, check_number, check_text, read_object
 from labkit.verdict import MIME
@@ -24,7 +24,7 @@ KEY = "gradlab"
 PREDICTION = "gradlab_prediction"  # metadata key of a cell that asks for a prediction
 REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was once wrong is due again
 START = "00_start_here.ipynb"
-WORK = ("exercise", "question")  # kinds of cell that a student writes
+WORK = (WorkKind.EXERCISE, WorkKind.QUESTION)  # kinds of cell that a student writes
 
 
 def read_progress(folder: Path) -> list[LabProgress]:
@@ -56,7 +56,7 @@ def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, A
     work = tuple(
         _build_work(
             check_text(name),
-            "quiz" if name in quizzes else facts["kind"],
+            WorkKind.QUIZ if name in quizzes else WorkKind(facts["kind"]),
             facts,
             cell,
             checks.get(name),
@@ -64,7 +64,8 @@ def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, A
         )
         for name, (facts, cell) in written.items()
     )
-    begun = any(each.state != UNTOUCHED for each in work) or any(_has_been_used(cell) for _, cell in cells)
+    has_work = any(each.state is not WorkState.UNTOUCHED for each in work)
+    begun = has_work or any(_has_been_used(cell) for _, cell in cells)
     name, title, needs = (
         check_text(lab["lab"]),
         check_text(lab["title"]),
@@ -104,7 +105,7 @@ def _is_due(prediction: Mapping[str, Any], today: date) -> bool:
 
 
 def _build_work(
-    name: str, kind: str, facts: Mapping[str, Any], cell: Mapping[str, Any], check: Any, mark: Mapping[str, Any]
+    name: str, kind: WorkKind, facts: Mapping[str, Any], cell: Mapping[str, Any], check: Any, mark: Mapping[str, Any]
 ) -> Work:
     text = _join_source(cell)
     source = digest_source(text)
@@ -114,14 +115,15 @@ def _build_work(
     passed = sum(bool(outcome.get("passed")) for outcome in outcomes)
     stale = verdict.get("source", source) not in ("", source)
     if text.strip() == facts.get("stub", "").strip():
-        return Work(name, kind, UNTOUCHED, points, stale=stale)
+        return Work(name, kind, WorkState.UNTOUCHED, points, stale=stale)
     if mark.get("source") == source:
-        return Work(name, kind, MARKED, points, float(mark["points"]), passed, len(outcomes), stale)
+        return Work(name, kind, WorkState.MARKED, points, float(mark["points"]), passed, len(outcomes), stale)
     if not outcomes or all(_is_blank(outcome) for outcome in outcomes):
-        return Work(name, kind, WRITTEN, points, stale=stale)
+        return Work(name, kind, WorkState.WRITTEN, points, stale=stale)
     # The visible check of a quiz looks only at its form: passing it says nothing about the letters.
-    success = WRITTEN if kind == "quiz" else PASSING
-    return Work(name, kind, success if passed == len(outcomes) else FAILING, points, None, passed, len(outcomes))
+    success = WorkState.WRITTEN if kind is WorkKind.QUIZ else WorkState.PASSING
+    state = success if passed == len(outcomes) else WorkState.FAILING
+    return Work(name, kind, state, points, None, passed, len(outcomes))
 
 
 def _is_blank(outcome: Mapping[str, Any]) -> bool:

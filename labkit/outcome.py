@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from labkit.cause import Cause
 from labkit.difference import Difference
+
+
+class Blame(StrEnum):
+    """Whose error ended a check."""
+
+    NO_ONE = ""  # it failed, or passed, without an error
+    STUDENT = "student"
+    CHECK = "check"  # an error in the test
+    PROCESS = "process"  # the student process had ended
 
 
 @dataclass
@@ -28,8 +38,8 @@ class Outcome:
     misconception: str = ""
     error: str = ""
     """The type of the exception that ended the check; empty for a plain `assert`."""
-    blame: str = ""
-    """Whose error it was: "student", "check" (an error in the test), "process" (it had ended) or ""."""
+    blame: Blame = Blame.NO_ONE
+    """Whose error it was."""
     notes: list[str] = field(default_factory=list)
     observed: bool = False
     hidden: bool = False
@@ -55,7 +65,11 @@ def build_outcome(data: Mapping[str, Any]) -> Outcome:
     """Rebuild the outcome from what as_dict() returned."""
     difference = data.get("difference")
     cause = data.get("cause")
-    parts = {"difference": Difference(**difference) if difference else None, "cause": Cause(cause) if cause else None}
+    parts = {
+        "difference": Difference(**difference) if difference else None,
+        "cause": Cause(cause) if cause else None,
+        "blame": Blame(data.get("blame", "")),
+    }
     return Outcome(**{**data, **parts})
 
 

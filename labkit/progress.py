@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from labkit.lab_progress import MARKED, LabProgress
+from labkit.lab_progress import LabProgress, WorkState
 from labkit.notebook_progress import read_progress
 from labkit.points import format_points
 
@@ -34,7 +34,7 @@ def progress(folder: str = "") -> Progress:
 def _describe_progress(lab: LabProgress) -> str:
     done_count = sum(work.is_done for work in lab.work)
     points = f", {format_points(lab.earned)} of {format_points(lab.points)} points"
-    marked = points if any(work.state == MARKED for work in lab.work) else ""
+    marked = points if any(work.state is WorkState.MARKED for work in lab.work) else ""
     after = f"; next: {lab.next}" if done_count and lab.next else ""
     return f"{done_count} of {len(lab.work)} done{marked}{after}"
 

@@ -11,7 +11,7 @@ from autograder.authoring.checks import is_check, refuse_excess_observed
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
 from autograder.authoring.trust import find_given_probes, refuse_trust
 from autograder.base.errors import SourceError
-from autograder.model.course import Cell, Exercise, Kind
+from autograder.model.course import Cell, Exercise, Kind, StepKind
 
 
 def refuse_bad_cell(cell: Cell) -> None:
@@ -49,7 +49,7 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
     _refuse_reading_examples(code, names)
     _refuse_shared_names(code, names)
     for cell in code:
-        if cell.kind.traits.step in ("given", "check"):
+        if cell.kind.traits.step in (StepKind.GIVEN, StepKind.CHECK):
             refuse_unseeded(cell)
         if cell.kind is Kind.CHECK:
             _refuse_use_outside_checks(cell, {exercise.name for exercise in exercises})

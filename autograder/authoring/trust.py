@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from autograder.authoring.checks import is_check
 from autograder.authoring.taint import find_early_uses
 from autograder.base.errors import SourceError
-from autograder.model.course import Cell, Exercise, Kind
+from autograder.model.course import Cell, Exercise, Kind, StepKind
 
 # labkit's probes that report counts and bytes of their own process, which the examiner can't recompute.
 MEASURES = {
@@ -27,7 +27,7 @@ READING = {"np.load", "numpy.load", "torch.export.load", "torch.jit.load", "torc
 
 def find_given_probes(cells: Iterable[Cell]) -> list[str]:
     """Return the names of functions in given cells that run in the student's process."""
-    nodes = [node for cell in cells if cell.kind.traits.step == "given" for node in ast.parse(cell.source).body]
+    nodes = [node for cell in cells if cell.kind.traits.step is StepKind.GIVEN for node in ast.parse(cell.source).body]
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef) and is_probe(node)]
 
 
@@ -68,7 +68,7 @@ def _refuse_readers(cells: Sequence[Cell]) -> None:
     given = {
         node.name: (cell, node)
         for cell in cells
-        if cell.kind.traits.step == "given"
+        if cell.kind.traits.step is StepKind.GIVEN
         for node in ast.parse(cell.source).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_probe(node)
     }

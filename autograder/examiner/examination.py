@@ -18,6 +18,7 @@ from autograder.examiner.execution import create_namespace
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
 from autograder.examiner.submission_runner import Start, SubmissionRunner
+from autograder.model.course import StepKind
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
 from labkit.cause import Cause
@@ -29,8 +30,7 @@ class Step:
     """A code cell of the notebook to grade."""
 
     id: str
-    kind: str
-    """One of "student" (an exercise or an added cell), "given", "example" (course code no check reads) and "check"."""
+    kind: StepKind
     source: str
     number: int = 1
     """The execution count."""
@@ -81,9 +81,9 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
     effects, names_by_cell = EffectAnalysis(exercises), _select_protected_names(steps)
     protected: set[str] = set()
     for step, defined in _iter_steps(steps):
-        if step.kind != "check":
+        if step.kind is not StepKind.CHECK:
             names = names_by_cell.get(step.id, ())
-            has_no_effect = effects.follow_cell(step.source, step.kind != "student")
+            has_no_effect = effects.follow_cell(step.source, step.kind is not StepKind.STUDENT)
             if not has_no_effect or protected.intersection(names):
                 _blame(last, runner.keep_state)
             protected.update(names)
@@ -93,7 +93,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
             except Stopped as stopped:
                 last.stopped = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
-        if step.kind == "check" or (step.kind == "given" and can_use_names(step.source, defined)):
+        if step.kind is StepKind.CHECK or (step.kind is StepKind.GIVEN and can_use_names(step.source, defined)):
             runner.add_replay_point(step.id)
     last.changed = runner.find_changed_names()
     _blame(last, runner.share_last_state)
@@ -113,10 +113,10 @@ def _run_checks(steps: Sequence[Step], runner: SubmissionRunner, clock: Clock, r
     seed_all()
     namespace = create_namespace()
     for step, defined in _iter_steps(steps):
-        if step.kind == "given":
+        if step.kind is StepKind.GIVEN:
             with CheckConnection(runner, step.id, clock.limit_check) as connection, contextlib.suppress(Exception):
                 run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may use a student's object
-        elif step.kind == "check":
+        elif step.kind is StepKind.CHECK:
             outcomes = _run_check_cell(step, runner, clock, namespace, defined)
             if any(outcome.cause is Cause.BUSY for outcome in outcomes) and runner.restart():
                 outcomes = _run_check_cell(step, runner, clock, namespace, defined)
@@ -132,9 +132,9 @@ def _run_check_cell(
 
 def _select_protected_names(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
     """Return, by the id of a given cell, the names it binds that are restored before checks run."""
-    cells = [step for step in steps if step.kind in ("given", "check")]
-    names = select_protected_names(tuple((step.kind == "check", step.source) for step in cells))
-    return {step.id: kept for step, kept in zip(cells, names, strict=True) if step.kind == "given"}
+    cells = [step for step in steps if step.kind in (StepKind.GIVEN, StepKind.CHECK)]
+    names = select_protected_names(tuple((step.kind is StepKind.CHECK, step.source) for step in cells))
+    return {step.id: kept for step, kept in zip(cells, names, strict=True) if step.kind is StepKind.GIVEN}
 
 
 def _iter_steps(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:

@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_grade
 
 from autograder.examiner.examination import Step
-from autograder.model.course import Kind
+from autograder.model.course import Kind, StepKind
 from autograder.model.metadata import CellMetadata, get_cell_name, read_cell_metadata
 
 
@@ -34,7 +34,7 @@ class LabCell:
     def step(self) -> Step:
         """The cell as a step for the examiner."""
         exercise = self.metadata.exercise if self.metadata.kind is Kind.EXERCISE else ""
-        return Step(self.name, self.metadata.kind.traits.step or "student", self.source, self.number, exercise)
+        return Step(self.name, self.metadata.kind.traits.step or StepKind.STUDENT, self.source, self.number, exercise)
 
 
 def parse_cells(notebook: NotebookNode) -> Sequence[LabCell]:

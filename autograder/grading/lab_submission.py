@@ -41,7 +41,7 @@ from autograder.model.notes import Note, NoteKind, is_refused
 from autograder.model.result import GradedCell, Result
 from autograder.model.versions import Versions
 from autograder.sandbox.gpu import list_gpus
-from labkit.outcome import compute_earned
+from labkit.outcome import Blame, compute_earned
 from labkit.verdict import Verdict
 
 TOO_MUCH = "The notebook takes too long to read. Remove cells that aren't yours, and submit it again."
@@ -213,7 +213,7 @@ def _grade_cell(cell: LabCell, result: StepResult, key: str) -> GradedCell:
 
 def _has_stopped_check(result: StepResult) -> bool:
     """Return whether a check of this cell reached a limit or lost its process."""
-    return any(outcome.blame == "process" for outcome in result.outcomes)
+    return any(outcome.blame is Blame.PROCESS for outcome in result.outcomes)
 
 
 def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:

@@ -15,6 +15,15 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class StepKind(StrEnum):
+    """How the grader runs a code cell."""
+
+    STUDENT = "student"  # in the student process: an exercise, or a cell that the student added
+    GIVEN = "given"  # in both
+    EXAMPLE = "example"  # in the student process: course code that no check reads
+    CHECK = "check"  # in the examiner
+
+
 @dataclass(frozen=True)
 class KindTraits:
     """What follows from a cell's kind."""
@@ -29,8 +38,8 @@ class KindTraits:
     """Whether a student writes it, instead of the solution."""
     graded: bool = False
     """Whether it carries points."""
-    step: str = ""
-    """How the grader runs it, see examiner.examination.Step; empty for text."""
+    step: StepKind | None = None
+    """How the grader runs it; None for text."""
 
 
 class Kind(StrEnum):
@@ -52,11 +61,11 @@ class Kind(StrEnum):
 
 TRAITS = {
     Kind.PROSE: KindTraits(markdown=True),
-    Kind.GIVEN: KindTraits(locked=True, step="given"),
-    Kind.EXAMPLE: KindTraits(locked=True, step="example"),
-    Kind.SCRATCH: KindTraits(step="student"),
-    Kind.EXERCISE: KindTraits(named=True, student_writes=True, step="student"),
-    Kind.CHECK: KindTraits(named=True, locked=True, graded=True, step="check"),
+    Kind.GIVEN: KindTraits(locked=True, step=StepKind.GIVEN),
+    Kind.EXAMPLE: KindTraits(locked=True, step=StepKind.EXAMPLE),
+    Kind.SCRATCH: KindTraits(step=StepKind.STUDENT),
+    Kind.EXERCISE: KindTraits(named=True, student_writes=True, step=StepKind.STUDENT),
+    Kind.CHECK: KindTraits(named=True, locked=True, graded=True, step=StepKind.CHECK),
     Kind.QUESTION: KindTraits(markdown=True, named=True, student_writes=True, graded=True),
     Kind.PREDICT: KindTraits(markdown=True, named=True),
 }

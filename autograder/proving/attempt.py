@@ -21,6 +21,7 @@ from autograder.proving import liars, replacements
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.note_file import NOTE
 from autograder.proving.unsandboxed_process import FORK_SECONDS, fork_process, run_cell_in
+from labkit.outcome import Blame
 
 CHECK_SECONDS = 30.0
 WHOLE_SECONDS = 3600.0  # for an attempt, whose cells and checks have their own limits
@@ -95,7 +96,7 @@ def _examine_attempt(
     with open_check_connection(process, attempt.name) as connection:
         outcomes = run_checks(attempt.checks, f"<check of {attempt.name}>", namespace, defined, connection)
         for outcome in outcomes:
-            if outcome.blame == "process":
+            if outcome.blame is Blame.PROCESS:
                 raise ForkError(outcome.seen)
         note = getattr(RemoteNamespace(connection, namespace).get_proxy(NOTE), attempt.note) if attempt.note else None
     return {"outcomes": [o.as_dict() for o in outcomes], "note": note}

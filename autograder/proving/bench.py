@@ -15,7 +15,7 @@ from autograder.base.errors import SourceError
 from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
-from autograder.model.course import Cell, Exercise, Kind, Lab
+from autograder.model.course import Cell, Exercise, Kind, Lab, StepKind
 from autograder.proving.attempt import Attempt, AttemptReport, open_check_connection, run_through_examiner
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
@@ -26,7 +26,7 @@ from autograder.proving.unsandboxed_process import CellError, run_cell_in, start
 from autograder.rpc.random_states import seed_all
 from labkit.outcome import Outcome, build_outcome, compute_earned
 
-RUNS = ("given", "example", "student")  # the steps that a student's notebook runs besides checks
+RUNS = (StepKind.GIVEN, StepKind.EXAMPLE, StepKind.STUDENT)  # the steps that a student's notebook runs besides checks
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Bench:
         functions: dict[str, int] = {}
         ids = [c.id for c in self.lab.cells]
         for cell in self.lab.cells[: ids.index(self.exercise.check_id)]:
-            for node in ast.parse(cell.source).body if cell.kind.traits.step == "given" else ():
+            for node in ast.parse(cell.source).body if cell.kind.traits.step is StepKind.GIVEN else ():
                 if isinstance(node, ast.FunctionDef):
                     probes += [node.name] if is_probe(node) else []
                     functions |= {} if is_probe(node) else {node.name: _count_required(node)}
@@ -207,7 +207,7 @@ def compute_notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str,
 
 
 def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], process: StudentProcess) -> None:
-    if cell.kind.traits.step == "given":
+    if cell.kind.traits.step is StepKind.GIVEN:
         with open_check_connection(process, cell.id) as connection:
             run_given(cell.source, f"<{cell.id}>", namespace, defined, connection)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from autograder.base.errors import format_problem
 from autograder.model.course import Answer, Exercise, Lab
 from autograder.proving.bench import Trial
-from labkit.outcome import Outcome
+from labkit.outcome import Blame, Outcome
 
 RIGHT_ANSWERS = 2
 WRONG_ANSWERS = 4
@@ -142,7 +142,7 @@ def _judge_exceptions(location: str, answer: Answer, trial: Trial) -> Iterator[s
     raised = {o.error for o in trial.outcomes if not o.passed and o.error}
     for kind in raised - {answer.raises}:
         outcome = next(o for o in trial.outcomes if o.error == kind)
-        source = "the check itself" if outcome.blame == "check" else "the answer"
+        source = "the check itself" if outcome.blame is Blame.CHECK else "the answer"
         yield format_problem(
             f"{location}: {outcome.id!r} failed because {source} raised {kind} ({outcome.seen})",
             f"add raises={kind} if this belief leads to that; otherwise correct it",

@@ -9,6 +9,7 @@ from autograder.gradebook.lab_class import LabClass, Member
 from autograder.model.metadata import make_stock_name
 from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import NoteKind
+from labkit.outcome import Blame
 
 
 class Standing(StrEnum):
@@ -69,7 +70,7 @@ def list_reasons(member: Member, standing: Standing) -> list[str]:
 def _describe_stopped_check(cell: str, member: Member) -> str:
     """Say which check of this cell was stopped, if the outcomes show it."""
     name = member.stopped[cell]
-    stopped = [outcome for outcome in member.checks.get(name, ()) if outcome.blame == "process"]
+    stopped = [outcome for outcome in member.checks.get(name, ()) if outcome.blame is Blame.PROCESS]
     if not stopped:
         return f"{name}: one of its checks ran into a limit, or ended the process."
     more = f", and {format_count(len(stopped) - 1, 'more check')}" if len(stopped) > 1 else ""

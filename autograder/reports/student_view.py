@@ -17,7 +17,7 @@ from autograder.gradebook.submission_result import ExerciseResult, SubmissionRes
 from autograder.model.term import Tell
 from labkit.cause import Cause
 from labkit.difference import Difference
-from labkit.outcome import Outcome, compute_share, select_hints, select_paying
+from labkit.outcome import Blame, Outcome, compute_share, select_hints, select_paying
 
 EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a word of a value counts as one
@@ -171,7 +171,7 @@ def show_check(outcome: Outcome, after_hidden: bool) -> ShownCheck:
         after_hidden: Whether it, or one before it in the notebook, is hidden.
     """
     seen = outcome.misconception or outcome.seen
-    if after_hidden and outcome.error and outcome.blame != "process" and outcome.cause is not Cause.UNWRITTEN:
+    if after_hidden and outcome.error and outcome.blame is not Blame.PROCESS and outcome.cause is not Cause.UNWRITTEN:
         seen = f"your code raised {outcome.error}" + ("" if outcome.hidden else RUN_CHECK)
     elif after_hidden and not outcome.misconception:
         seen = _limit_digits(seen) + (COMPARE if outcome.difference and not outcome.hidden else "")

@@ -11,6 +11,7 @@ from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.process import StudentProcess
 from autograder.forkserver.client import ForkServer
+from autograder.model.course import StepKind
 
 GIVEN = "import torch\nfrom torch import nn\ntable = torch.zeros(3)\ncounts = []\nhere = device()\ndef given(x):\n    return x\n"
 PLAIN = [
@@ -252,13 +253,13 @@ def fork_server(warm_server: CountingForkServer, request: pytest.FixtureRequest)
 
 def list_passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
     """The outcomes of f, g and h, which are to double what they are given, with two checks each."""
-    steps = [Step("start", "given", "import torch\nfrom labkit import check\n")]
+    steps = [Step("start", StepKind.GIVEN, "import torch\nfrom labkit import check\n")]
     names = [source.split("(")[0].removeprefix("def ") if source.startswith("def ") else "" for source in cells]
     for number, (name, source) in enumerate(zip(names, cells, strict=True)):
-        steps.append(Step(f"exercise-{name}" if name else f"added-{number}", "student", source, exercise=name))
+        steps.append(Step(f"exercise-{name}" if name else f"added-{number}", StepKind.STUDENT, source, exercise=name))
         if name:
             tests = "".join(f'with check("{n}"):\n    assert {name}({n}) == {2 * n}\n' for n in (1, 3))
-            steps.append(Step(f"check-{name}", "check", tests))
+            steps.append(Step(f"check-{name}", StepKind.CHECK, tests))
     results = examine_steps(steps, fork_server.start_process)
     return {name: [o.passed for o in results[f"check-{name}"].outcomes] for name in names if name}
 

@@ -10,6 +10,7 @@ from autograder.examiner.examination import Step, StepResult, examine_steps
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.server_process import start_server
+from autograder.model.course import StepKind
 from autograder.sandbox import Limits, find_layers, find_strongest_level
 from labkit.cause import Cause
 from labkit.outcome import compute_earned
@@ -64,13 +65,13 @@ def run_submission(
     fork_server: ForkServer, answer: str, before: str = "", timeouts: Timeouts = PATIENCE, after: str = ""
 ) -> dict[str, StepResult]:
     steps = [
-        Step("setup", "given", GIVEN),
-        Step("added-0", "student", before),
-        Step("exercise-double", "student", answer, exercise="double"),
-        *([Step("added-1", "student", after)] if after else []),
-        Step("check-double", "check", CHECKS),
-        Step("exercise-add", "student", ADD, exercise="add"),
-        Step("check-add", "check", ADDS),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("added-0", StepKind.STUDENT, before),
+        Step("exercise-double", StepKind.STUDENT, answer, exercise="double"),
+        *([Step("added-1", StepKind.STUDENT, after)] if after else []),
+        Step("check-double", StepKind.CHECK, CHECKS),
+        Step("exercise-add", StepKind.STUDENT, ADD, exercise="add"),
+        Step("check-add", StepKind.CHECK, ADDS),
     ]
     return examine_steps(steps, fork_server.start_process, timeouts)
 
@@ -166,13 +167,13 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
 def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(fork_server: ForkServer) -> None:
     endless = "import time\ntime.sleep(36000)\n"
     steps = [
-        Step("setup", "given", GIVEN),
-        Step("exercise-add", "student", ADD, exercise="add"),
-        Step("check-add", "check", ADDS),
-        Step("exercise-double", "student", "def double(x):\n    return 2 * x\n", exercise="double"),
-        Step("added-0", "student", endless),
-        Step("added-1", "student", endless),
-        Step("check-double", "check", CHECKS),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("exercise-add", StepKind.STUDENT, ADD, exercise="add"),
+        Step("check-add", StepKind.CHECK, ADDS),
+        Step("exercise-double", StepKind.STUDENT, "def double(x):\n    return 2 * x\n", exercise="double"),
+        Step("added-0", StepKind.STUDENT, endless),
+        Step("added-1", StepKind.STUDENT, endless),
+        Step("check-double", StepKind.CHECK, CHECKS),
     ]
     results = examine_steps(steps, fork_server.start_process, Timeouts(cell=36000, check=9, submission=12))
     assert results["added-0"].stopped == "the time limit of 8 s for all cells was reached"
@@ -198,11 +199,11 @@ def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkS
     starts = "import subprocess\nhelper = subprocess.Popen(['/bin/sleep', '36000'])\n"
     answer = "def double(x):\n    import os\n    os.kill(helper.pid, 0)\n    return 2 * x\n"
     steps = [
-        Step("setup", "given", GIVEN),
-        Step("added-0", "student", starts),
-        Step("exercise-double", "student", answer, exercise="double"),
-        Step("check-double", "check", CHECKS),
-        Step("check-again", "check", CHECKS),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("added-0", StepKind.STUDENT, starts),
+        Step("exercise-double", StepKind.STUDENT, answer, exercise="double"),
+        Step("check-double", StepKind.CHECK, CHECKS),
+        Step("check-again", StepKind.CHECK, CHECKS),
     ]
     results = examine_steps(steps, fork_server.start_process, PATIENCE)
     for check in ("check-double", "check-again"):
@@ -232,13 +233,18 @@ def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServ
         "    return sum(') Z ' not in open(f'/proc/{n}/stat').read() for n in pids)\n"
     )
     steps = [
-        Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", f"def double(x):\n{indent(daemon)}    return 2 * x\n", exercise="double"),
-        Step("check-double", "check", CHECKS),
-        Step("exercise-add", "student", count, exercise="add"),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step(
+            "exercise-double",
+            StepKind.STUDENT,
+            f"def double(x):\n{indent(daemon)}    return 2 * x\n",
+            exercise="double",
+        ),
+        Step("check-double", StepKind.CHECK, CHECKS),
+        Step("exercise-add", StepKind.STUDENT, count, exercise="add"),
         Step(
             "check-add",
-            "check",
+            StepKind.CHECK,
             # A killed process stays on the list until it gets its next turn.
             "import time\n"
             'with check("only the process, and perhaps its fork, is there"):\n'
@@ -276,11 +282,11 @@ def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(
     monkeypatch.setattr("autograder.examiner.check_connection.SHORT_SECONDS", 0.5)
     checks = "".join(f'with check("number {n}"):\n    assert double({n}) == {2 * n}\n' for n in range(5))
     steps = [
-        Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", f"def double(x):\n{indent(BUSY)}", exercise="double"),
-        Step("check-double", "check", checks),
-        Step("exercise-add", "student", ADD, exercise="add"),
-        Step("check-add", "check", ADDS),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("exercise-double", StepKind.STUDENT, f"def double(x):\n{indent(BUSY)}", exercise="double"),
+        Step("check-double", StepKind.CHECK, checks),
+        Step("exercise-add", StepKind.STUDENT, ADD, exercise="add"),
+        Step("check-add", StepKind.CHECK, ADDS),
     ]
     results = examine_steps(steps, fork_server.start_process, PATIENCE)
     assert [o.seen for o in results["check-double"].outcomes] == [
@@ -298,9 +304,9 @@ def test_all_values_that_one_check_receives_share_a_bound(
     answer = "def double(x):\n    return (torch.zeros(20_000) for _ in range(x))\n"
     checks = 'with check("few"):\n    list(double(3))\nwith check("many"):\n    list(double(100))\n'
     steps = [
-        Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", answer, exercise="double"),
-        Step("check-double", "check", checks),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("exercise-double", StepKind.STUDENT, answer, exercise="double"),
+        Step("check-double", StepKind.CHECK, checks),
     ]
     few, many = examine_steps(steps, fork_server.start_process, PATIENCE)["check-double"].outcomes
     assert few.passed and not many.passed and many.blame == "process"
@@ -311,10 +317,10 @@ def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_
 ) -> None:
     """Whatever the intake lets through, only cells that the course calls given run with the checks."""
     steps = [
-        Step("setup", "given", GIVEN + "limit = 3\n"),
-        Step("setup", "student", "limit = 1000\ndef check(*args, **kwargs): raise SystemExit\n"),
-        Step("exercise-add", "student", ADD, exercise="add"),
-        Step("check-add", "check", 'with check("the course\'s limit"):\n    assert add(1, 2) == limit\n'),
+        Step("setup", StepKind.GIVEN, GIVEN + "limit = 3\n"),
+        Step("setup", StepKind.STUDENT, "limit = 1000\ndef check(*args, **kwargs): raise SystemExit\n"),
+        Step("exercise-add", StepKind.STUDENT, ADD, exercise="add"),
+        Step("check-add", StepKind.CHECK, 'with check("the course\'s limit"):\n    assert add(1, 2) == limit\n'),
     ]
     assert examine_steps(steps, fork_server.start_process, PATIENCE)["check-add"].outcomes[0].passed
 

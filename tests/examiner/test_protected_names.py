@@ -6,6 +6,7 @@ from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.protected_names import select_protected_names
 from autograder.forkserver.client import ForkServer
+from autograder.model.course import StepKind
 
 GIVEN = """
 import torch
@@ -29,10 +30,10 @@ CHECKS = (True, CHECK)
 
 def grade_answer(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
     steps = [
-        Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", answer, exercise="double"),
-        Step("added", "student", after),
-        Step("check-double", "check", CHECK),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("exercise-double", StepKind.STUDENT, answer, exercise="double"),
+        Step("added", StepKind.STUDENT, after),
+        Step("check-double", StepKind.CHECK, CHECK),
     ]
     results = examine_steps(steps, fork_server.start_process, Timeouts())
     return [o.passed for o in results["check-double"].outcomes], [
@@ -96,10 +97,10 @@ def test_the_contents_of_a_course_function_are_restored_and_reported(fork_server
 def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) -> None:
     source = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
     steps = [
-        Step("first", "student", source),
-        Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", BLANK, exercise="double"),
-        Step("check-double", "check", CHECK),
+        Step("first", StepKind.STUDENT, source),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("exercise-double", StepKind.STUDENT, BLANK, exercise="double"),
+        Step("check-double", StepKind.CHECK, CHECK),
     ]
     results = examine_steps(steps, fork_server.start_process, Timeouts())
     assert [o.passed for o in results["check-double"].outcomes] == [False, False]
@@ -109,17 +110,17 @@ def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) ->
 def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) -> None:
     """A given cell further down may rebind a name: the checks above it see the earlier value."""
     steps = [
-        Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", RIGHT, exercise="double"),
-        Step("check-double", "check", CHECK),
-        Step("later", "given", "factor = 10\n"),
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("exercise-double", StepKind.STUDENT, RIGHT, exercise="double"),
+        Step("check-double", StepKind.CHECK, CHECK),
+        Step("later", StepKind.GIVEN, "factor = 10\n"),
         Step(
             "exercise-triple",
-            "student",
+            StepKind.STUDENT,
             "state = []\ndef triple(x):\n    state.append(1)\n    return 3 * x\n",
             exercise="triple",
         ),
-        Step("check-triple", "check", 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
+        Step("check-triple", StepKind.CHECK, 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
     ]
     results = examine_steps(steps, fork_server.start_process, Timeouts())
     assert [o.passed for name in ("check-double", "check-triple") for o in results[name].outcomes] == [True] * 3

@@ -19,6 +19,7 @@ from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer, ProcessSettings, refuse_readable
 from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
 from autograder.forkserver.server_process import start_server
+from autograder.model.course import StepKind
 from autograder.nbgrader_plugin import converters
 from autograder.sandbox import Limits, find_layers, find_strongest_level
 
@@ -56,7 +57,7 @@ HONEST = {
 
 
 def test_honest_labs_work_in_the_sandbox(fork_server: ForkServer) -> None:
-    steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
+    steps = [Step(name, StepKind.STUDENT, source) for name, (source, _) in HONEST.items()]
     results = examine_steps(steps, fork_server.start_process)
     for name, (_, printed) in HONEST.items():
         assert printed in str(results[name].outputs), (name, results[name].outputs)
@@ -71,7 +72,7 @@ FIGURES = {
 
 
 def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(fork_server: ForkServer) -> None:
-    steps = [Step(name, "student", source) for name, source in FIGURES.items()]
+    steps = [Step(name, StepKind.STUDENT, source) for name, source in FIGURES.items()]
     with contextlib.closing(ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))) as light:
         first, second = (examine_steps(steps, server.start_process) for server in (fork_server, light))
     for name in FIGURES:
@@ -84,8 +85,8 @@ def test_honest_labs_work_without_rarely_used_imports() -> None:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
         )
-        steps = [Step("loaded", "student", loaded)]
-        steps += [Step(name, "student", source) for name, (source, _) in HONEST.items()]
+        steps = [Step("loaded", StepKind.STUDENT, loaded)]
+        steps += [Step(name, StepKind.STUDENT, source) for name, (source, _) in HONEST.items()]
         results = examine_steps(steps, light.start_process)
     assert "[]" in str(results["loaded"].outputs)
     for name, (_, printed) in HONEST.items():
@@ -122,7 +123,7 @@ def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: F
     after = "inspect.ismodule = found\nprint(sorted(set(sys.modules) - loaded), len(looked) < 100)"
     cells = {"before": before, "raises": "def f(): raise ValueError\nf()", "after": after}
     results = examine_steps(
-        [Step(name, "student", source) for name, source in cells.items()], fork_server.start_process
+        [Step(name, StepKind.STUDENT, source) for name, source in cells.items()], fork_server.start_process
     )
     assert "ValueError" in str(results["raises"].outputs)
     assert "[] True" in str(results["after"].outputs), results["after"].outputs
@@ -139,7 +140,10 @@ def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) ->
         "from labkit import check, probes\nwith check('both hold the sum'):\n"
         "    got = [r.item() for r in probes.ranks(total)]\n    assert got == [3.0, 3.0], str(got)\n"
     )
-    steps = [Step("exercise-total", "student", answer, exercise="total"), Step("check-total", "check", check)]
+    steps = [
+        Step("exercise-total", StepKind.STUDENT, answer, exercise="total"),
+        Step("check-total", StepKind.CHECK, check),
+    ]
     (outcome,) = examine_steps(steps, fork_server.start_process)["check-total"].outcomes
     assert outcome.passed, outcome.seen
 
@@ -147,7 +151,7 @@ def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) ->
 def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server: ForkServer) -> None:
     draws = "import random, torch, numpy as np\nprint(random.random(), torch.rand(1).item(), np.random.rand())"
     first, second = (
-        examine_steps([Step("a", "student", draws)], fork_server.start_process)["a"].outputs for _ in range(2)
+        examine_steps([Step("a", StepKind.STUDENT, draws)], fork_server.start_process)["a"].outputs for _ in range(2)
     )
     assert first == second
 

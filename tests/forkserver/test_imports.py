@@ -10,7 +10,7 @@ from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.grading.lab_cells import parse_cells
-from autograder.model.course import Lab
+from autograder.model.course import Lab, StepKind
 from autograder.sandbox import find_layers, find_strongest_level
 from tests.conftest import ROOT
 
@@ -23,7 +23,9 @@ LEFT_OUT = {COMPILER: "torch._dynamo", FIGURES: "matplotlib", SKLEARN: "sklearn"
 def test_no_worked_solution_imports_what_its_fork_server_left_out(labs: list[Lab]) -> None:
     """Slow: a fork server for each lab, whose cells run."""
     level = find_strongest_level(find_layers())
-    report = Step("report", "student", f"import sys\nprint([n for n in {list(LEFT_OUT.values())} if n in sys.modules])")
+    report = Step(
+        "report", StepKind.STUDENT, f"import sys\nprint([n for n in {list(LEFT_OUT.values())} if n in sys.modules])"
+    )
     for lab in labs:
         groups = find_course_groups(ROOT, [lab.name])
         with contextlib.closing(ForkServer(ProcessSettings(level), server=start_server(1, groups))) as fork_server:

@@ -18,6 +18,7 @@ from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ONE_THREAD
 from autograder.grading.lab_cells import parse_cells
+from autograder.model.course import StepKind
 from autograder.student_process.outputs import CUT, MAX_ITEMS, MAX_LINES, MAX_TEXT
 from tests.conftest import ROOT
 
@@ -160,7 +161,7 @@ LATE = {"a worker": "at work", "a descriptor": "b\n", "a program": "err\n"}
 
 def run_in_gradlab(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
     """The outputs of each of these cells in a student process."""
-    steps = [Step(str(number), "student", source, number) for number, source in enumerate(sources, start=1)]
+    steps = [Step(str(number), StepKind.STUDENT, source, number) for number, source in enumerate(sources, start=1)]
     results = examine_steps(steps, fork_server.start_process)
     return [result.outputs for result in results.values()]
 

@@ -19,6 +19,7 @@ from tests.conftest import ROOT
 PRINT = "from autograder.model.fingerprint import *; print(digest_code(MARKS), digest_code(PROOFS))"
 # Imported by code that computes marks, without effect on them.
 HARMLESS = {
+    "autograder/base/toml_lines.py",
     "autograder/model/fingerprint.py",
     "autograder/model/note_sentences.py",
     "labkit/hint.py",

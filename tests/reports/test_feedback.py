@@ -33,7 +33,7 @@ from autograder.reports.student_view import COMPARE, EXCUSED, SHORT_LIMIT, build
 from labkit import assert_close, check, show_strides
 from labkit.cause import Cause
 from labkit.check import record_outcomes
-from labkit.outcome import Outcome
+from labkit.outcome import Blame, Outcome
 from tests.authoring.secret_lines import find_secret_lines
 
 RAISED: dict[str, Any] = {
@@ -127,7 +127,7 @@ def list_timeout_messages(*seconds: float, hidden: bool = False) -> list[str]:
             f"c{n}",
             "it ends",
             seen=str(reason),
-            blame="process",
+            blame=Blame.PROCESS,
             hidden=hidden,
             cause=reason.cause,
             limit=reason.seconds,
@@ -153,8 +153,8 @@ def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) ->
 
 
 def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
-    late = [Outcome(f"c{n}", "it ends", cause=Cause.TIME, limit=20, blame="process") for n in range(2)]
-    students_error = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame="student")
+    late = [Outcome(f"c{n}", "it ends", cause=Cause.TIME, limit=20, blame=Blame.PROCESS) for n in range(2)]
+    students_error = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame=Blame.STUDENT)
     exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, students_error))
     assert build_student_view([exercise])["f"][2].seen == str(build_timeout(1))
 

@@ -16,7 +16,7 @@ from autograder.reports import findings
 from autograder.reports.class_export import write_class_csv, write_class_json
 from autograder.reports.lab_report import render_report, write_report
 from autograder.reports.standing import Standing, format_duration, group_by_standing
-from labkit.outcome import Outcome
+from labkit.outcome import Blame, Outcome
 
 EVIL = "</script><script>alert(1)</script>"
 COLUMNS = (Column("softmax", 4), Column("why", 2, by_hand=True))
@@ -117,7 +117,7 @@ def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
 
 
 def test_students_who_need_attention_are_listed_by_reason() -> None:
-    hung = Outcome("b", "it ends", seen="the time limit of 20 s for a check was reached", blame="process")
+    hung = Outcome("b", "it ends", seen="the time limit of 20 s for a check was reached", blame=Blame.PROCESS)
     lab_class = make_lab(
         make_member("missing", has_submitted=False, graded=False, marks={}),
         make_member("there", has_submitted=False, graded=False, marks={}, uncollected=True),

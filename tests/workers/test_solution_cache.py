@@ -10,6 +10,7 @@ import pytest
 
 from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.model.course import StepKind
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache
 from tests.conftest import need
@@ -59,7 +60,7 @@ def fork_server(cache: Path) -> Iterator[ForkServer]:
 
 
 def run_and_print(fork_server: ForkServer, *cells: str) -> list[str]:
-    steps = [Step(str(number), "student", source, number) for number, source in enumerate(cells, start=1)]
+    steps = [Step(str(number), StepKind.STUDENT, source, number) for number, source in enumerate(cells, start=1)]
     return [
         "".join(o.get("text", o.get("evalue", "")) for o in s.outputs)
         for s in examine_steps(steps, fork_server.start_process).values()
