@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from labkit.cause import Cause
-from labkit.difference import Pair
+from labkit.tensor_difference import Pair
 from labkit.value_text import (
     describe_value,
     format_distinct,

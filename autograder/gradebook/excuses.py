@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from autograder.gradebook.labels import CellLabels
-    from autograder.model.result import GradedCell
-    from labkit.outcome import Outcome
+from autograder.gradebook.labels import CellLabels
+from autograder.model.result import GradedCell
+from labkit.outcome import Outcome, compute_earned
 
 Excused = Mapping[str, frozenset[str]]  # ids of checks that count as passed, by exercise; an empty set means all
 
@@ -25,8 +23,6 @@ def compute_points(labels: CellLabels, cell: GradedCell, excused: Excused) -> fl
     checks = find_excused(labels, cell.id, excused)
     if checks is None:
         return cell.points
-    from labkit.outcome import compute_earned  # imports torch
-
     return max(cell.points, compute_earned(set_passed(cell.checks, checks), cell.worth) if checks else cell.worth)
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from autograder.model.assignments import AssignmentKind
 from autograder.model.metadata import make_stock_name, split_cell_name, split_stock_name
-
-if TYPE_CHECKING:
-    from autograder.model.result import Result  # imports torch
+from autograder.model.result import Result
 
 
 @dataclass(frozen=True)

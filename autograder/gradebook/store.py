@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
-
-if TYPE_CHECKING:
-    from autograder.model.result import Result
+from autograder.model.result import Result
 
 
 def get_result_path(course: Path, lab: str, student: str) -> Path:
@@ -28,8 +25,6 @@ def load_result(course: Path, lab: str, student: str) -> Result | None:
     path = get_result_path(course, lab, student)
     if not path.exists():
         return None
-    from autograder.model.result import Result  # imports torch
-
     try:
         return Result.model_validate_json(path.read_bytes())
     except ValidationError as error:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbgrader.api import (
     BaseCell,
@@ -29,9 +29,7 @@ from autograder.gradebook.excuses import Excused, compute_points
 from autograder.gradebook.labels import make_labels
 from autograder.model.assignments import refuse_unknown_lab
 from autograder.model.metadata import make_stock_name
-
-if TYPE_CHECKING:
-    from autograder.model.result import Result  # imports torch
+from autograder.model.result import Result
 
 CellKey = tuple[str, str]  # a cell's notebook and name
 

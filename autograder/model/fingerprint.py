@@ -11,10 +11,10 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import labkit
 from autograder.base.digest import digest, digest_statements
 from autograder.model.versions import Versions
 
@@ -78,9 +78,7 @@ DISPLAY = (
 def digest_code(names: Sequence[str]) -> str:
     """Digest these parts of autograder, and labkit without what only displays."""
     autograder = Path(__file__).parent.parent
-    # Importing labkit would take seconds, since it imports torch.
-    labkit = Path(str(getattr(find_spec("labkit"), "origin", ""))).parent
-    paths = [path for path in sorted(labkit.iterdir()) if path.suffix == ".py" or path.is_dir()]
+    paths = [path for path in sorted(Path(labkit.__file__).parent.iterdir()) if path.suffix == ".py" or path.is_dir()]
     checks = [path for path in paths if path.name not in DISPLAY]
     return digest_statements(*checks, *(autograder / name for name in names))
 

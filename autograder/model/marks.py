@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
 
 from autograder.model.nbgrader_cells import is_blank, read_grade_id, read_points
-
-if TYPE_CHECKING:
-    from autograder.model.result import Result  # imports torch
+from autograder.model.result import Result
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from labkit.cause import Cause
+from labkit.outcome import Blame
+
 COUNTS_AS_EMPTY = "Your file could not be graded, so it counts as empty. "
 RAN_WITHOUT = ". The cells after it ran without it."
 TIMED_OUT = re.compile(r"the time limit of ([\d.e+]+) s for a check was reached")
-CAUSES = {  # values of labkit.cause.Cause, whose import would also import torch
-    "This exercise is not written yet.": "unwritten",
-    "the machine was too busy for this check": "busy",
-    "the Python process ended during this check": "ended",
+CAUSES = {
+    "This exercise is not written yet.": Cause.UNWRITTEN,
+    "the machine was too busy for this check": Cause.BUSY,
+    "the Python process ended during this check": Cause.ENDED,
 }
 NOTHING = re.compile(r"your \w+ is None")
 
@@ -43,7 +46,8 @@ def _parse_note(text: str, notebooks: list[str]) -> dict[str, str]:
 
 def _add_cause(check: dict[str, Any]) -> dict[str, Any]:
     seen = check.get("seen", "")
-    if check.get("blame") == "process" and (match := TIMED_OUT.fullmatch(seen)):
-        return check | {"cause": "time", "limit": float(match[1])}
-    default = "other" if check.get("blame") == "process" else None
-    return check | {"cause": "nothing" if NOTHING.fullmatch(seen) else CAUSES.get(seen, default)}
+    is_process = check.get("blame") == Blame.PROCESS
+    if is_process and (match := TIMED_OUT.fullmatch(seen)):
+        return check | {"cause": Cause.TIME, "limit": float(match[1])}
+    default = Cause.OTHER if is_process else None
+    return check | {"cause": Cause.NOTHING if NOTHING.fullmatch(seen) else CAUSES.get(seen, default)}
