@@ -10,6 +10,8 @@ from typing import Any
 from labkit.cause import Cause
 from labkit.difference import Difference
 
+SHORT_SECONDS = 1.0  # for each further check of an exercise after one ran out of time
+
 
 class Blame(StrEnum):
     """Whose error ended a check."""
@@ -55,6 +57,11 @@ class Outcome:
 
     def __post_init__(self) -> None:
         self.label = self.label or self.id
+
+    @property
+    def has_short_limit(self) -> bool:
+        """Whether its time limit was the short one, since an earlier check of the exercise had run out of time."""
+        return self.limit == SHORT_SECONDS
 
     def as_dict(self) -> dict[str, Any]:
         difference = asdict(self.difference) if self.difference else None

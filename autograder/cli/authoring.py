@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -86,21 +85,15 @@ def prove(
     with pause_gc():
         from autograder.authoring.course_folder import read_course, read_labs
         from autograder.proving.failing_lists import update_lists
-        from autograder.proving.parallel_proofs import prove_labs
-        from autograder.proving.proof_store import load_proof, save_proof
+        from autograder.proving.parallel_proofs import iter_proofs
 
     require_labs(course)
     selected = list(read_labs(read_course(course), tuple(labs or ())))
     if exercise and exercise not in (names := [e.name for lab in selected for e in lab.exercises]):
         raise GradlabError(f"no exercise {exercise!r}", fix=f"name one of {', '.join(names)}")
-    is_whole = not (mutate or exercise)
-    earlier = [] if again or not is_whole else [proof for lab in selected if (proof := load_proof(lab))]
-    remaining = [lab for lab in selected if lab.name not in {proof.lab for proof in earlier}]
     problems = updated = 0
-    for proof in itertools.chain(earlier, prove_labs(remaining, jobs, mutate, exercise)):
+    for proof in iter_proofs(selected, jobs, mutate, exercise, again):
         _print_proof(proof, mutate)
-        if is_whole and not proof.kept:
-            save_proof(next(lab for lab in selected if lab.name == proof.lab), proof)
         outdated = proof.outdated if update else {}
         if outdated:
             out.print(update_lists(outdated.values()), markup=False)

@@ -9,9 +9,7 @@ from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Con
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.rpc.frames import WireValue
 from labkit.cause import Cause, StopReason
-from labkit.outcome import Outcome
-
-SHORT_SECONDS = 1.0  # for each further check of an exercise after one ran out of time
+from labkit.outcome import SHORT_SECONDS
 
 
 class ConnectionSource(Protocol):
@@ -21,11 +19,6 @@ class ConnectionSource(Protocol):
     def begin_limit(self, seconds: float) -> ProcessTimeLimit: ...
     def explain_end(self) -> str: ...
     def kill_group(self, name: str) -> None: ...
-
-
-def has_short_limit(outcome: Outcome) -> bool:
-    """Return whether the check reached the limit that applies after another check of its exercise ran out of time."""
-    return outcome.limit == SHORT_SECONDS
 
 
 class CheckConnection:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.connection import Requester
 from autograder.examiner.execution import run_cell, run_check_cell
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.watchdog import SECONDS, run_watchdog
@@ -73,6 +72,6 @@ def run_checks(
         return run_check_cell(source, cell_namespace, file, begin_check, dog.stop)
 
 
-def _put_proxies(namespace: dict[str, Any], defined: Sequence[str], connection: Requester) -> None:
-    remote = RemoteNamespace(connection, namespace)
+def _put_proxies(namespace: dict[str, Any], defined: Sequence[str], connection: CheckConnection) -> None:
+    remote = RemoteNamespace(connection, namespace, lambda: connection.checks)
     namespace.update({name: remote.get_proxy(name) for name in defined})

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
 
 MAX_OUTPUTS = 16 * 2**20  # bytes of one cell's outputs in a message
 MAX_ITEMS = 1_000  # outputs of one cell
@@ -26,6 +29,15 @@ NAME = re.compile(r"[\w .-]{1,100}", re.ASCII)
 MAX_COUNT = 10**6  # of execution counts, and of a picture's width and height
 SIZE = re.compile(r"\d{1,6}(px|em|%)?", re.ASCII)
 Output = dict[str, Any]
+
+
+def write_outputs(cell: NotebookNode, outputs: Iterable[Output], number: int) -> None:
+    """Write what a cell displayed into the notebook, with the cell's execution count."""
+    cell.execution_count = number
+    cell.outputs = [nbformat.from_dict(output) for output in outputs]
+    for output in cell.outputs:
+        if output.output_type == "execute_result":
+            output.execution_count = number
 
 
 def read_outputs(text: Any) -> list[Output]:

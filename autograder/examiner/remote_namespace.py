@@ -38,14 +38,18 @@ class RemoteNamespace:
     """The objects of one student process.
 
     Args:
+        connection: Leads to the process.
         namespace: The course's names, to find given functions.
+        get_check: Returns the number of the running check, 0 before the first.
     """
 
-    def __init__(self, connection: Requester, namespace: Mapping[str, Any]) -> None:
-        self.connection: Any = connection  # the caller's own kind of Requester
+    def __init__(
+        self, connection: Requester, namespace: Mapping[str, Any], get_check: Callable[[], int] = lambda: 0
+    ) -> None:
+        self.connection = connection
         self.namespace = namespace
         self.dropped = DroppedReferences()
-        self.callbacks = Callbacks(lambda: int(getattr(connection, "checks", 0)))
+        self.callbacks = Callbacks(get_check)
         self._new: list[StudentProxy] = []  # created while the current reply is unpacked
         self._proxies: weakref.WeakValueDictionary[int, StudentProxy] = weakref.WeakValueDictionary()
 

@@ -19,6 +19,7 @@ from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.examination import StepResult, examine_steps
+from autograder.examiner.output_filter import write_outputs
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
 from autograder.grading.examiner_device import use_examiner_device
@@ -124,15 +125,11 @@ def grade_notebook(
         )
     graded = []
     for cell in cells:
-        cell.node.execution_count = cell.number
         if cell.is_graded:
             graded.append(kept.get(cell.name) or _grade_cell(cell, results[cell.name], keys[cell.name]))
-            cell.node.outputs = [_make_verdict_output(cell, graded[-1])]
+            write_outputs(cell.node, [_make_verdict_output(cell, graded[-1])], cell.number)
         else:
-            cell.node.outputs = [nbformat.from_dict(output) for output in results[cell.name].outputs]
-            for output in cell.node.outputs:
-                if output.output_type == "execute_result":
-                    output.execution_count = cell.number
+            write_outputs(cell.node, results[cell.name].outputs, cell.number)
     return Result(
         lab=submission.lab,
         student=submission.student,

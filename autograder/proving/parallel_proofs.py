@@ -10,7 +10,32 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from autograder.model.course import Lab
 from autograder.proving.proof import Proof, prove_lab
+from autograder.proving.proof_store import load_proof, save_proof
 from autograder.sandbox.privileges import set_death_signal
+
+
+def iter_proofs(
+    labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str = "", again: bool = False
+) -> Iterator[Proof]:
+    """Yield the stored proof of each lab that has a valid one, and then new ones, which are stored.
+
+    A proof with mutants, or of a single exercise, is never read from the store or written to it.
+
+    Args:
+        labs: The labs to prove.
+        jobs: How many of them are proved at a time.
+        mutate: Whether to try mutants of each reference.
+        only: The only exercise to prove; empty for all.
+        again: Whether to prove labs with a valid proof, too.
+    """
+    is_whole = not (mutate or only)
+    stored = {lab.name: proof for lab in labs if is_whole and not again and (proof := load_proof(lab))}
+    yield from stored.values()
+    by_name = {lab.name: lab for lab in labs if lab.name not in stored}
+    for proof in prove_labs([*by_name.values()], jobs, mutate, only):
+        if is_whole:
+            save_proof(by_name[proof.lab], proof)
+        yield proof
 
 
 def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str = "") -> Iterator[Proof]:

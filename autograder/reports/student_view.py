@@ -11,13 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autograder.examiner.check_connection import SHORT_SECONDS, has_short_limit
 from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.term import Tell
 from labkit.cause import Cause
 from labkit.difference import Difference
-from labkit.outcome import Blame, Outcome, compute_share, select_hints, select_paying
+from labkit.outcome import SHORT_SECONDS, Blame, Outcome, compute_share, select_hints, select_paying
 
 EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a word of a value counts as one
@@ -87,9 +86,9 @@ def _find_short_limit_ids(outcomes: Sequence[Outcome]) -> set[int]:
     See CheckConnection.
     """
     late = [outcome for outcome in outcomes if outcome.cause in (Cause.TIME, Cause.BUSY)]
-    if not late or has_short_limit(late[0]):  # the lab's own limit is as short
+    if not late or late[0].has_short_limit:  # the lab's own limit is as short
         return set()
-    return {id(outcome) for outcome in late[1:] if has_short_limit(outcome)}
+    return {id(outcome) for outcome in late[1:] if outcome.has_short_limit}
 
 
 def is_shown(outcome: Outcome, tell: Tell) -> bool:

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
-from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
+from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs, write_outputs
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_runner import Start, SubmissionRunner
 from autograder.intake.cell_origin import get_short_name, get_shown_name
@@ -130,16 +130,12 @@ def _run_cells(
 def _run_cell(cell: NotebookNode, number: int, runner: SubmissionRunner, seconds: float | None) -> str:
     """Run the cell, which gets its outputs. Returns the limit that it reached, or how it ended its process; else ""."""
     stopped = ""
-    cell.execution_count = number
     try:
         outputs = runner.run(cell.source, number, seconds=seconds)
     except Stopped as reason:
         stopped = str(reason)
         outputs = [{"output_type": "error", "ename": "Stopped", "evalue": stopped, "traceback": [stopped]}]
-    cell.outputs = [nbformat.from_dict(output) for output in outputs]
-    for output in cell.outputs:
-        if output.output_type == "execute_result":
-            output.execution_count = number
+    write_outputs(cell, outputs, number)
     return stopped
 
 

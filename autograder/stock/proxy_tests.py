@@ -81,7 +81,7 @@ def run_tests_on_proxies(
     except Exception as error:
         return ProxyDecision(None, f"the grader can't run the course's imports: {type(error).__name__}")
     with CheckConnection(runner, name, clock.limit_check) as connection:
-        remote = RemoteNamespace(connection, namespace)
+        remote = RemoteNamespace(connection, namespace, lambda: connection.checks)
         namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in source.functions}
         connection.renew()
 

@@ -17,4 +17,4 @@ def open_world(
     with start_student_process({**(given or {}), **student}, list(given or {})) as channel:
         connection = Connection(channel)
         connection.begin_check(None if seconds is None else ProcessTimeLimit(seconds))
-        yield RemoteNamespace(connection, given or {})
+        yield RemoteNamespace(connection, given or {}, lambda: getattr(connection, "checks", 0))
