@@ -33,39 +33,53 @@ def normalize_folder(folder: Path, assignment: str, notebooks: Sequence[str] = (
     """
     expected = [folder / f"{name}.ipynb" for name in notebooks or [assignment]]
     wanted = expected[0]
+    _make_folder(folder, wanted)
+    _rename_folders(folder)
+    _shorten_paths(folder)
+    _rename_files(folder, expected)
+    _rename_bad_timestamp(folder / TIMESTAMP)
+    if len(expected) == 1 and not os.path.lexists(wanted):
+        others = _select_notebooks(_list_files(folder))
+        wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
+
+
+def _make_folder(folder: Path, notebook: Path) -> None:
+    """Replace a link or a file with a folder that contains it as the notebook."""
     if folder.is_symlink():
         target = os.readlink(folder)
         folder.unlink()
         folder.mkdir()
-        wanted.symlink_to(target)  # still a link, and refused as one
+        notebook.symlink_to(target)  # still a link, and refused as one
     elif not folder.is_dir():
-        content = folder.with_name(f"{assignment}{NOT_A_FOLDER}")
+        content = folder.with_name(f"{notebook.stem}{NOT_A_FOLDER}")
         os.replace(folder, content)
         folder.mkdir()
-        os.replace(content, wanted)
+        os.replace(content, notebook)
+
+
+def _rename_folders(folder: Path) -> None:
+    """Give folders names that no tool reads as its configuration, and remove JupyterLab's checkpoints."""
     for place, folders, _ in os.walk(folder, topdown=False):
         for name in folders:
+            path, safe_name = Path(place, name), make_safe_name(name)
             if name == CHECKPOINTS:  # JupyterLab writes into it when it opens the notebook, even through links
-                _remove(Path(place, name))
-                continue
-            if name != make_safe_name(name) and not os.path.islink(os.path.join(place, name)):
-                os.replace(os.path.join(place, name), find_free_path(Path(place, make_safe_name(name)), name))
-    _shorten_paths(folder)
+                _remove(path)
+            elif name != safe_name and not os.path.islink(path):
+                os.replace(path, find_free_path(Path(place, safe_name), name))
+
+
+def _rename_files(folder: Path, expected: Sequence[Path]) -> None:
+    """Give files names that no tool runs or reads as its configuration, and replace links and pipes."""
     files = _list_files(folder)
     starts = {folder, *(path.parent for path in files if path.suffix == ".ipynb")}  # folders where a kernel may start
     for path in files:
-        safe_name = make_safe_name(
-            path.name, path.parent.name if path.parent.parent in starts else "", path.parent in starts
-        )
+        parent_name = path.parent.name if path.parent.parent in starts else ""
+        safe_name = make_safe_name(path.name, parent_name, path.parent in starts)
         if path not in expected and not _is_regular_file(path):
             path.unlink()
             write_placeholder(path, NOT_FOLLOWED)
         elif path.name != safe_name:
             os.replace(path, find_free_path(path.with_name(safe_name), path.name))
-    _rename_bad_timestamp(folder / TIMESTAMP)
-    if len(expected) == 1 and not os.path.lexists(wanted):
-        others = _select_notebooks(_list_files(folder))
-        wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
 
 
 def _remove(path: Path) -> None:

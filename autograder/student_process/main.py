@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from autograder.rpc.fields import check_bytes, check_int, check_length, check_list, check_text
-from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send
+from autograder.rpc.frames import ConnectionClosed, ProtocolError, WireValue, receive, send
 from autograder.rpc.random_states import seed_all
 from autograder.student_process.calls import Calls
 from autograder.student_process.compile_cache import link_compiled
@@ -77,18 +77,11 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
         try:
             kind, *rest = check_list(receive(control))
             if kind == "run":
-                source, number, protected = check_length(rest, 3)
-                names = [check_text(name) for name in check_list(protected)]
-                if names:
-                    course.restore_labkit()
-                outputs = _encode_outputs(kernel.run(check_text(source), check_int(number)))
-                course.protect(names)
-                send(control, outputs)
+                send(control, _run_cell(kernel, course, *check_length(rest, 3)))
             elif kind == "list_changed":
                 send(control, course.list_changed())
             elif kind == "put":
-                path, content = check_length(rest, 2)
-                _put(check_text(path), check_bytes(content))
+                _put(*check_length(rest, 2))
                 send(control, "ready")
             elif kind == "ping":
                 send(control, "ready")
@@ -106,6 +99,16 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
             continue
 
 
+def _run_cell(kernel: Kernel, course: CourseNames, source: WireValue, number: WireValue, protected: WireValue) -> str:
+    """Run a cell, and return its outputs as JSON. The names are the course's after that."""
+    names = [check_text(name) for name in check_list(protected)]
+    if names:
+        course.restore_labkit()
+    outputs = _encode_outputs(kernel.run(check_text(source), check_int(number)))
+    course.protect(names)
+    return outputs
+
+
 def _encode_outputs(outputs: list[Output]) -> str:
     try:
         return json.dumps(outputs, default=str)
@@ -114,12 +117,13 @@ def _encode_outputs(outputs: list[Output]) -> str:
         return json.dumps([{"output_type": "stream", "name": "stderr", "text": f"{reason}\n"}])
 
 
-def _put(path: str, content: bytes) -> None:
+def _put(path: WireValue, content: WireValue) -> None:
     """Write a file from the notebook's folder, before the first cell. One that can't be written is missing."""
+    file_path, data = Path(check_text(path)), check_bytes(content)
     with contextlib.suppress(OSError):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with Path(path).open("ab") as file:
-            file.write(content)
+        file_path.parent.mkdir(parents=True, exist_ok=True)
+        with file_path.open("ab") as file:
+            file.write(data)
 
 
 def _fork(control: socket.socket, kernel: Kernel, course: CourseNames) -> int:
