@@ -24,7 +24,7 @@ POLL_SECONDS = 0.3
 MARK = re.compile(r'<meta name="gradlab-mark" content="([^"<>]{1,100})">')
 UNMARKED = re.compile(r'<meta name="gradlab-unmarked" content="([^"<>]{1,300})">')  # it waits to be marked, or won't be
 ASK = (
-    "Hand in this notebook? It's graded in your class, hidden checks included. Your instructor may limit how often you "
+    "Submit this notebook? It's graded in your class, hidden checks included. Your instructor may limit how often you "
     "can submit."
 )
 LATER = "Submitted. Once your instructor releases the feedback, you'll find it in Nbgrader, Assignment List."
@@ -65,7 +65,7 @@ def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
 
 
 async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
-    """Hand in the notebook, wait for its feedback page, and keep it where a mark's page is. Raises SubmissionError.
+    """Submit the notebook, wait for its feedback page, and keep it where a mark's page is. Raises SubmissionError.
 
     Returns:
         {words, marked}. `marked` is False if no page arrived in time, or the page says why there's no mark.

@@ -80,7 +80,7 @@ def _read_content(path: Path) -> bytes:
 
     Raises OSError if the machine can't read it, for which the student isn't to blame.
     """
-    refusal = RefusedSubmission("This is a link, a folder, a pipe or a device. Hand in the notebook itself.")
+    refusal = RefusedSubmission("This is a link, a folder, a pipe or a device. Submit the notebook itself.")
     if path.parent.is_symlink():
         raise refusal
     try:

@@ -100,7 +100,7 @@ def _refuse_another_lab(
     foreign = list(dict.fromkeys(claim for claim in claims if is_named(claim) and claim not in course_cells))
     if len(foreign) > len(recognized):
         raise RefusedSubmission(
-            f"It is the notebook of another lab: it contains {', '.join(foreign[:3])}. Hand in this lab's notebook."
+            f"It is the notebook of another lab: it contains {', '.join(foreign[:3])}. Submit this lab's notebook."
         )
 
 

@@ -136,9 +136,9 @@ def _import_library() -> Any:
     try:
         import pyseccomp  # type: ignore[import-untyped]
     except ImportError as error:
-        raise GradlabError("seccomp needs the package pyseccomp", fix="pip install pyseccomp") from error
+        raise GradlabError("it needs pyseccomp: pip install pyseccomp") from error
     except RuntimeError as error:
-        raise GradlabError("seccomp needs the system library libseccomp2", fix="apt install libseccomp2") from error
+        raise GradlabError("it needs libseccomp2: apt-get install libseccomp2") from error
     return pyseccomp
 
 

@@ -59,4 +59,4 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
 
 def hand_in(page: Page) -> None:
     page.locator('[data-command="gradlab:mark"]').click()
-    page.get_by_role("button", name="Hand in").click()
+    page.get_by_role("button", name="Submit").click()

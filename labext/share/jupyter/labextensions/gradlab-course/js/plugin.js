@@ -192,7 +192,7 @@ function activate(app, tracker, palette, launcher, modules) {
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {
         Notification.dismiss(notification);
-        const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Hand in' })];
+        const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Submit' })];
         const answer = await showDialog({ title: 'Mark my work', body: marked.ask, buttons });
         if (!answer.button.accept) return;
         notify(`Handing in ${lab}`, 'in-progress', false);
