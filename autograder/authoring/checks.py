@@ -24,7 +24,7 @@ EXAMPLE = 'with check("finite", "the result is finite", hint="What is exp(1000)?
 
 
 def is_check(node: ast.AST) -> bool:
-    """Whether this is a statement `with check(...):`."""
+    """Return whether this is a statement `with check(...):`."""
     return isinstance(node, ast.With) and any(_is_call_to(item.context_expr, "check") for item in node.items)
 
 

@@ -97,7 +97,7 @@ def find_stale_files(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
 
 
 def is_stale(root: Path, lab: str) -> bool:
-    """Whether this lab's source notebook differs from what its sources give. False for a lab without sources."""
+    """Return whether this lab's source notebook differs from what its sources give. False for a lab without sources."""
     if not (root / "labs" / "course.toml").exists():
         return False
     course = read_course(root)
@@ -130,7 +130,7 @@ def _find_strays(course: Course, files: dict[Path, str]) -> list[Path]:
 
 
 def _is_generated(path: Path) -> bool:
-    """Whether this notebook was generated from a lab. One that an instructor added must not be removed."""
+    """Return whether this notebook was generated from a lab. One that an instructor added must not be removed."""
     try:
         return "gradlab" in json.loads(path.read_text(encoding="utf-8"))["metadata"]
     except (ValueError, KeyError, TypeError, OSError):

@@ -79,5 +79,5 @@ def _find_entries(lab: Lab) -> Iterator[GlossaryEntry]:
 
 
 def _is_explanation(sentence: str, match: re.Match[str]) -> bool:
-    """Whether the sentence says what the term is, before it ("is called *x*") or after it ("a *x* is ...")."""
+    """Return whether the sentence says what the term is, before it ("is called *x*") or after it ("a *x* is ...")."""
     return bool(NAMED.search(sentence[: match.start()]) or AFTER.match(sentence[match.end() :]))

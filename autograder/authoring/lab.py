@@ -183,7 +183,7 @@ class _LabReader:
 
 
 def _has_only_imports(source: str) -> bool:
-    """Whether there are only imports. Invalid Python is refused elsewhere."""
+    """Return whether there are only imports. Invalid Python is refused elsewhere."""
     try:
         return all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(source).body)
     except SyntaxError:

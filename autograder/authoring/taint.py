@@ -235,7 +235,7 @@ class _Reader:
 
 
 def _is_strict(call: ast.Call) -> bool:
-    """Whether this is zip(..., strict=True)."""
+    """Return whether this is zip(..., strict=True)."""
     strict = [k for k in call.keywords if k.arg == "strict" and isinstance(k.value, ast.Constant) and k.value.value]
     return isinstance(call.func, ast.Name) and call.func.id == "zip" and bool(strict)
 

@@ -32,7 +32,7 @@ def find_given_probes(cells: Iterable[Cell]) -> list[str]:
 
 
 def is_probe(node: ast.stmt) -> bool:
-    """Whether this is a function that runs in the student's process."""
+    """Return whether this is a function that runs in the student's process."""
     return isinstance(node, ast.FunctionDef) and any(
         "probe" in ast.unparse(decorator) for decorator in node.decorator_list
     )

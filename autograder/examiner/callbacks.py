@@ -61,7 +61,7 @@ class Callbacks:
         return self._objects[check_number(number, len(self._objects))]
 
     def _is_from_earlier_check(self, number: int) -> bool:
-        """Whether an earlier check passed this object, so the running check wouldn't see its use."""
+        """Return whether an earlier check passed this object, so the running check wouldn't see its use."""
         return self._last_checks[number] not in (0, self._get_check())
 
     def forget(self, nodes: WireValue) -> None:

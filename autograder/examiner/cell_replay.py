@@ -65,7 +65,7 @@ class Replay:
         self.process, self._history, self._position = process, history, 0
 
     def can_reach(self, name: str) -> bool:
-        """Whether the process still answers, and hasn't run past the replay point of this name."""
+        """Return whether the process still answers, and hasn't run past the replay point of this name."""
         return self.process.ping() and not self.process.serves and self._history.find_point(name) >= self._position
 
     def connect(self, name: str, clock: Clock) -> Connection:

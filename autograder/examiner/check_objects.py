@@ -25,7 +25,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def is_callback(value: Any) -> bool:
-    """Whether this is a function, an iterator, or an object of a class that the course defines."""
+    """Return whether this is a function, an iterator, or an object of a class that the course defines."""
     kind = type(value)
     return isinstance(value, FUNCTIONS) or hasattr(kind, "__next__") or _is_course_class(kind)
 

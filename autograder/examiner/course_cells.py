@@ -41,7 +41,7 @@ def run_given(
 
 
 def can_use_names(source: str, names: Sequence[str]) -> bool:
-    """Whether one of the names may occur in this source."""
+    """Return whether one of the names may occur in this source."""
     return any(name in source for name in names)
 
 

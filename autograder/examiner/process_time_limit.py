@@ -89,7 +89,7 @@ class ProcessTimeLimit:
         return self._over
 
     def was_starved(self) -> bool:
-        """Whether the machine is to blame: the wall clock ended the process before it had half of its time.
+        """Return whether the machine is to blame: the wall clock ended the process before it had half of its time.
 
         The machine isn't to blame if the processes together used the time that one may use: they kept each other
         waiting.

@@ -44,7 +44,7 @@ HARMLESS_SETTERS = frozenset(
 
 
 def is_pure(tree: ast.Module, outside: list[ast.AST], shared: frozenset[str]) -> bool:
-    """Whether a cell keeps and reaches nothing but its own names.
+    """Return whether a cell keeps and reaches nothing but its own names.
 
     Args:
         outside: The nodes that run with the cell, not in a function.
@@ -140,7 +140,7 @@ def _find_function_nodes(tree: ast.Module) -> frozenset[int]:
 
 
 def is_immutable(node: ast.AST) -> bool:
-    """Whether the value of this expression is immutable: a number, text, dtype, device, or a tuple of these."""
+    """Return whether the value of this expression is immutable: a number, text, dtype, device, or a tuple of these."""
     match node:
         case ast.Constant() | ast.Call(func=ast.Name(id="device")):
             return True
@@ -158,7 +158,7 @@ def is_immutable(node: ast.AST) -> bool:
 
 
 def _is_constant(node: ast.AST) -> bool:
-    """Whether this is an immutable value or an attribute of a library."""
+    """Return whether this is an immutable value or an attribute of a library."""
     return is_immutable(node) or (isinstance(node, ast.Attribute) and find_root_name(node) in LIBRARIES)
 
 

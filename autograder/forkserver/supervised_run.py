@@ -37,7 +37,7 @@ class SupervisedRun:
         self.grouped -= self.groups.pop(group, set())
 
     def is_fork_for_check(self, pid: int) -> bool:
-        """Whether the process belongs to the group of a check cell."""
+        """Return whether the process belongs to the group of a check cell."""
         return any(pid in pids for group, pids in self.groups.items() if group)
 
     def find_ungrouped(self) -> set[int]:

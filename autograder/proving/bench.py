@@ -231,7 +231,7 @@ def _select_checks(cell: Cell, hidden: bool) -> str:
 
 
 def has_probe_call(source: str, given: Sequence[str]) -> bool:
-    """Whether a check cell uses a probe: one of the given ones, or one of labkit's."""
+    """Return whether a check cell uses a probe: one of the given ones, or one of labkit's."""
     nodes = list(ast.walk(ast.parse(source)))
     uses_labkit = any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == "probes" for node in nodes)
     return uses_labkit or any(isinstance(node, ast.Name) and node.id in given for node in nodes)

@@ -54,7 +54,7 @@ class AlwaysTrue:
 
 
 def is_object(value: Any) -> bool:
-    """Whether a value is used through its methods: a function, a class, or an instance of a class.
+    """Return whether a value is used through its methods: a function, a class, or an instance of a class.
 
     Not a context manager: a with block only uses the two methods that Python calls.
     """

@@ -44,5 +44,5 @@ def replace_list(header: str, ids: tuple[str, ...]) -> str:
 
 
 def can_update(answer: Answer) -> bool:
-    """Whether the answer has its own header. The builder makes those of a quiz."""
+    """Return whether the answer has its own header. The builder makes those of a quiz."""
     return answer.path.read_text(encoding="utf-8").splitlines()[answer.line - 1].startswith(HEADER)

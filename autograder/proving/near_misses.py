@@ -171,6 +171,6 @@ def _replace_data(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, 
 
 
 def _has_changed(t: Tensor, old: Tensor) -> bool:
-    """Whether the values changed. NaN equals NaN."""
+    """Return whether the values changed. NaN equals NaN."""
     new = t.detach()
     return new.shape == old.shape and not bool(((new == old) | ((new != new) & (old != old))).all())

@@ -29,7 +29,7 @@ def compute_ruined_result(label: str, function: Function, args: Args, kwargs: Kw
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Whether these are equal values. Objects count as different."""
+    """Return whether these are equal values. Objects count as different."""
     first_leaves, second_leaves = tree_leaves(first), tree_leaves(second)
     return len(first_leaves) == len(second_leaves) and all(map(_is_equal, first_leaves, second_leaves))
 

@@ -43,11 +43,11 @@ class Block:
         return device == self.device and inside and nbytes > 0 and not self.has_moved()
 
     def has_moved(self) -> bool:
-        """Whether its storage has moved to other memory, as by resize_: the old memory may be freed."""
+        """Return whether its storage has moved to other memory, as by resize_: the old memory may be freed."""
         return self.storage is not None and self.nbytes > 0 and self.storage.data_ptr() != self.address
 
     def has_changed(self) -> bool:
-        """Whether its content differs from the other side's."""
+        """Return whether its content differs from the other side's."""
         if self.address == NOWHERE or self.has_moved():
             return False
         if self.device == "cpu":
@@ -232,7 +232,7 @@ def check_size(shape: Sequence[int], itemsize: int, stride: Sequence[int] = ()) 
 
 
 def _can_be_written(a: np.ndarray[Any, Any]) -> bool:
-    """Whether writing is safe: a read-only view of NumPy's own memory can be made writeable again."""
+    """Return whether writing is safe: a read-only view of NumPy's own memory can be made writeable again."""
     owner: Any = a
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable or owner.flags.owndata:

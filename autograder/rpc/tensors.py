@@ -162,7 +162,7 @@ def unpack_generator_state(packed: WireValue) -> Tensor:
 
 
 def is_differentiable(value: Any) -> bool:
-    """Whether this is a tensor that a gradient can go to."""
+    """Return whether this is a tensor that a gradient can go to."""
     return isinstance(value, Tensor) and value.requires_grad and not value.is_inference()
 
 

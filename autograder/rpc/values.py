@@ -137,7 +137,7 @@ def _create_record_type(name: str, fields: tuple[object, ...]) -> Any:
 
 
 def is_torch_record(kind: Any) -> bool:
-    """Whether this is one of torch's named tuple types. Compared by identity, since any type can claim the name."""
+    """Return whether this is a named tuple type of torch, compared by identity: any type can claim the name."""
     return isinstance(kind, type) and issubclass(kind, tuple) and vars(torch.return_types).get(kind.__name__) is kind
 
 

@@ -57,7 +57,7 @@ def kill_uid(uid: int, child: int | None = None) -> None:
 
 
 def has_processes(uid: int) -> bool:
-    """Whether that user has a process, even a zombie. A single system call, so no fork can escape it."""
+    """Return whether that user has a process, even a zombie. A single system call, so no fork can escape it."""
     try:
         os.getpriority(os.PRIO_USER, uid)
     except ProcessLookupError:

@@ -137,7 +137,7 @@ def _read(pid: int, name: str) -> bytes:
 
 
 def can_measure_exactly(pid: int) -> bool:
-    """Whether that process can be measured exactly."""
+    """Return whether that process can be measured exactly."""
     try:
         return bool(_read(pid, "smaps_rollup") and _read(pid, "maps"))
     except OSError:

@@ -91,7 +91,7 @@ def raise_loopback() -> None:
 
 
 def has_only_loopback() -> bool:
-    """Whether this process has only loopback, as in a container without a network."""
+    """Return whether this process has only loopback, as in a container without a network."""
     return all(name == "lo" for _, name in socket.if_nameindex())
 
 

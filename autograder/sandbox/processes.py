@@ -42,7 +42,7 @@ def measure_seconds(pid: int) -> tuple[float, float]:
 
 
 def is_alive(fields: list[str]) -> bool:
-    """Whether that process runs. If only its first thread has ended, it appears as a zombie."""
+    """Return whether that process runs. If only its first thread has ended, it appears as a zombie."""
     state, threads = fields[0], int(fields[17])
     return state != "X" and (state != "Z" or threads > 1)
 

@@ -37,14 +37,14 @@ def rotate_pool(pool: Sequence[int], namespace: int) -> list[int]:
 
 
 def is_in_container(uid: int) -> bool:
-    """Whether that user has a process in a pid namespace below this one, another grader's that must not be killed."""
+    """Return whether that user has a process in a pid namespace below: another grader's, which must not be killed."""
     return has_processes(uid) and any(
         len(read_status(pid).get("NSpid", "").split()) > 1 for pid in find_uid_processes(uid)
     )
 
 
 def is_taken(uid: int) -> bool:
-    """Whether a person, a service or a group of this machine has that number."""
+    """Return whether a person, a service or a group of this machine has that number."""
     for lookup in (pwd.getpwuid, grp.getgrgid):
         try:
             lookup(uid)

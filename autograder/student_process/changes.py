@@ -45,7 +45,7 @@ class TensorSnapshot(Snapshot):
         return None
 
     def has_been_recorded(self) -> bool:
-        """Whether the call changed this tensor in place under autograd, so it's the result of an operation now."""
+        """Return whether the call changed this tensor in place under autograd: it's an operation's result now."""
         t: Tensor = self.value
         return t.requires_grad and not t.is_leaf and t.grad_fn is not self.grad_fn
 

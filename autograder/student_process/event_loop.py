@@ -29,7 +29,7 @@ class EventLoop:
         return task.result()
 
     def has_tasks(self) -> bool:
-        """Whether cells left unfinished tasks."""
+        """Return whether cells left unfinished tasks."""
         return bool(all_tasks(self._loop))
 
     def pause(self) -> None:
