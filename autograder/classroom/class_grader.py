@@ -29,7 +29,6 @@ from autograder.model.marks import MarkSheet
 from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.model.term import Term
-from autograder.stock.settings import get_student_files
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
@@ -82,7 +81,7 @@ class ClassGrader:
         assignment.load(gradebook, nbgrader.config)
         permissions = 0o664 if nbgrader.is_group_shared else 0o444
         self.copy_rules = CopyRules(
-            nbgrader.ignored_patterns, get_student_files(nbgrader.config, self.lab), permissions
+            nbgrader.ignored_patterns, assignment.get_student_files(nbgrader.config), permissions
         )
         self.term, self.running = policy.term, dict[str, float]()
         self._counting, self._command = dict(policy.counting), command

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.classroom.answer_cells import AnswerCells, LabAnswers
+from autograder.classroom.assignment import Assignment
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
 
-class LabAssignment:
+class LabAssignment(Assignment):
     """One notebook, whose checks run outside the student's process. Settings of stock nbgrader don't matter to it."""
 
-    def __init__(self, course: Path, name: str) -> None:
-        self.course, self.name = course, name
-        self._source = self._releases = b""
+    _source: bytes
+    _releases: bytes
 
     @property
     def notebook_names(self) -> Sequence[str]:
@@ -41,31 +40,6 @@ class LabAssignment:
     @property
     def answers(self) -> AnswerCells:
         return LabAnswers()
-
-    @property
-    def may_be_generated(self) -> bool:
-        return False
-
-    def refuse_self_marking(self) -> None:
-        pass
-
-    def refuse_settings(self, config: Mapping[str, Any]) -> None:
-        pass
-
-    def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
-        return settings
-
-    def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-        return []
-
-    def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-        return []
-
-    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
-        return []
-
-    def refuse_unfit(self, config: Mapping[str, Any]) -> None:
-        pass
 
     def load(self, gradebook: Gradebook, config: Mapping[str, Any]) -> None:
         self._source = (self.course / "source" / self.name / f"{self.name}.ipynb").read_bytes()

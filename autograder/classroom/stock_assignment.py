@@ -11,6 +11,7 @@ from autograder.base.atomic_files import is_of_one_name
 from autograder.base.errors import GradlabError
 from autograder.base.submission_files import SECRET
 from autograder.classroom.answer_cells import AnswerCells, StockAnswers
+from autograder.classroom.assignment import Assignment
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
@@ -23,7 +24,13 @@ from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet
 from autograder.model.result import Result
 from autograder.stock.assignment import StockContent, read_content
-from autograder.stock.settings import is_left_out, list_unread_page_settings, list_unread_settings, refuse_other_marks
+from autograder.stock.settings import (
+    get_student_files,
+    is_left_out,
+    list_unread_page_settings,
+    list_unread_settings,
+    refuse_other_marks,
+)
 from autograder.stock.source_check import refuse_unfit
 
 if TYPE_CHECKING:
@@ -32,12 +39,11 @@ if TYPE_CHECKING:
 MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all such files
 
 
-class StockAssignment:
+class StockAssignment(Assignment):
     """One or several notebooks, whose tests run as nbgrader runs them. nbgrader's own settings apply."""
 
-    def __init__(self, course: Path, name: str) -> None:
-        self.course, self.name = course, name
-        self._content, self._source = StockContent(name=name, notebooks=()), b""
+    _content: StockContent
+    _source: bytes
 
     @property
     def notebook_names(self) -> Sequence[str]:
@@ -76,6 +82,9 @@ class StockAssignment:
     def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
         known = {row.id for row in gradebook.students}
         return [student for student in students if is_left_out(config, student, known)]
+
+    def get_student_files(self, config: Mapping[str, Any]) -> Collection[str]:
+        return get_student_files(config, self.name)
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         refuse_unfit(self.course, self.name, config)
