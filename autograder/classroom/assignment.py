@@ -60,7 +60,7 @@ class Assignment(Protocol):
         """Return a line for each reason why settings for nbgrader's feedback pages have no effect here."""
 
     def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
-        """Return those of these students whom the configuration excludes."""
+        """Return which of these students the configuration excludes."""
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if the source can't be graded."""
