@@ -14,6 +14,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 
 def _load_jupyter_server_extension(server: Any) -> None:
+    """Limit what the server's contents, kernels and pages may do, and add the handlers of the course panel."""
     from labext.contents import protect_contents
     from labext.formgrader import protect_formgrader
     from labext.handlers import add_handlers

@@ -65,10 +65,13 @@ def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
 
 
 async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
-    """Submit the notebook, wait for its feedback page, and keep it where a mark's page is. Raises SubmissionError.
+    """Submit the notebook, wait for its feedback page, and keep it where a mark's page is.
 
     Returns:
         {words, marked}. `marked` is False if no page arrived in time, or the page says why there's no mark.
+
+    Raises:
+        SubmissionError: If nbgrader doesn't submit it.
     """
     before = set(_list_cached(target))
     places = {"root": target.exchange, "cache": target.cache, "assignment_dir": target.root}

@@ -64,6 +64,7 @@ class StateHandler(APIHandler):
 
     @web.authenticated
     async def post(self) -> None:
+        """Reply with the progress. If the student's own copy has work in it, start the grader, which takes a while."""
         if len(self.request.body) > MAX_BYTES:
             raise web.HTTPError(413, "this notebook is too large")
         body = _read_request(self)

@@ -84,6 +84,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
+        """Record the outcome, and suppress whatever the test raised, except an interrupt."""
         if _recorders:
             _recorders[-1].after_check()
         self._stack.close()

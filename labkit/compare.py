@@ -147,6 +147,7 @@ def _assert_tensors_close(
     name: str,
     check_device: bool = True,
 ) -> None:
+    """Raise Mismatch for the first difference: type, shape, dtype, device or values. See assert_close()."""
     description = describe_value(want)
     if not isinstance(got, Tensor):
         raise _build_mismatch(got, name, description)

@@ -107,6 +107,7 @@ def _is_due(prediction: Mapping[str, Any], today: date) -> bool:
 def _build_work(
     name: str, kind: WorkKind, facts: Mapping[str, Any], cell: Mapping[str, Any], check: Any, mark: Mapping[str, Any]
 ) -> Work:
+    """Build the state of one exercise or question. A verdict or mark counts only if the text hasn't changed since."""
     text = _join_source(cell)
     source = digest_source(text)
     points = check_number(check[0]["points"] if check else facts.get("points", 0.0))

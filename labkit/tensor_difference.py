@@ -35,6 +35,7 @@ def compute_difference(pair: Pair | None) -> Difference | None:
 
 
 def _compute_difference(pair: Pair) -> Difference | None:
+    """Describe both tensors, with shades if they're small matrices. Return None if the message already says it all."""
     got, want = pair.got, pair.want
     if max(got.dim(), want.dim()) > MAX_DIMENSIONS or (pair.differs is not None and got.dim() == 0):
         return None  # for two numbers, the message says it all

@@ -16,7 +16,12 @@ EQUIVALENT = "'# %% equivalent \"the mutant as prove --mutate prints it\"', with
 def read_answers(
     raw_cells: Sequence[RawCell], exercise: str, checks: Sequence[Check]
 ) -> tuple[tuple[Answer, ...], dict[str, str]]:
-    """Return the answers, and the reason for each mutant that is equivalent to the solution."""
+    """Return the answers, and the reason for each mutant that is equivalent to the solution.
+
+    Args:
+        exercise: The exercise's name.
+        checks: The checks that `fails=` may name.
+    """
     answers = tuple(_parse_answer(raw, exercise, checks) for raw in raw_cells if raw.words != ["equivalent"])
     return answers, {raw.label: _parse_reason(raw) for raw in raw_cells if raw.words == ["equivalent"]}
 
@@ -29,6 +34,7 @@ def _parse_reason(raw: RawCell) -> str:
 
 
 def _parse_answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answer:
+    """Build the answer of a cell. Raises SourceError if its header or its code isn't valid."""
     verdict = raw.words[0]
     if set(raw.options) - {"fails", "raises"} or (verdict != "wrong" and raw.options):
         raise SourceError(raw.path, raw.line, "can't read this header", f"write {FORM}")

@@ -57,7 +57,12 @@ def read_checks(cell: Cell) -> tuple[Check, ...]:
 
 
 def refuse_excess_observed(exercises: Sequence[Exercise], points: float, cells: Sequence[Cell]) -> None:
-    """Raise SourceError if observed checks have more than a fifth of a lab's points."""
+    """Raise SourceError if observed checks have more than a fifth of a lab's points.
+
+    Args:
+        points: The lab's points.
+        cells: The lab's cells, to find the line for the message.
+    """
     observed = sum(e.observed_points for e in exercises)
     if observed > OBSERVED_SHARE * points + 1e-9:
         most = max(exercises, key=lambda e: e.observed_points)
@@ -87,6 +92,7 @@ def _refuse_observed_alone(checks: Sequence[Check], cell: Cell, lines: Sequence[
 
 
 def _read_check(node: ast.With, cell: Cell, hidden: bool) -> Check:
+    """Read one `with check(...)`. Raises SourceError unless its arguments are valid literals."""
     call, line = node.items[0].context_expr, cell.get_line(node.lineno)
     assert isinstance(call, ast.Call)
     if len(node.items) > 1 or len(call.args) != 2:

@@ -60,6 +60,7 @@ def build_glossary(labs: Iterable[Lab]) -> NotebookNode:
 
 
 def _find_entries(lab: Lab) -> Iterator[GlossaryEntry]:
+    """Yield each term that the lab's prose explains. If a sentence says little alone, the one before is included."""
     section = ""
     for cell in lab.cells:
         if cell.kind is not Kind.PROSE or cell.name:

@@ -41,7 +41,7 @@ def read_lab(folder: Path, entry: LabEntry) -> Lab:
 
 
 def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
-    """Read a lab as read_lab() does, from texts instead of the files in this folder."""
+    """Read a lab as read_lab() does, from texts instead of files. `folder` is the lab's folder, for messages."""
     lab = _LabReader(sources, folder)
     for raw in read_cells(sources[LESSON], folder / LESSON):
         lab.read(raw)
@@ -113,6 +113,7 @@ class _LabReader:
             self.add_given(raw, Kind(kind), name, points)
 
     def read_exercise(self, raw: RawCell, name: str, points: float) -> None:
+        """Read the exercise's file, and add its given cells, its cell, and one cell with all its checks."""
         if raw.source.strip():
             raise SourceError(
                 raw.path, raw.first_line, "code below an exercise's line", f"move it to exercises/{name}.py"
@@ -215,6 +216,7 @@ def _slugify(markdown: str) -> str:
 
 
 def _build_exercise(exercise: _ExerciseCells) -> Exercise:
+    """Build the exercise from its cells, with the parsed checks and answers."""
     cell, check = exercise.cell, exercise.check
     refuse_unparsable(cell)
     refuse_unparsable(check)

@@ -75,7 +75,7 @@ def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
 
 
 def _make_fold_metadata(cell: Cell) -> dict[str, Any]:
-    """Return the metadata by which JupyterLab hides a cell's code until the reader opens it; others show it."""
+    """Return metadata that makes JupyterLab hide a cell's code until the reader opens it; other programs show it."""
     return {"jupyter": {"source_hidden": True}} if cell.folded else {}
 
 

@@ -173,6 +173,7 @@ def render_visible_checks(quiz: Quiz) -> str:
 
 
 def render_hidden_checks(quiz: Quiz) -> str:
+    """Render one check per question, after a guard that requires two right answers, since one can be a guess."""
     checks = [
         f"""with check(
     "two_right",

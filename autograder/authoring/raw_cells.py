@@ -95,7 +95,12 @@ def _refuse_open_string(lines: list[str], path: Path, header: int) -> None:
 
 
 def read_header(text: str, path: Path, line: int) -> tuple[list[str], str, dict[str, str], list[str]]:
-    """Return the words, quoted label, key=value options and [tags] of a header line."""
+    """Return the words, quoted label, key=value options and [tags] of a header line.
+
+    Args:
+        path: The file, for messages.
+        line: The number of this line, for messages.
+    """
     match = HEADER.match(text)
     rest = match["rest"] if match else text
     words: list[str] = []

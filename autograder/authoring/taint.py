@@ -50,6 +50,7 @@ class _Reader:
             self.read_statement(statement)
 
     def read_statement(self, node: ast.stmt) -> None:
+        """Follow one statement: trust what it compares, and bind the names that it assigns."""
         match node:
             case ast.Assign(targets=targets, value=value):
                 trust = self.rate(value)
@@ -197,6 +198,7 @@ class _Reader:
         return max((self.rate(part) for part in parts), key=lambda t: t.value, default=Trust.OWN)
 
     def rate_call(self, node: ast.Call) -> Trust:
+        """Return the trust in the result of a call, and report a call that would hide a wrong value, such as max()."""
         if _is_strict(node) and any(self.rate(arg) is Trust.OWN for arg in node.args):
             return Trust.ITEMS
         name, values = _get_function_name(node.func), [*node.args, *[k.value for k in node.keywords]]

@@ -95,7 +95,7 @@ def _refuse_readers(cells: Sequence[Cell]) -> None:
 
 
 def _find_measure(check: ast.With, student_names: set[str]) -> int:
-    """Return the line of the first count or size for which there is only the student process's word, or 0."""
+    """Return the line of the first count or size that only the student process can report; 0 if there is none."""
     for node in ast.walk(check):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MEASURES:
             names = {n.id for arg in node.args for n in ast.walk(arg) if isinstance(n, ast.Name)}

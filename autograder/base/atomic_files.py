@@ -41,7 +41,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def replace_folder(folder: Path) -> Iterator[Path]:
-    """Yield a path at which the caller makes a new folder, which replaces this one at the end."""
+    """Yield a path where the caller makes a new folder. At the end, it replaces this one."""
     new, old = (folder.with_name(f".{folder.name}.{word}") for word in ("new", "old"))
     for leftover in (new, old):
         shutil.rmtree(leftover, ignore_errors=True)

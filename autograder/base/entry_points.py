@@ -17,10 +17,13 @@ def list_names(*groups: str) -> list[str]:
 
 
 def load_entry_point(group: str, name: str, kind: type[Kind], names: Sequence[str] = ()) -> Kind:
-    """Import the object of this name. Raises GradlabError if there isn't exactly one, or it isn't of this kind.
+    """Import the object of this name.
 
     Args:
         names: The valid names for the error message, if they aren't only this group's.
+
+    Raises:
+        GradlabError: If there isn't exactly one, or it isn't of this kind.
     """
     entries = entry_points(group=group, name=name)
     packages = ", ".join(sorted(entry.dist.name for entry in entries if entry.dist))

@@ -40,7 +40,11 @@ def format_count(number: int, noun: str, singular: str = "", plural: str = "") -
 
 
 def truncate(text: str, length: int, ending: str = CUT_OFF) -> str:
-    """Shorten a text with more characters than this, and add the ending to it."""
+    """Shorten a text, and add the ending.
+
+    Args:
+        length: The number of characters to keep, without the ending. A text that isn't longer stays unchanged.
+    """
     return text if len(text) <= length else text[:length] + ending
 
 

@@ -84,7 +84,7 @@ class Assignment(ABC):
         return []
 
     def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
-        """Return those of these students whom the configuration excludes."""
+        """Return which of these students the configuration excludes."""
         return []
 
     def get_student_files(self, config: Mapping[str, Any]) -> Collection[str]:

@@ -95,7 +95,12 @@ class ClassGrader:
         self._counting |= counting
 
     def grade(self, students: Sequence[str], executor: Executor, again: bool, stop: Event) -> Iterator[GradingOutcome]:
-        """Grade the submissions and yield each as it's done; every one, unless stopped."""
+        """Grade the submissions and yield each as it's done; every one, unless stopped.
+
+        Args:
+            again: Whether to grade submissions that have an up-to-date result, too.
+            stop: Set it to abandon what is being graded.
+        """
         missing = set(students)
         for each in self.iter_outcomes(students, executor, again, stop):
             if isinstance(each, GradingOutcome):
@@ -111,10 +116,7 @@ class ClassGrader:
     def iter_outcomes(
         self, students: Sequence[str], executor: Executor, again: bool, stop: Event
     ) -> Iterator[GradingOutcome | tuple[Task, GradedSubmission | Failure]]:
-        """Yield each submission as it's done: an outcome if it needs no grading, else its task and what came of it.
-
-        Nothing is written of what was graded.
-        """
+        """Yield each submission as it's done: an outcome if it needs no grading, else its task and unwritten result."""
         selected = students if len(students) <= MAX_SELECTED else ()
         rows = read_submission_rows(self.gradebook, self.lab, selected)
         settled: list[GradingOutcome] = []

@@ -71,7 +71,7 @@ def grade_lab(
 
 @dataclass(frozen=True)
 class OpenClass:
-    """A class whose submissions of one lab can be graded."""
+    """A class with submissions of one lab to grade."""
 
     grader: ClassGrader
     students: Sequence[str]

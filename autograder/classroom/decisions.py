@@ -97,6 +97,7 @@ def _find_checks(course: Path, lab: str, target: str) -> list[tuple[str, str]]:
 
 
 def _describe_mismatch(course: Path, lab: str, target: str, matches: list[tuple[str, str]]) -> str:
+    """Say which checks the target may mean, or that it names none, with the nearest names or else all of them."""
     if matches:
         names = ", ".join(f"{exercise}/{check}" for exercise, check in matches)
         return format_problem(f"{target!r} may mean any of {names}", "name one of them")

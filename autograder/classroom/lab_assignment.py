@@ -46,6 +46,7 @@ class LabAssignment(Assignment):
         self._releases = read_release_bytes(self.course, self.name)
 
     def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
+        """Build the task. If the notebook can't be read, the task has the reason instead of its content."""
         team = f"Submitted by {folder.submitter}, for your team."
         try:
             content, notes = read_file(folder.path / f"{self.name}.ipynb")

@@ -65,6 +65,7 @@ def _find_unknown_labs(term: Term, known: Collection[str]) -> Iterator[str]:
 
 
 def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]:
+    """Yield a problem for each exercise or check that term.toml names in this lab but the lab doesn't have."""
     extra, excuses = term.lab(lab).extra_credit, [each for each in term.excuse if each.lab == lab]
     if lab not in list_assignments(course) or not (extra or excuses):
         return

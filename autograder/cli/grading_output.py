@@ -37,7 +37,7 @@ def print_opening(lines: Iterable[str], excluded: Sequence[str]) -> None:
 def print_summary(
     nbgrader: NbgraderCourse, lab: str, term: Term, outcomes: Sequence[GradingOutcome], before: Mapping[str, float]
 ) -> None:
-    """Print what came of a grading, with warnings.
+    """Print the outcome of grading, with warnings.
 
     Args:
         before: What read_points() returned before it.
@@ -81,11 +81,14 @@ def print_mark(mark: ArrivalMark) -> bool:
 
 
 def print_totals(marked_labs: Counter[str], failed_count: int) -> None:
-    """Print how many submissions have a mark. Raises GradlabError if others couldn't be graded.
+    """Print how many submissions have a mark.
 
     Args:
         marked_labs: How many of each lab have one.
         failed_count: How many couldn't be graded.
+
+    Raises:
+        GradlabError: If some couldn't be graded.
     """
     reports = ", ".join(f"gradlab report {quote(lab)}" for lab in sorted(marked_labs)) or "gradlab status"
     out.print(f"{format_count(marked_labs.total(), 'submission')} marked. Next: {reports}")

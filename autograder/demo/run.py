@@ -33,6 +33,10 @@ MARKER = ".gradlab-demo"
 def run_demo(course: Path, folder: Path, out: Console) -> None:
     """Build a course in `folder`, prove its first labs, and grade a class on the first.
 
+    Args:
+        course: The course to copy.
+        folder: An empty or new folder, or that of an earlier demo, which is deleted.
+
     Raises:
         GradlabError: If a mark isn't the expected one.
     """
@@ -60,6 +64,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
 
 
 def _create_course(course: Path, folder: Path) -> list[Lab]:
+    """Copy the course into an empty folder, or one from an earlier demo, build it there and return its labs."""
     if folder.exists():
         if not (folder / MARKER).exists() and any(folder.iterdir()):
             raise GradlabError(

@@ -1,4 +1,4 @@
-"""The course whose answers are read, and the place of a question in its gradebook, by names from outside."""
+"""The course that the desk shows, and the place of a question in its gradebook, found by names from a request."""
 
 from __future__ import annotations
 
@@ -85,6 +85,7 @@ def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: 
 
 
 def _build_places(desk: Desk, lab: str, row: Any, cells: Mapping[CellKey, GradebookCell]) -> list[GradedPlace]:
+    """Build the places of a notebook's graded cells, in the source's order. A cell that it no longer has comes last."""
     tasks = {cell.name: cell for cell in row.task_cells}
     answers = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
     source = {get_cell_name(cell): read_nbgrader_metadata(cell) for cell in desk.read_source(lab, row.name)}

@@ -42,6 +42,7 @@ T = TypeVar("T")
 
 
 def add_handlers(server: Any) -> None:
+    """Add the desk's handlers. Without c.GradlabDesk.course, the course is the server's root or the current folder."""
     base = server.web_app.settings["base_url"]
     root = Path(server.contents_manager.root_dir or ".")
     course = server.config.get("GradlabDesk", {}).get("course")
@@ -166,6 +167,7 @@ class SaveHandler(WriteHandler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
+        """Save the mark, unless someone else changed it, and return the marks of all students either way."""
         request: MarkRequest = self.parse_body(MarkRequest)
 
         def save(desk: Desk, gradebook: Gradebook) -> dict[str, Any]:
@@ -194,6 +196,7 @@ class RubricHandler(WriteHandler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
+        """Replace the rubric's items, or only count the marks that would change if the request isn't `sure`."""
         request: RubricRequest = self.parse_body(RubricRequest)
         items = tuple(_parse_item(data) for data in request.items)
 

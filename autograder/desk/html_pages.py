@@ -26,6 +26,12 @@ def render_overview(base: str, labs: Mapping[str, Sequence[QuestionSummary]], pr
 
 
 def render_question(base: str, page: Page, xsrf: str) -> str:
+    """Render the page of one question.
+
+    Args:
+        base: The address of the desk's pages.
+        xsrf: Jupyter's token, which the page sends with each request so no other page can send it.
+    """
     place = page.place
     state = {
         "base": base,
@@ -75,7 +81,7 @@ def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
 
 
 def wrap_in_box(words: Markup) -> Markup:
-    """Put prose in a box, which the keyboard can scroll if it's wide. No < of a student's is unescaped in the words."""
+    """Put prose in a box, which the keyboard can scroll if it's wide. In `words`, any < from a student is escaped."""
     wide = "<table" in words or 'display="block"' in words
     inside = Markup(str(words).replace("<pre>", '<pre tabindex="0">'))
     return Markup('<div class="words"{}>{}</div>').format(Markup(' tabindex="0"' if wide else ""), inside)

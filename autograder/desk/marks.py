@@ -30,7 +30,7 @@ class ConflictError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class DeskMark(Mark):
-    """The mark of one answer, whose points are those that a person gave."""
+    """The mark of one answer, with the points that a person gave."""
 
     auto: float | None = None
     """Points from checks, if there are any."""
@@ -54,7 +54,11 @@ def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
 
 
 def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
-    """Read the mark of each student who submitted this notebook."""
+    """Read the mark of each student who submitted this notebook.
+
+    Args:
+        rubric: The question's rubric. A student's chosen items count only if the points are what they give.
+    """
     comments: dict[str, str] = {}
     if place.comment_id:
         written = select(SubmittedAssignment.student_id, Comment.manual_comment).join(SubmittedAssignment.notebooks)

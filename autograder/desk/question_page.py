@@ -97,6 +97,7 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionS
 
 
 def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> Page:
+    """Build a question's page: answers in the order of students, and the comments written most often."""
     rubric = read_rubric(desk, place)
     marks = read_marks(gradebook, place, rubric)
     finder = open_assignment(desk.course, place.lab).answers

@@ -94,7 +94,7 @@ def make_id() -> str:
 
 
 def replace_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
-    """Replace the items; removed ones are no longer chosen. Raises GradlabError if two have the same id."""
+    """Replace the items; removed ones are no longer chosen. Raises GradlabError for a repeated id or too many items."""
     ids = [item.id for item in items]
     if len(set(ids)) != len(ids) or len(ids) > MAX_ITEMS:
         raise GradlabError(f"a rubric has at most {MAX_ITEMS} items, each with its own id")
@@ -103,7 +103,11 @@ def replace_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
 
 
 def replace_choice(rubric: Rubric, student: str, chosen: tuple[str, ...]) -> Rubric:
-    """Replace the items chosen for this student, and put them in the rubric's order."""
+    """Replace the items chosen for this student, and put them in the rubric's order.
+
+    Args:
+        chosen: The ids of the items. Ids that the rubric doesn't have are dropped.
+    """
     ordered = tuple(item.id for item in rubric.items if item.id in chosen)
     others = {name: ids for name, ids in rubric.chosen.items() if name != student}
     return rubric.model_copy(update={"chosen": others | ({student: ordered} if ordered else {})})

@@ -46,7 +46,7 @@ class Callbacks:
         self._state = b""  # of its random numbers
 
     def get_number(self, value: Any) -> int | None:
-        """Return the number by which the student process uses this object. None if it can't be used from there."""
+        """Return the number that the student process uses for this object; None if it can't use it."""
         if not is_callback(value):
             return None
         number = next((n for n, other in enumerate(self._objects) if other is value), None)
@@ -121,6 +121,7 @@ class Callbacks:
         return state
 
     def _use(self, use: Use) -> OperationReply:
+        """Run an operation on an object, and add it to the graph. The reply includes an exception that it raises."""
         value, operate = self.get_object(use.number), OPERATIONS[check_text(use.operation)]
         if self._is_from_earlier_check(check_number(use.number)):
             operate = refuse_use
@@ -143,6 +144,7 @@ class Callbacks:
         return OperationReply(None, packed, exchange.read_changed_blocks(blocks), node, edges, outputs)
 
     def _serve_product(self, product: Product) -> OperationReply:
+        """Compute the gradients that the student process's backward needs from an earlier use."""
         node = self._nodes.get(check_number(product.node))
         exchange = self._create_exchange()
         grads = exchange.unpack(product.gradients)

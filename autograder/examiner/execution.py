@@ -35,7 +35,16 @@ def run_check_cell(
     before_check: Callable[[], None] = lambda: None,
     after_check: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
-    """Run a check cell and return its outcomes. Raises an exception outside its checks: it's an error of the course."""
+    """Run a check cell and return its outcomes.
+
+    Args:
+        file: The cell's name in tracebacks.
+        before_check: Called before each check.
+        after_check: Called after each check.
+
+    Raises:
+        Exception: If the cell raises it outside its checks, which is an error of the course.
+    """
     with record_outcomes(before_check, after_check) as outcomes:
         run_cell(source, namespace, file)
     return outcomes

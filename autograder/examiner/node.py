@@ -49,7 +49,12 @@ class RemoteNode(torch.autograd.Function):
 
     @staticmethod
     def connect(reply: Reply, inputs: list[Tensor], outputs: list[Tensor], changed: list[Tensor]) -> None:
-        """Make the outputs, and the inputs changed in place, the results of this node in the autograd graph."""
+        """Make the outputs, and the inputs changed in place, the results of this node in the autograd graph.
+
+        Args:
+            inputs: The tensors that its backward returns gradients for.
+            changed: The inputs that the call changed in place.
+        """
         reply.outputs, reply.changed = outputs, changed
         # The student's graph may use none of the examiner's inputs.
         anchor = torch.zeros((), requires_grad=True, device=CPU)
@@ -121,6 +126,7 @@ class ArrivingTensors:
 def _request_product(
     reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], backward_pass: BackwardPass
 ) -> list[Tensor | None]:
+    """Return the gradients of the needed inputs from the student process. Raises what its backward raised."""
     exchange = ValueExchange(enter=ArrivingTensors().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)

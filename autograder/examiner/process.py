@@ -64,11 +64,14 @@ class StudentProcess:
         self.end_reason, self.serves = "", False
 
     def run(self, source: str, number: int, limit: Limit, protected: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
+        """Run a cell and return its outputs.
 
         Args:
             number: The execution count.
             protected: Course names that the cell binds, to restore before checks.
+
+        Raises:
+            Stopped: If it took too long or ended the process.
         """
         try:
             time_limit = self.begin_limit(limit.seconds, limit.clock_limit)
@@ -163,7 +166,7 @@ class StudentProcess:
         return self.end_reason or self.supervisor.explain_end(self.pid)
 
     def hang_up(self) -> None:
-        """Close the socket, at which the process ends on its own."""
+        """Close the socket; the process then ends on its own."""
         self.control.close()
 
     def kill(self) -> None:

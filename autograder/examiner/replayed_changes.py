@@ -60,6 +60,7 @@ class ReportedChanges:
 
 
 def _apply_rest(t: Tensor, change: dict[str, Any], version: int) -> list[Callable[[], None]]:
+    """Apply changes besides content: version, .grad, flags and hooks. Return a backward pass to run later, if any."""
     raise_version(t, version + int(change.get("version", 0)))
     if "grad" in change:
         t.grad = check_acyclic(t, change["grad"])
@@ -80,6 +81,7 @@ def _apply_rest(t: Tensor, change: dict[str, Any], version: int) -> list[Callabl
 
 
 def _replace_content(value: Any, content: Any) -> None:
+    """Replace the content of a list, dict, set or generator, and keep the object. Raises ProtocolError for others."""
     if isinstance(value, list) and isinstance(content, tuple):
         value[:] = content
     elif isinstance(value, dict) and isinstance(content, tuple):

@@ -49,13 +49,14 @@ class SubmissionRunner:
     def run(
         self, source: str, number: int, protected: tuple[str, ...] = (), seconds: float | None = None
     ) -> list[dict[str, Any]]:
-        """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
-
-        After Stopped the process is replaced: the cells before this one run again, this one doesn't.
+        """Run a cell and return its outputs.
 
         Args:
             protected: Course names that the cell binds, to restore before checks.
             seconds: Its own time limit.
+
+        Raises:
+            Stopped: If it took too long or ended the process. Another process then runs the cells before this one.
         """
         limit = self._clock.limit_cell(seconds)
         if self._process.end_reason:

@@ -219,9 +219,15 @@ def start_fork_servers(
     secret: Iterable[Path] = (),
     server: ServerProcess | None = None,
 ) -> list[ForkServer]:
-    """Start a fork server for each job. The others are forks of the first, so all take only as long as one.
+    """Start a fork server for each job. Closing the first one ends all.
 
-    Closing the first one ends all. Raises GradlabError as ForkServer does.
+    The others are forks of the first, so all take only as long as one.
+
+    Args:
+        server: A server process that was started for at least as many jobs.
+
+    Raises:
+        GradlabError: If the first one can't start; see ForkServer.
     """
     first = ForkServer(process_settings, secret, server or start_server(jobs))
     for orders in first.spare_sockets[jobs - 1 :]:

@@ -43,6 +43,14 @@ class Supervisor:
         device: str,
         act: Callable[[int], None],
     ) -> None:
+        """Prepare to start runs.
+
+        Args:
+            layers: The layers of each run's sandbox.
+            readable: Paths that a run can read.
+            device: "cpu" or "cuda". With "cuda", runs get its device nodes, and their GPU memory is watched.
+            act: What a run does in its sandbox. It gets the descriptor that start() was called with.
+        """
         self.layers, self.limits, self.readable, self.network, self.act = layers, limits, readable, network, act
         self.devices = list_device_nodes(device)
         self.environment = {

@@ -55,7 +55,11 @@ class ChangedCells:
 
 
 def update_cells(gradebook: Gradebook, notebook: Notebook, now: Mapping[str, Cells]) -> ChangedCells:
-    """Give the notebook the rows of these cells, by kind, and each of its submissions the rows that belong to them."""
+    """Give the notebook the rows of these cells, and each of its submissions the rows that belong to them.
+
+    Args:
+        now: The notebook's cells now, by kind and name.
+    """
     changes = ChangedCells()
     rows = {kind: {row.name: row for row in _get_rows(notebook, kind)} for kind in KINDS}
     if all(set(rows[kind]) == set(now[kind]) for kind in KINDS):
@@ -159,6 +163,7 @@ def _add(gradebook: Gradebook, notebook: Notebook, kind: str, name: str, columns
 
 
 def _remove(gradebook: Gradebook, cell: Any, changes: ChangedCells) -> None:
+    """Delete a cell and its rows. Marks and comments by hand are added to `changes.lost` first."""
     if isinstance(cell, SourceCell):
         gradebook.db.delete(cell)
         return

@@ -114,6 +114,7 @@ def list_labs(db_url: str) -> list[str]:
 
 
 def _read_records(gradebook: Gradebook, course: Path, lab: str, arrivals: Sequence[Arrival]) -> _ClassRecords:
+    """Read what the gradebook, term.toml, submitted/ and the histories say about the whole class."""
     term, source = read_term(course), read_lab_source(course, lab)
     labels = read_labels(gradebook, course, lab)
     rows, names = read_submission_rows(gradebook, lab), _read_names(gradebook)
@@ -144,6 +145,7 @@ def _read_names(gradebook: Gradebook) -> dict[str, str]:
 
 
 def _build_member(records: _ClassRecords, student: str, whole: bool, checks: bool) -> Member:
+    """Build what the report says about a student. For `whole` and `checks`, see read_student_files()."""
     team = records.term.find_team(records.lab, student)
     member = Member(
         student,

@@ -20,6 +20,6 @@ def list_roster_students(gradebook: Gradebook) -> set[str]:
 
 
 def find_strangers(gradebook: Gradebook, students: Iterable[str]) -> list[str]:
-    """Return those of these students who aren't on the roster; none if there is no roster."""
+    """Return which of these students aren't on the roster; none if there is no roster."""
     roster = list_roster_students(gradebook)
     return sorted(set(students) - roster) if roster else []

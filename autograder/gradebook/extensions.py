@@ -14,7 +14,12 @@ from autograder.base.atomic_files import write_atomically
 
 
 def set_extension(submission: Any, due: datetime | None, until: datetime | None) -> None:
-    """Extend this row of the gradebook until a time in UTC. Without one, an extension granted in nbgrader stays."""
+    """Extend this row of the gradebook. Without a new time, an extension granted in nbgrader stays.
+
+    Args:
+        due: When the lab is due for everyone, in naive UTC.
+        until: When the extension ends, in naive UTC; None if term.toml has none.
+    """
     if until is not None and due is not None:
         submission.extension = max(until - due, timedelta())
 

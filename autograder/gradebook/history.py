@@ -65,7 +65,14 @@ def read_history(course: Path, lab: str, student: str) -> list[HistoryEntry]:
 def remember_mark(
     course: Path, result: Result, points: float, submitted: datetime | None, command: str, excused: Excused
 ) -> None:
-    """Add the mark, unless it repeats the last one."""
+    """Add the mark, unless it repeats the last one.
+
+    Args:
+        points: The points from checks.
+        submitted: When the submission was submitted, in naive UTC, if that's known.
+        command: The command that gave the mark.
+        excused: The checks that are excused now.
+    """
     entry = HistoryEntry(
         when=datetime.now(UTC).replace(microsecond=0),
         command=command,

@@ -1,4 +1,4 @@
-"""Labels for people of the names in the gradebook, and their order."""
+"""Labels that people read for names in the gradebook, and the order of these names."""
 
 from __future__ import annotations
 

@@ -49,10 +49,13 @@ NO_DECISIONS = LabDecisions()
 
 
 def read_results(db_url: str, course: Path, lab: str, term: Term | None = None) -> list[SubmissionResult]:
-    """Read the results of every graded submission of a lab, by student. Raises GradlabError if the lab is unknown.
+    """Read the results of every graded submission of a lab, by student.
 
     Args:
         term: The instructor's decisions; read from the course if the caller hasn't.
+
+    Raises:
+        GradlabError: If the lab is unknown.
     """
     with open_gradebook(db_url) as gradebook:
         refuse_ungraded(gradebook, course, lab)
@@ -155,6 +158,7 @@ def _build_exercise(
     comment: str,
     decisions: LabDecisions,
 ) -> ExerciseResult:
+    """Combine the gradebook's marks for a cell with the checks in the result document, if it has the cell."""
     course_worth = graded.worth if graded else 0.0
     is_stock = labels.kind is AssignmentKind.STOCK
     return ExerciseResult(

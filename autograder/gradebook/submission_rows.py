@@ -1,4 +1,4 @@
-"""Reads what the gradebook has for submissions: the only reading of scores, which all others derive from.
+"""Reads what the gradebook has for submissions: the scores that results, pages and tables are made from.
 
 It reads rows and not nbgrader's objects, in a few queries for a whole class: a large one has tens of thousands of rows.
 """
@@ -91,7 +91,13 @@ class SubmissionRow:
         return all(scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
 
     def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
-        """Return whether there is nothing to write; never for late ones, since their penalty depends on settings."""
+        """Return whether there's nothing to write. Never true if it's late, since the penalty depends on settings.
+
+        Args:
+            result: The submission's result document.
+            submitted: When the submission that counts was submitted, in naive UTC; None if that's unknown.
+            excused: The checks that are excused now.
+        """
         is_late = self.seconds_late > 0 or self.penalty > 0
         return self.has_points_of(result, excused) and not is_late and submitted in (None, self.submitted)
 
@@ -108,10 +114,13 @@ def refuse_ungraded(gradebook: Gradebook, course: Path, lab: str) -> None:
 
 
 def read_submission_rows(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, SubmissionRow]:
-    """Read what the gradebook has for a lab, by student. Raises MissingEntry if it doesn't know the lab.
+    """Read what the gradebook has for a lab, by student.
 
     Args:
         students: Only these students; empty for all.
+
+    Raises:
+        MissingEntry: If the gradebook doesn't know the lab.
     """
     assignment = gradebook.find_assignment(lab)
     submitted = _select_students(assignment, students)

@@ -58,6 +58,11 @@ def is_same_answer(name: str, before: Result, now: Result) -> bool:
     """Return whether the answer that this graded cell is about is unchanged.
 
     If it's unclear which answer that is, return whether all answers are unchanged.
+
+    Args:
+        name: The graded cell's id in result documents.
+        before: The submission's earlier result.
+        now: Its new result.
     """
     answer = get_answer_name(name)
     if answer in now.answers and answer not in before.answers:  # the cell was renamed
@@ -96,8 +101,15 @@ def write_marks(
 ) -> None:
     """Write the marks of these submissions, all of them or none.
 
-    If another program has locked the gradebook, try again for a while. Raises GradlabError after that, or if the disk
-    is full.
+    If another program has locked the gradebook, try again for a while.
+
+    Args:
+        sheets: One mark sheet for each submission.
+        penalty: Returns the points to subtract from a late submission.
+        extended: When extensions end, by student.
+
+    Raises:
+        GradlabError: If the gradebook stays locked, or the disk is full.
     """
     write_with_retries(gradebook, lambda: _write_rows(gradebook, lab, sheets, penalty, extended))
 
@@ -143,6 +155,7 @@ def _describe_trouble(error: OperationalError, advice: str) -> str:
 def _write_rows(
     gradebook: Gradebook, lab: str, sheets: Sequence[MarkSheet], penalty: Penalty, extended: Extended
 ) -> None:
+    """Write the marks into the open transaction, and add students and submissions that the gradebook doesn't have."""
     assignment = gradebook.find_assignment(lab)
     students = [sheet.student for sheet in sheets]
     submissions = {row.student_id: row for row in _load_submissions(gradebook, lab, students)}

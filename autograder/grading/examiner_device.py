@@ -1,4 +1,4 @@
-"""The device on which the examiner's checks work, where labkit.device() finds it."""
+"""The device for the examiner's checks, which labkit.device() returns in them."""
 
 from __future__ import annotations
 

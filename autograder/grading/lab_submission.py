@@ -113,7 +113,11 @@ def grade_notebook(
 ) -> Result:
     """Grade a repaired notebook, whose code cells get their outputs.
 
-    Raises GradlabError if no student process can be started.
+    Args:
+        submission: Facts about the submission. Kept cells don't run again if their keys are still the same.
+
+    Raises:
+        GradlabError: If no student process can be started.
     """
     device = submission.device
     cells = parse_cells(notebook)
@@ -174,7 +178,7 @@ def apply_preprocessors(notebook: NotebookNode, settings: Mapping[str, Any]) -> 
 
 
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
-    """Add nbgrader's checksums, by which it recognises an unchanged answer."""
+    """Add the checksums that nbgrader uses to recognise unchanged answers."""
     for cell in notebook.cells:
         if has_nbgrader_metadata(cell) and (checksum := checksums.get(get_cell_name(cell))) is not None:
             write_checksum(cell, checksum)

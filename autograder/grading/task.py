@@ -51,7 +51,12 @@ USUAL = ExamineSettings()
 def make_settings(
     examine: ExamineSettings = USUAL, device: str = "cpu", preprocessors: dict[str, Any] | None = None
 ) -> Settings:
-    """Make settings for grading from those of the course."""
+    """Make settings for grading from those of the course.
+
+    Args:
+        examine: What c.Examine sets.
+        preprocessors: nbgrader's settings for the outputs of cells, by class name.
+    """
     timeouts = Timeouts(examine.cell_seconds, examine.check_seconds, examine.submission_seconds)
     memory, processor = int(examine.memory_gib * 2**30), max(Limits.cpu_seconds, int(timeouts.submission))
     space = 2 * memory if device == "cpu" else None  # CUDA maps more than the memory

@@ -78,7 +78,7 @@ def digest_answer(cells: Sequence[Any]) -> str:
 
 
 def get_shown_name(cell: NotebookNode, name: str) -> str:
-    """Return a name by which the student finds this cell.
+    """Return a name that helps the student find this cell.
 
     Args:
         name: nbgrader's name, used if the cell was missing from the submission.

@@ -52,10 +52,13 @@ class _CopyJob:
 
 @contextlib.contextmanager
 def open_folder(path: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a folder, and yield its descriptor. Raises OSError for a link too.
+    """Open a folder, and yield its descriptor.
 
     Args:
         parent: The descriptor of the folder that `path` is relative to.
+
+    Raises:
+        OSError: If it can't be opened, or is a link.
     """
     descriptor = os.open(path, FLAGS | os.O_DIRECTORY, dir_fd=parent)
     try:

@@ -40,10 +40,13 @@ def read_submission(path: Path) -> NotebookNode:
 
 
 def read_file(path: Path, graded: Sequence[Path] = ()) -> tuple[bytes, list[str]]:
-    """Read the bytes of this file, and notes for the student on the files next to it. Raises RefusedSubmission.
+    """Read the bytes of this file, and notes for the student on the files next to it.
 
     Args:
         graded: The other notebooks that are graded.
+
+    Raises:
+        RefusedSubmission: If the file can't be graded.
     """
     content = _read_content(path)
     return content, collect_folder_notes(path, content, graded)

@@ -48,13 +48,14 @@ def repair_lab_notebook(
 ) -> RepairedNotebook:
     """Rebuild a submission from the course's notebook.
 
-    Raises RefusedSubmission if the submission is the notebook of another lab, and GradlabError if the course's notebook
-    wasn't built by Gradlab.
-
     Args:
         submitted: What read_submission() returned.
         source_notebook: The lab's source notebook, with its hidden tests.
         releases: What students may have fetched earlier.
+
+    Raises:
+        RefusedSubmission: If the submission is the notebook of another lab.
+        GradlabError: If the course's notebook wasn't built by Gradlab.
     """
     refuse_unbuilt(source_notebook)
     course_cells = {get_cell_name(cell): cell for cell in source_notebook.cells}

@@ -77,7 +77,13 @@ def _get_defined_names(statement: ast.stmt) -> set[str]:
 
 
 def extract_definition(text: str, name: str, names: set[str]) -> str:
-    """Return the lines that end with the last definition of `name` and start after the preceding one of `names`."""
+    """Return the part of a text that answers one exercise, for a student who wrote several into one cell.
+
+    It starts after the preceding definition of another exercise and ends with the last definition of `name`.
+
+    Args:
+        names: The names of all exercises.
+    """
     start, end = 0, 0
     for statement in parse_statements(text) or []:
         if name in _get_defined_names(statement):

@@ -19,7 +19,7 @@ MAX_LIST = 10_000_000  # bytes
 
 
 class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """Reads YAML without aliases, by which a short text can expand until it fills the memory."""
+    """Reads YAML without aliases: with these, a short text can expand until it fills the memory."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):

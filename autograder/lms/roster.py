@@ -92,6 +92,7 @@ def _detect_delimiter(text: str) -> str:
 
 
 def _find_columns(path: Path, systems: Sequence[LearningSystem], heads: list[str]) -> dict[str, int]:
+    """Return each column's index by its name in COLUMNS. If the headings are an LMS's, that LMS's columns count."""
     columns = {
         name: heads.index(heading)
         for name, headings in COLUMNS.items()

@@ -102,7 +102,12 @@ def list_entries(archive: zipfile.ZipFile) -> list[ZipEntry]:
 def report_ignored(
     ignored: Mapping[str, list[str]], problems: list[str], reason: str = "not part of a submission"
 ) -> None:
-    """Append a line about ignored files for each student, who may have submitted any number of files."""
+    """Append a line about ignored files for each student, who may have submitted any number of files.
+
+    Args:
+        ignored: The names of ignored files, by student.
+        problems: The list that gets the lines.
+    """
     for student, names in ignored.items():
         problems.append(
             f"{make_readable(student[:MAX_SHOWN])}: {reason}, so not collected: {format_short_names(names)}"

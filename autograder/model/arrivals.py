@@ -63,7 +63,11 @@ def select_newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
 
 
 def collect_times(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
-    """Return the times at which counting submissions of this lab were submitted, by student."""
+    """Return the times at which counting submissions of this lab were submitted, by student.
+
+    Args:
+        now: The time in naive UTC. A submission from the future doesn't count yet.
+    """
     by_student: dict[str, list[datetime]] = {}
     for arrival in arrivals:
         if arrival.lab == lab and not find_problem(arrival, now):

@@ -45,7 +45,12 @@ class MarkSheet:
 
 
 def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> MarkSheet:
-    """Compute the mark sheet of a lab assignment's submission from its result and its autograded notebook."""
+    """Compute the mark sheet of a lab assignment's submission.
+
+    Args:
+        notebook: The autograded notebook.
+        submitted: When it was submitted, in naive UTC, if that's known.
+    """
     scores: dict[str, float | None] = {}
     worth = {}
     blank = {}

@@ -161,7 +161,12 @@ def split_stock_name(name: str) -> tuple[str, str]:
 
 
 def choose_name(names: Container[str], notebook: str, grade_id: str) -> str:
-    """Return the name that the gradebook's cell has among these: a stock assignment's, or nbgrader's own."""
+    """Return the name that the gradebook's cell has among these: a stock assignment's, or nbgrader's own.
+
+    Args:
+        names: The names of cells in a result or a mark sheet.
+        grade_id: nbgrader's name of the cell.
+    """
     name = make_stock_name(notebook, grade_id)
     return name if name in names else grade_id
 

@@ -64,5 +64,5 @@ def write_nbgrader_metadata(cell: NotebookNode, flags: Mapping[str, Any]) -> Non
 
 
 def write_checksum(cell: NotebookNode, checksum: str) -> None:
-    """Write the checksum by which nbgrader recognises an unchanged answer."""
+    """Write the checksum that nbgrader uses to recognise an unchanged answer."""
     cell.metadata[KEY]["checksum"] = checksum

@@ -56,6 +56,7 @@ class SubmissionExporter(NotebookExporter):
     """Reads a submission through the intake, so everything after it sees a valid notebook."""
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
+        """Read a submission: repaired, or blank if it's refused. Read other notebooks as nbgrader does."""
         autograde: Any = self.parent
         if not getattr(autograde, "_sanitizing", False):
             return super().from_filename(filename, resources=resources, **kwargs)
@@ -135,6 +136,7 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
     submission_seconds = Float(USUAL.submission_seconds, help="Time of a whole submission.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        """Grade the notebook, and leave the result in resources["gradlab"] for SaveScores."""
         course = Path(self.parent.parent.coursedir.root).resolve()
         ids = resources["nbgrader"]
         examine = ExamineSettings(**{name: getattr(self, name) for name in ExamineSettings.model_fields})
@@ -162,6 +164,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
     """Writes the result document, and its scores to the gradebook. No score is read from a cell's output."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        """Write the result, let nbgrader save the scores, and add the mark to the history."""
         course, result = Path(self.parent.parent.coursedir.root), resources["gradlab"]
         term = read_term(course)
         excused = term.get_excuses(result.lab, result.student)

@@ -1,4 +1,4 @@
-"""Filters with which the formgrader shows what a student wrote, in nbgrader's own template on the instructor's server.
+"""Filters for what a student wrote, as the formgrader shows it in nbgrader's own template on the instructor's server.
 
 They replace nbconvert's. They never render a student's HTML, which can keep a sanitizer busy for hours, and bound what
 a page holds, since nbconvert makes a tree of all its elements.

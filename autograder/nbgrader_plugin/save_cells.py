@@ -15,6 +15,7 @@ class SaveChangedCells(SaveCells):  # type: ignore[misc]
     """Updates the rows of submissions; nbgrader's own preprocessor refuses to add or remove a cell."""
 
     def _create_notebook(self, nb: NotebookNode) -> None:
+        """Update the rows of earlier submissions before nbgrader compares the cells, so it finds no difference."""
         try:
             notebook = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
         except MissingEntry:

@@ -46,7 +46,11 @@ class StockGrading:
 
 
 def normalize_stock_folder(course: Path, folder: Path, notebooks: list[str]) -> None:
-    """Make the folder safe to copy, and keep only those notebooks that the assignment has."""
+    """Make the folder safe to copy, and keep only those notebooks that the assignment has.
+
+    Args:
+        notebooks: nbgrader's list of paths, changed in place to the notebooks to grade.
+    """
     names = [path.stem for path in list_source_notebooks(course, folder.name)]
     normalize_folder(folder, folder.name, names)
     selected = {Path(path).stem for path in notebooks} if len(names) > 1 else set(names)
@@ -54,7 +58,15 @@ def normalize_stock_folder(course: Path, folder: Path, notebooks: list[str]) -> 
 
 
 def find_stock_notebook(course: Path, database: str, assignment: str, name: str, config: Any) -> StockNotebook:
-    """Find the source of the notebook that nbgrader grades. Raises GradlabError if the gradebook doesn't have it."""
+    """Find the source of the notebook that nbgrader grades.
+
+    Args:
+        database: The gradebook's address.
+        config: What nbgrader_config.py configures.
+
+    Raises:
+        GradlabError: If the gradebook doesn't have the notebook.
+    """
     with open_gradebook(database) as gradebook:
         for notebook in read_content(course, assignment, gradebook, config).notebooks:
             if notebook.name == name:
@@ -107,7 +119,12 @@ def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: Sto
 
 
 def merge_results(before: Result | None, now: Result, course: Path) -> Result:
-    """Merge the result of the notebook that was just graded into the submission's result document."""
+    """Merge the result of the notebook that was just graded into the submission's result document.
+
+    Args:
+        before: The document so far; None if there isn't one.
+        now: The result of the one notebook.
+    """
     names = [path.stem for path in list_source_notebooks(course, now.lab)]
     if len(names) == 1:
         return now

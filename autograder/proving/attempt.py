@@ -84,6 +84,7 @@ def run_through_examiner(
 def _examine_attempt(
     attempt: Attempt, process: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
 ) -> AttemptReport:
+    """Run the attempt's cells and then its checks. Raises ForkError if the student process fails."""
     run_cell_in(process, attempt.source)
     if attempt.replace:
         run_cell_in(process, _render_install_cell(replacements.install, attempt.name, *attempt.replace))

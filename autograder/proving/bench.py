@@ -186,6 +186,7 @@ def compute_notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str,
     """
 
     def work() -> dict[str, float]:
+        """Run all cells and return the points by exercise. This changes global state, so it runs in a child process."""
         seed_all()
         namespace, process, points = create_namespace(), start_process(), {}
         for number, cell in enumerate(lab.cells):

@@ -46,6 +46,7 @@ def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
 
 
 def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
+    """Do the work in the child, write its result or error to the pipe, and end the process: this never returns."""
     status = 1
     try:
         torch.set_num_threads(1)  # a fork that starts its own OpenMP threads hangs
@@ -67,6 +68,7 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
 
 
 def _receive_reply(reading: int, child: int, seconds: float) -> Any:
+    """Return the child's result. Raises ForkError if the work raised, the child died, or it took too many seconds."""
     time_limit = ProcessTimeLimit(seconds, lambda: [CpuTime(child, *measure_seconds(child))])
     chunks = []
     while True:

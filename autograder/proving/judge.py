@@ -17,11 +17,13 @@ LIARS_SHARE = 0.2  # of a lab's points, for plain computations that claim to use
 
 
 def judge_reference(lab: Lab, exercise: Exercise, trial: Trial) -> Iterator[str]:
+    """Yield problems of the reference solution, which must pass every check."""
     location = f"{_locate_cell(lab, exercise.cell_id)}: reference solution of {exercise.name}"
     yield from _judge_passing(location, exercise, trial)
 
 
 def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[str]:
+    """Yield problems of an answer: a right one must pass, a wrong one must fail exactly the checks in its fails=."""
     verdict = "right" if answer.right else "wrong"
     location = f'{answer.path}:{answer.line}: {verdict} answer of {exercise.name} "{answer.label}"'
     if answer.right:
@@ -44,6 +46,11 @@ def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[s
 
 
 def judge_generated(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
+    """Yield a problem if a generated wrong answer earns too much, or stops the check cell.
+
+    Args:
+        label: The description of the answer.
+    """
     location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if trial.failure:
         yield f'{location}: the generated wrong answer "{label}" stops the check cell: {trial.failure}'
@@ -57,6 +64,11 @@ def judge_generated(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> I
 
 
 def judge_lie(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
+    """Yield a problem if a liar that gradlab makes earns points without the observed checks.
+
+    Args:
+        label: The description of the lie.
+    """
     if (points := trial.compute_unobserved_points(exercise.points)) > 0:
         passed = ", ".join(repr(o.id) for o in trial.outcomes if o.passed)
         yield format_problem(
@@ -82,6 +94,12 @@ def judge_liars(lab: Lab, points: dict[str, float]) -> Iterator[str]:
 
 
 def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> Iterator[str]:
+    """Yield a problem if the empty notebook earns points, or its first check doesn't say that nothing is written yet.
+
+    Args:
+        points: What the exercise earns if the whole notebook is empty.
+        trial: The empty exercise, tried with all earlier exercises solved.
+    """
     location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if trial.failure:
         yield f"{location}: on the empty notebook, the check cell stops: {trial.failure}"
@@ -97,7 +115,12 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> It
 def judge_coverage(
     lab: Lab, exercise: Exercise, answers: Sequence[Answer], trials: Sequence[Trial], constant: Sequence[str]
 ) -> Iterator[str]:
-    """Yield problems with coverage: too few answers, unreached misconceptions, and constant parameters."""
+    """Yield problems with coverage: too few answers, unreached misconceptions, and constant parameters.
+
+    Args:
+        trials: The trials of the answers.
+        constant: Parameters that have the same value in every call of the hidden checks.
+    """
     for right, least in ((True, RIGHT_ANSWERS), (False, WRONG_ANSWERS)):
         count = sum(a.right == right and not a.liar for a in answers)
         if count < least:

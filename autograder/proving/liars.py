@@ -45,7 +45,7 @@ REPEATS = "its first answer, again and again"
 
 
 def get_lies() -> dict[str, bool]:
-    """Return the lies of probes, and whether the notebook has the reference then, instead of the empty exercise."""
+    """Return the lies of probes, each with whether the notebook has the reference instead of the empty exercise."""
     claims = {f"each probe says: {claim}": False for claim in CLAIMS}
     return claims | {f"each probe says: {REPEATS}": True} | {f"each probe finds its {ruin}": True for ruin in RUINS}
 
@@ -89,6 +89,12 @@ def lie(namespace: Namespace, exercise: str, label: str, *args: Any) -> LieNote:
 
 
 def _make_liar(honest: Function, label: str, note: LieNote, running: list[int]) -> Function:
+    """Return a function that lies as the label says, and records each lie in the note.
+
+    Args:
+        honest: The function that it replaces, called unless the label invents a value.
+        running: Holds the number of honest functions that are running now.
+    """
     claimed = label.removeprefix("each probe says: ")
     if claimed in CLAIMS:
 

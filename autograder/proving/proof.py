@@ -97,6 +97,7 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
 
 
 def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
+    """Try the liars that gradlab makes and those of the author, and record the most points that each kind earns."""
     lies = bench.try_lies()
     for label, trial in lies.items():
         proof.problems += judge_lie(lab, exercise, label, trial)
@@ -116,6 +117,7 @@ def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
 
 
 def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
+    """Try mutants and near misses. One with full marks is a problem unless the author says why it's equivalent."""
     cell = lab.cell(exercise.cell_id)
     mutants = make_mutants(cell.source)
     near_misses = bench.try_near_misses()

@@ -20,7 +20,12 @@ MAX_DEPTH = 5
 
 
 def compute_ruined_result(label: str, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
-    """Return the function's result for ruined arguments and True, or None and False if that doesn't differ."""
+    """Return the function's result for ruined arguments and True, or None and False if that doesn't differ.
+
+    Args:
+        label: The name of one of the RUINS.
+        function: The function, called twice: with the arguments as they are, and ruined.
+    """
     first = function(*args, **kwargs)
     if not ruin_arguments(label, args, kwargs):
         return None, False

@@ -65,6 +65,7 @@ def _encode_alike(answers: findings.AlikeAnswers) -> dict[str, Any]:
 
 
 def _encode_member(member: Member) -> dict[str, Any]:
+    """Encode a student for JSON. `points` is null if there is no mark yet; times are UTC."""
     return {
         "student": member.student,
         "name": member.name,

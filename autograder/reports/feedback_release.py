@@ -16,6 +16,9 @@ def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
 
     A secret says who may fetch a page. nbgrader stops if one is missing, and gives the page to anyone who knows it.
 
+    Args:
+        pages: The paths of the pages, in feedback/STUDENT/LAB/.
+
     Returns:
         The students whose pages can't be handed out through the exchange.
     """

@@ -93,6 +93,7 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
 
 
 def _draw_charts(lab_class: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
+    """Draw the charts that have data, by name: of points, of exercises, and of times of submission."""
     if not lab_class.counting_members:
         return {}
     drawn = (

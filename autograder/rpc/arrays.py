@@ -28,7 +28,7 @@ def unpack_array(
     writeable: WireValue,
     owns: WireValue,
 ) -> Array:
-    """Build the array that pack_array_layout() packed."""
+    """Build the array over this block from the fields that pack_array_layout() returned."""
     kind = parse_numpy_dtype(dtype)
     start, sizes, steps = check_int(offset), _check_ints(shape), _check_ints(strides)
     _check_geometry(block, kind, start, sizes, steps)

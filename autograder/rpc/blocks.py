@@ -39,6 +39,7 @@ class Block:
     writeable: bool = True
 
     def has_bytes(self, address: int, nbytes: int, device: str) -> bool:
+        """Return whether the block holds all of these bytes, and its memory is still there."""
         inside = self.address <= address and address + nbytes <= self.address + self.nbytes
         return device == self.device and inside and nbytes > 0 and not self.has_moved()
 

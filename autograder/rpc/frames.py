@@ -78,10 +78,15 @@ def _unpack(data: bytes | bytearray, list_hook: Callable[[list[WireValue]], list
 
 
 def send(channel: socket.socket, value: WireValue, seconds: float | None = None) -> None:
-    """Send one frame. Raises ConnectionClosed if the other side is gone.
+    """Send one frame.
 
     Args:
-        seconds: The time limit on a blocking channel, after which it raises ProtocolTimeout.
+        seconds: The time limit on a blocking channel.
+
+    Raises:
+        ConnectionClosed: If the other side is gone.
+        ProtocolTimeout: If it doesn't read within the time limit.
+        ProtocolError: If the value can't be encoded.
     """
     data = encode_message(value)
     data = HEADER.pack(len(data)) + data
@@ -109,12 +114,16 @@ def _send_within(channel: socket.socket, data: bytes, seconds: float) -> None:
 
 
 def receive(channel: socket.socket, seconds: float | None = None, max_bytes: int = MAX_FRAME) -> WireValue:
-    """Receive one frame. Raises ProtocolTimeout after `seconds`, ConnectionClosed at the end, and ProtocolError.
-
-    Memory grows with the bytes that arrive, not with the announced length.
+    """Receive one frame. Memory grows with the bytes that arrive, not with the announced length.
 
     Args:
+        seconds: The time limit; None waits until the other side hangs up.
         max_bytes: The number of bytes allowed.
+
+    Raises:
+        ConnectionClosed: If the other side is gone.
+        ProtocolTimeout: If the frame isn't complete within the time limit.
+        ProtocolError: If it isn't a message, or has too many bytes.
     """
     return decode_message(receive_bytes(channel, seconds, max_bytes))
 
@@ -122,7 +131,12 @@ def receive(channel: socket.socket, seconds: float | None = None, max_bytes: int
 def receive_bytes(
     channel: socket.socket, seconds: float | None = None, max_bytes: int = MAX_FRAME
 ) -> bytes | bytearray:
-    """Receive one frame like receive(), undecoded. Tries to read before it polls."""
+    """Receive one frame like receive(), undecoded. It tries to read before it polls.
+
+    Args:
+        seconds: The time limit; None waits until the other side hangs up.
+        max_bytes: The number of bytes allowed.
+    """
     deadline = None if seconds is None else time.monotonic() + seconds
     (length,) = HEADER.unpack(_receive_exactly(channel, HEADER.size, deadline))
     if length > min(max_bytes, MAX_FRAME):
@@ -137,6 +151,7 @@ def wait_readable(channel: socket.socket, seconds: float) -> bool:
 
 
 def _receive_exactly(channel: socket.socket, count: int, deadline: float | None) -> bytes | bytearray:
+    """Receive `count` bytes. The deadline is a time.monotonic(); None waits until the other side hangs up."""
     chunks = bytearray()
     flags = 0 if deadline is None else socket.MSG_DONTWAIT
     must_poll = deadline is not None and channel.gettimeout() is not None  # with a timeout, Python itself would wait

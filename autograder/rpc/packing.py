@@ -71,6 +71,7 @@ class Packer:
         return [_pack_block(block) for block in known[first:]]
 
     def _pack(self, value: Any, depth: int) -> WireValue:
+        """Pack a value. Frequent types are handled first, and an object that both sides know becomes its number."""
         kind = type(value)
         if kind in ATOMS:
             atom: WireValue = value
@@ -129,6 +130,7 @@ class Packer:
         return packed
 
     def _pack_other(self, value: Any, depth: int) -> WireValue:
+        """Pack a value of a subclass or a rarer type, by name if it's a known callable, else as a handle."""
         if isinstance(value, Tensor):
             return self._pack_tensor(value, depth)
         if isinstance(value, np.ndarray):

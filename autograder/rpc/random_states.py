@@ -74,7 +74,7 @@ def _copy_torch_state() -> bytes:
 
 
 class _PythonState:
-    """Reads Python's random state. That takes 15 microseconds and 8 to compare, comparing its memory one.
+    """Reads Python's random state. Reading takes 15 µs and comparing it 8 µs; comparing the memory takes 1 µs.
 
     The memory is that of CPython's `RandomObject`: an index and the words. If not, the state is always read in full.
     """
@@ -114,7 +114,7 @@ def _set_python_state(packed: bytes) -> None:
 
 
 class _NumpyState:
-    """Reads NumPy's random state. That takes 30 microseconds, comparing its memory two.
+    """Reads NumPy's random state. Reading takes 30 µs; comparing the memory takes 2 µs.
 
     The words are in the bit generator, a second Gaussian number in the memory of the object behind the functions.
     """

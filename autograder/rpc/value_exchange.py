@@ -47,7 +47,16 @@ class ValueExchange:
 
 
 def split_arguments(values: Any, keywords: WireValue, text: type[str] = str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Split the values of a call, keyword arguments last, into args and kwargs. Raises ProtocolError."""
+    """Split the values of a call into args and kwargs.
+
+    Args:
+        values: The values of all arguments, keyword arguments last.
+        keywords: The names of the keyword arguments.
+        text: The type that the names get, such as MaskedText.
+
+    Raises:
+        ProtocolError: If they are malformed.
+    """
     if not isinstance(values, tuple) or not isinstance(keywords, list) or len(keywords) > len(values):
         raise ProtocolError("malformed arguments")
     if not keywords:

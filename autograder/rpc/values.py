@@ -26,7 +26,7 @@ Recurse = Callable[[Any], WireValue]  # packs what is inside a value
 
 
 def pack(value: Any, item: Recurse) -> WireValue:
-    """Pack a value, or return None if it's none of these. `item` packs what is inside it."""
+    """Pack a value; return None for one of another type. `item` packs what is inside it."""
     if isinstance(value, torch.dtype):
         return ["dtype", str(value).removeprefix("torch.")]
     if isinstance(value, torch.device):
@@ -71,7 +71,12 @@ def pack_tuple(value: tuple[Any, ...], item: Recurse) -> WireValue:
 
 
 def unpack(tag: WireValue, rest: list[WireValue], item: Callable[[WireValue], Any]) -> Any:
-    """Unpack a value and check its fields. Raises an exception of any type."""
+    """Unpack a value and check its fields. Raises an exception of any type.
+
+    Args:
+        rest: The packed value without its tag.
+        item: Unpacks a value inside this one.
+    """
     match tag:
         case "size":
             return torch.Size([check_int(n) for n in rest])

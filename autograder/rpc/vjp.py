@@ -67,7 +67,12 @@ def get_current_pass(anchor: Any) -> BackwardPass:
 def compute_vjp(
     node: Node, grads: list[Tensor | None], needed: list[int], backward_pass: BackwardPass
 ) -> list[Tensor | None]:
-    """Return the gradients of the needed inputs. Raises what backward raises."""
+    """Return the gradients of the needed inputs. Raises what backward raises.
+
+    Args:
+        grads: The gradient of each output; None if the caller's pass doesn't reach it.
+        needed: The indices of the inputs.
+    """
     pairs = [(out, g) for out, g in zip(node.outputs, grads, strict=True) if g is not None]
     outputs, weights = [out for out, _ in pairs], [g for _, g in pairs]
     inputs = [node.inputs[i] for i in needed]
@@ -80,6 +85,7 @@ def compute_vjp(
 def _run_backward(
     node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, backward_pass: BackwardPass
 ) -> list[Tensor | None]:
+    """Return the gradient of each input, None if there's none. The inputs' own .grad stays as it was."""
     results: list[Tensor | None] = [None] * len(inputs)
     accumulate, create = backward_pass.accumulate, backward_pass.create_graph
     leaves = [edge.node.variable for edge in inputs if hasattr(edge.node, "variable")] if accumulate else []

@@ -40,6 +40,12 @@ TMP, SHM, PROC_PATH = Path("/tmp"), Path("/dev/shm"), Path("/proc")
 
 
 def set_attributes(target: Path, attributes: int, recursive: bool = True) -> None:
+    """Set attributes of a mount, in addition to those that it has.
+
+    Args:
+        attributes: The bits of mount_setattr(2), such as ATTR_RDONLY.
+        recursive: Whether to set them for all mounts below it, too.
+    """
     argument = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
     flags, size = AT_RECURSIVE if recursive else 0, ctypes.sizeof(argument)
     syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), flags, argument, size, about=str(target))

@@ -50,6 +50,12 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """Mount a file system, or change a mount, as mount(2) does.
+
+    Args:
+        kind: The type of file system, such as tmpfs; empty to bind or change a mount.
+        options: Options for the file system, such as "size=1m".
+    """
     path = os.fsencode(target)
     call("mount", source.encode(), path, kind.encode(), flags, options.encode(), about=f"{target} {kind}")
 

@@ -164,6 +164,7 @@ def _read_unkept_texts(path: Path) -> list[str]:
 def _build_notebook(
     row: Any, path: Path, cleaner: _SourceCleaner, config: Mapping[str, Any], extra_texts: Sequence[str]
 ) -> StockNotebook:
+    """Combine the source notebook with the gradebook's rows, which say what nbgrader keeps of each cell."""
     source = upgrade_metadata(nbformat.read(path, as_version=4))
     kernelspec = dict(source.metadata.get("kernelspec", {}))
     refuse_other_languages(path, kernelspec, source.metadata.get("language_info", {}))

@@ -60,7 +60,12 @@ class StockSubmittedCell:
 
 
 def match_cells(submitted: NotebookNode, source: StockNotebook, log: RepairLog) -> list[StockSubmittedCell]:
-    """Match the submission's cells, in order. Some are moved to where they belong, or taken as an answer."""
+    """Match the submission's cells, in order. Some are moved to where they belong, or taken as an answer.
+
+    Args:
+        source: The course's notebook.
+        log: Records what was moved and taken.
+    """
     pieces = [StockSubmittedCell(cell, number) for number, cell in enumerate(submitted.cells, start=1)]
     course_cells = {cell.id: cell for cell in source.cells}
     _match_names([piece for piece in pieces if not _is_ordinary(piece, source)], course_cells, log)

@@ -76,6 +76,7 @@ PYTHON = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
 def _restore_cell(cell: NotebookNode, course_cell: StockCell, log: RepairLog) -> NotebookNode:
+    """Return the course's cell with the student's text, or with its own if it's locked. Log what differed."""
     settings = read_claims(cell).settings
     flags = course_cell.build_flags()
     if any(flags.get(name, False) != settings[name] for name in COUNTING if name in settings):
@@ -148,7 +149,7 @@ def _number(cells: list[NotebookNode]) -> None:
 
 
 def _list_notes(log: RepairLog, cells: list[NotebookNode], course_cells: Mapping[str, StockCell]) -> list[Note]:
-    """List the notes, with names by which students find the cells: a missing one by how it begins."""
+    """List the notes. They name cells in words that students recognise: a missing one by how it begins."""
     names = {name: get_shown_name(cell, name) for cell in cells if (name := read_grade_id(cell))}
     names |= {name: f"{name}, which begins `{shorten_first_line(course_cells[name].released)}`" for name in log.deleted}
     repeated, log.repeated = list(dict.fromkeys(log.repeated)), []

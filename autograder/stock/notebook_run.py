@@ -39,7 +39,12 @@ class NotebookRun:
     short_names: dict[str, str] = field(default_factory=dict)
 
     def add_note(self, name: str, words: str, quiet: bool, kind: NoteKind = NoteKind.TEST) -> None:
-        """Add a note about a cell: for the student as well, or only for the instructor."""
+        """Add a note about a cell.
+
+        Args:
+            name: nbgrader's name of the cell.
+            quiet: Whether only the instructor sees the note.
+        """
         note = Note(kind=kind, words=words, notebook=self.notebook, cell=self.short_names[name], shown=self.names[name])
         (self.remarks if quiet else self.notes).append(note)
 

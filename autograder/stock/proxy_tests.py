@@ -62,7 +62,7 @@ def run_tests_on_proxies(
     seconds: float,
     isolate: bool = False,
 ) -> ProxyDecision:
-    """Run the tests of this cell, whose source is the course's.
+    """Run the tests of this cell, which has the course's source.
 
     Args:
         cell: The test cell.
@@ -93,6 +93,7 @@ def run_tests_on_proxies(
 
 
 def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> ProxyDecision:
+    """Run the tests and return their score, or None with the reason why it can't be decided here."""
     tree = ast.parse(cell.source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):

@@ -55,7 +55,11 @@ FEEDBACK = ("GenerateFeedback", "Feedback", "GetGrades", "HTMLExporter", "Templa
 
 
 def get_setting(config: Mapping[str, Any], sections: Sequence[str], name: str, default: Any = None) -> Any:
-    """Return the setting with this name from the last of these classes that has it."""
+    """Return the setting with this name from the last of these classes that has it.
+
+    Args:
+        sections: The names of nbgrader's classes, a class before those that inherit from it.
+    """
     for section in reversed(sections):
         if name in config.get(section, {}):
             return config[section][name]

@@ -80,6 +80,7 @@ def _refuse_stub(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) 
 
 
 def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
+    """Raise GradlabError for a cell that nbgrader wouldn't read: its name, points or other metadata."""
     places: dict[str, int] = {}
     validator = MetadataValidator()
     for number, cell in enumerate(notebook.cells, start=1):

@@ -70,7 +70,12 @@ class CallbackProxies:
         return dropped
 
     def use(self, number: int, operation: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Use the examiner's object and return the result. Raises what it raises, by type."""
+        """Use the examiner's object and return the result. Raises what it raises, by type.
+
+        Args:
+            number: The object's number in the examiner.
+            operation: The name of one of OPERATIONS.
+        """
         exchange = self._create_exchange()
         message = exchange.pack((*args, *kwargs.values()))
         blocks, count = len(exchange.blocks), len(exchange.objects)
@@ -116,6 +121,7 @@ class CallbackProxies:
         self._dropped.append(self._tickets.pop(ticket))
 
     def _ask(self, *request: WireValue) -> OperationReply:
+        """Wait for this thread's or fork's turn, send a request with changed global state, and return the reply."""
         if self._channel is None:
             raise RuntimeError("this process isn't connected to an examiner")
         token = os.read(self._turn[0], COUNT.size)  # waits for the turn

@@ -72,6 +72,7 @@ class Calls:
             raise ProtocolError(f"malformed request: {type(error).__name__}: {str(error)[:200]}") from None
 
     def _call(self, state: WireValue, call: Call) -> tuple[CallReply, WireValue]:
+        """Perform a call. Return the reply and the global state, from which the client continues."""
         shadows = Shadows()
         exchange = self._create_exchange(shadows)
         self._touched, self._new = [], []
@@ -107,11 +108,7 @@ class Calls:
         kwargs: dict[str, Any],
         state: WireValue,
     ) -> tuple[Any, WireValue, WireValue]:
-        """Run the operation in the client's global state.
-
-        Returns:
-            Its result, the packed exception if it raised one, and the global state afterwards.
-        """
+        """Run it in the client's global state. Return the result, the packed exception or None, and the new state."""
         with use_inference_mode(self._ambient.take(state).inference):
             self._ambient.apply(state)
             try:
@@ -158,6 +155,7 @@ class Calls:
             return exchange.pack(None), pack_exception(failure)
 
     def _compute_vjp(self, state: WireValue, product: Product) -> tuple[ProductReply, WireValue]:
+        """Compute the gradients of an earlier call's inputs. Return the reply and the global state."""
         node = self.nodes[check_number(product.node)]
         needed = [check_number(n) for n in check_list(product.needed)]
         backward_pass = BackwardPass(

@@ -50,6 +50,7 @@ class TensorSnapshot(Snapshot):
         return t.requires_grad and not t.is_leaf and t.grad_fn is not self.grad_fn
 
     def compute_difference(self, shadows: Shadows) -> Any:
+        """Return what changed besides the values, which are sent as blocks of memory; None if nothing did."""
         t: Tensor = self.value
         changes: dict[str, Any] = {}
         if get_version(t) != self.version:

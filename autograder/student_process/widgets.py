@@ -30,7 +30,12 @@ class Widgets:
         self.outputs = outputs
 
     def receive(self, comm_id: str, kind: str, state: dict[str, Any]) -> None:
-        """Take a widget's message: create an Output widget, or start or stop sending outputs to it."""
+        """Take a widget's message: create an Output widget, or start or stop sending outputs to it.
+
+        Args:
+            kind: The type of the message, "comm_open" or "comm_msg".
+            state: The widget's properties. A `msg_id` that isn't empty starts sending.
+        """
         if kind == "comm_open" and state.get("_model_name") == "OutputModel":
             self._panes[comm_id] = Pane()
         elif kind == "comm_msg" and comm_id in self._panes and "msg_id" in state:

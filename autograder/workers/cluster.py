@@ -187,6 +187,7 @@ def _require_same_environment(
 
 
 def _submit(client: Client, task: Task, secret: Sequence[str], expected: Environment) -> Future[bytes | str]:
+    """Submit a task to the scheduler. The future returns what grade_on_worker() does."""
     settings = task.settings
     seconds = settings.timeouts.submission + STUCK_SECONDS
     with warnings.catch_warnings():

@@ -33,13 +33,15 @@ _inspections: dict[GraderKey, Environment | str] = {}
 class Grader:
     """A grader process.
 
-    Raises GradlabError if this machine doesn't isolate as much as requested.
-
     Attributes:
         environment: What it grades with.
+
+    Raises:
+        GradlabError: If this machine doesn't isolate as much as requested.
     """
 
     def __init__(self, isolation: str, secret: Sequence[str]) -> None:
+        """Start the process, and wait until it says what it grades with."""
         ours, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
@@ -88,7 +90,14 @@ def grade_on_worker(
 ) -> bytes | str:
     """Return the pickled outcome, or how this thread's grader process ended unexpectedly.
 
-    Raises GradlabError if this worker doesn't grade as expected, because it joined after the others were inspected.
+    Args:
+        task: The pickled task.
+        secret: Folders that student processes must not see.
+        expected: The environment of the other workers.
+        seconds: How long the grader may take.
+
+    Raises:
+        GradlabError: If this worker doesn't grade as expected, because it joined after the others were inspected.
     """
     grader = _get_thread_grader(isolation, secret, expected)
     outcome = grader.grade(task, seconds)
@@ -134,6 +143,7 @@ def _inspect_worker(isolation: str, secret: Sequence[str], expected: Environment
 
 
 def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Environment) -> Grader:
+    """Return this thread's grader process, or a new one for other settings. Raises GradlabError if it differs."""
     key = _make_grader_key(isolation, secret, expected)
     grader, grader_key = getattr(_local, "grader", None) or (None, None)
     if grader is None or grader_key != key:

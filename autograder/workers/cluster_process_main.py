@@ -19,6 +19,7 @@ from autograder.sandbox import list_layer_names, require_level
 
 
 def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
+    """Say what this process grades with, or why it can't, and then grade for the worker at the other end."""
     connection = Connection(descriptor)
     try:
         # Before torch is loaded, while the forks that try the layers are cheap.

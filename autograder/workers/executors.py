@@ -72,7 +72,16 @@ class LocalExecutor:
 
 
 def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> Executor:
-    """Make the executor with this name. Raises GradlabError if no installed package provides it."""
+    """Make the executor with this name.
+
+    Args:
+        address: The address of the cluster, in the executor's own form.
+        device: The device to grade on.
+        wait: Seconds to wait for a worker.
+
+    Raises:
+        GradlabError: If no installed package provides it.
+    """
     executor: Executor = load_entry_point(GROUP, name, type)(address, device=device, wait=wait)
     return executor
 

@@ -59,8 +59,6 @@ def grade_all(
 ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
     """Grade the tasks, taking only as many at a time as there are jobs, and yield each when it's done.
 
-    Raises GradlabError like ForkServer.
-
     Args:
         tasks: The tasks, and None; see Executor.
         settings: The settings for all of them.
@@ -69,6 +67,9 @@ def grade_all(
         stop: Set it to abandon what is being graded.
         server: A fork server that is already started, for at least as many jobs.
         pool: Workers that outlive this call, to use instead of new ones.
+
+    Raises:
+        GradlabError: If no fork server can start; see ForkServer.
     """
     remaining = iter(tasks)
     first = list(take_tasks(remaining, len(pool.workers) if pool else jobs))
@@ -106,6 +107,13 @@ class Pool:
         jobs: int,
         server: ServerProcess | None,
     ) -> None:
+        """Start the workers.
+
+        Args:
+            seconds: The time limit of a submission. A worker that takes STUCK_SECONDS longer counts as stuck.
+            secret: Folders that student processes must not see.
+            server: A fork server that is already started, for at least as many jobs.
+        """
         self.process_settings, self.seconds, self.secret = process_settings, seconds, secret
         self.fork = multiprocessing.get_context("fork")
         torch.set_num_threads(1)  # no threads before a fork

@@ -79,6 +79,7 @@ def _describe_breaks(report: BreakReport) -> str:
 
 
 def _draw(reports: Mapping[str, BreakReport], words: list[str]) -> Drawing:
+    """Draw each function's source, with a red line and a reason below each line at which the graph ends."""
     parts, width, height = [], 0.0, 0.0
     for frame, report in enumerate(reports.values()):
         inside, y = [], 18.0

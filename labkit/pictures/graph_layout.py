@@ -52,6 +52,7 @@ def compute_layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]
 
 
 def _compute_depths(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Return the depth of each node: the length of the longest path that leads to it."""
     depth = dict.fromkeys(widths, 0)
     incoming = dict.fromkeys(widths, 0)
     following: dict[int, list[int]] = {node: [] for node in widths}

@@ -66,6 +66,7 @@ def _walk(
 def _draw(
     values: list[list[float]], paths: Mapping[str, list[Point]], steps: int, axes: Axes, words: list[str]
 ) -> Drawing:
+    """Draw contour lines of the surface, and each optimizer's path in its own colour. A frame shows one step or all."""
     parts = draw_frame(axes)
     finite = sorted(value for row in values for value in row)
     # Levels by rank, with the same number of grid points between any two, so flat valleys show lines too.

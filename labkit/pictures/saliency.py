@@ -36,6 +36,7 @@ def _describe_gradient(gradient: Tensor) -> str:
 
 
 def _draw(pairs: Mapping[str, tuple[Tensor, Tensor]], words: list[str]) -> Drawing:
+    """Draw each image next to its gradient. Each of the two is scaled to use the whole range of shades."""
     parts = []
     for frame, (image, gradient) in enumerate(pairs.values()):
         least, most = image.min().item(), image.max().item()

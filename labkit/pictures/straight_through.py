@@ -60,6 +60,7 @@ def _draw(
     places: list[str],
     words: list[str],
 ) -> Drawing:
+    """Draw values above gradients, with a dot at the chosen place in both, and a tangent with the claimed slope."""
     parts = []
     points = [(x, value, slope) for line, _ in curves.values() for x, value, slope in line]
     upper = _build_axes("forward: value", [(x, value) for x, value, _ in points])

@@ -31,6 +31,7 @@ def explore_strides(views: Mapping[str, Tensor]) -> Picture:
 
 
 def _build_picture(views: Mapping[str, Tensor]) -> Picture:
+    """Build the picture of these views, by name. A view that's too large or not 1-D or 2-D gets only words."""
     for name, t in views.items():
         title = f"{name}: " * bool(name)
         if t.dim() not in (1, 2):
@@ -62,6 +63,7 @@ def describe_strides(t: Tensor) -> str:
 
 
 def _draw(names: list[str], words: list[str], copies: list[tuple[list[list[int]], Tensor]]) -> Drawing:
+    """Draw each view's elements above its storage. A slot and the elements that read it have the same shade."""
     views, right, bottom = [], 0.0, 0.0
     for number, (line, (rows, storage)) in enumerate(zip(words, copies, strict=True)):
         values = [_format_value(v) for v in storage.tolist()]

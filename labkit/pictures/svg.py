@@ -118,7 +118,7 @@ def _format_frames(frames: list[int]) -> str:
 
 
 def tag_element(name: str, value: str, element: str) -> str:
-    """Add a data attribute, by which a script finds the element."""
+    """Add a data attribute that a script uses to find the element."""
     head, rest = element.split(" ", 1)
     return f"{head} data-{name}='{value}' {rest}"
 

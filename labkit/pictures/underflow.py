@@ -46,6 +46,7 @@ def _count_bins(values: Tensor) -> dict[int, int]:
 
 
 def _draw(bins_by_scale: list[dict[int, int]], scales: Sequence[float], words: list[str]) -> Drawing:
+    """Draw a histogram for each scale over the ranges of float16: 0, few digits, full precision and infinity."""
     places = [n for bins in bins_by_scale for n in bins]
     low, high = min([*places, ZERO - 4]), max([*places, MOST + 3]) + 1
     peak = max(count for bins in bins_by_scale for count in bins.values())

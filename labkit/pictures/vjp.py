@@ -40,6 +40,7 @@ def show_vjp(f: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Picture:
 
 
 def _draw(v: list[float], rows: list[list[float]], result: list[float], words: list[str]) -> Drawing:
+    """Draw v next to the rows of J, with v @ J below. Each later frame outlines the column of one entry."""
     columns, below = len(result), TOP + HIGH * len(rows) + 14
     width = LEFT + WIDE * columns + 10
     parts = [

@@ -95,6 +95,14 @@ class _GraphEncoder:
         self.constants: list[Tensor] = []
 
     def export(self, inputs: list[list[int]]) -> Data:
+        """Return the graph as plain data, in the form that this file describes.
+
+        Args:
+            inputs: The dims of each input.
+
+        Raises:
+            ValueError: If the graph has too many operations.
+        """
         nodes: list[Any] = []
         output: Any = ("value", None)
         input_count = 0

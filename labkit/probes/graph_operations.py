@@ -38,10 +38,14 @@ class ReplayBudget:
 
 
 def run_operation(operation: Any, args: list[Any], kwargs: dict[str, Any], inputs: Any, budget: ReplayBudget) -> Any:
-    """Run the operation and return its result. Raises GraphError, or what the operation raises.
+    """Run the operation and return its result.
 
     Args:
         inputs: The graph's inputs, whose device counts for new tensors.
+        budget: What the replay has used so far, including this operation afterwards.
+
+    Raises:
+        GraphError: If the operation isn't allowed or is too large. What the operation itself raises isn't caught.
     """
     if not isinstance(operation, torch._ops.OpOverload):
         return _compute_arithmetic(operation, args)

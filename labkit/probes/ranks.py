@@ -73,6 +73,7 @@ class _Answer(NamedTuple):
 
 
 def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: float) -> tuple[int, int]:
+    """Start a process for this rank. Return its pid, and the descriptor from which its packed answer can be read."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid:
@@ -92,6 +93,7 @@ def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: f
 
 
 def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: float) -> _Answer:
+    """Join the group, run the function and return its answer. An exception is part of the answer."""
     import torch.distributed as dist
 
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -24,8 +24,14 @@ PLACEMENT_KEYWORDS = {"device", "layout", "pin_memory"}
 class Graph:
     """A captured graph. graph(*inputs) runs it. `ops` are the names of its operations, in order.
 
-    Creating one from malformed data raises GraphError. So does running it if an input's shape isn't the captured one,
-    or an operation rejects its arguments or produces too much.
+    Running it raises GraphError if an input's shape isn't the captured one, or an operation rejects its arguments or
+    produces too much.
+
+    Args:
+        data: What capture.py exported.
+
+    Raises:
+        GraphError: If the data is malformed.
     """
 
     def __init__(self, data: Any) -> None:
@@ -49,6 +55,7 @@ class Graph:
         self._unused_after = self._find_last_uses()
 
     def __call__(self, *inputs: Tensor) -> Any:
+        """Run the graph on these inputs. A result is dropped after its last use, to save memory."""
         self._check_inputs(inputs)
         results: list[Any] = []
         budget = ReplayBudget()
