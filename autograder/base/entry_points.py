@@ -30,7 +30,7 @@ def load_entry_point(group: str, name: str, kind: type[Kind], names: Sequence[st
     if len(entries) != 1:
         several, none = f"several packages provide {name!r}: {packages}", f"no package provides {name!r} in {group}"
         valid = ", ".join(names or list_names(group))
-        raise GradlabError(f"{several if entries else none}", fix=f"name one of {valid}")
+        raise GradlabError(several if entries else none, fix=f"name one of {valid}")
     (entry,) = entries
     try:
         loaded = entry.load()

@@ -60,7 +60,7 @@ def _find_unknown_labs(term: Term, known: Collection[str]) -> Iterator[str]:
         for name in names:
             if name not in known:
                 yield format_problem(
-                    f"{entry} names {name!r}, which isn't a lab of this course", f"{_describe_fix(name, known)}"
+                    f"{entry} names {name!r}, which isn't a lab of this course", _describe_fix(name, known)
                 )
 
 
@@ -77,11 +77,11 @@ def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]
         name = exercise.rpartition("/")[2]  # a stock assignment's cell may be preceded by its notebook's name
         if name not in checks:
             yield format_problem(
-                f"{entry} names {exercise!r}, which {lab} doesn't have", f"{_describe_fix(exercise, checks)}"
+                f"{entry} names {exercise!r}, which {lab} doesn't have", _describe_fix(exercise, checks)
             )
         elif check and check not in checks[name]:
             fix = _describe_fix(check, checks[name])
-            yield format_problem(f"{entry} names {check!r}, which isn't a check of {name} in {lab}", f"{fix}")
+            yield format_problem(f"{entry} names {check!r}, which isn't a check of {name} in {lab}", fix)
 
 
 def _find_unknown_students(course: Path, term: Term, gradebook: Gradebook, labs: Collection[str]) -> Iterator[str]:

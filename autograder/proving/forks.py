@@ -55,13 +55,13 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
         for stream in (0, 1, 2):
             os.dup2(null, stream)
         try:
-            reply = {"result": work()}
+            reply = json.dumps({"result": work()})
         except ForkError as failure:
-            reply = {"error": str(failure)}
+            reply = json.dumps({"error": str(failure)})
         except BaseException as error:
-            reply = {"error": f"{type(error).__name__}: {error}"}
+            reply = json.dumps({"error": f"{type(error).__name__}: {error}"})
         with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-            json.dump(reply, pipe)
+            pipe.write(reply)
         status = 0
     finally:
         os._exit(status)
@@ -71,8 +71,10 @@ def _receive_reply(reading: int, child: int, seconds: float) -> Any:
     """Return the child's result. Raises ForkError if the work raised, the child died, or it took too many seconds."""
     time_limit = ProcessTimeLimit(seconds, lambda: [CpuTime(child, *measure_seconds(child))])
     chunks = []
+    poll = select.poll()  # select() knows no descriptor above 1023
+    poll.register(reading, select.POLLIN)
     while True:
-        while not select.select([reading], [], [], min(LOOK_SECONDS, seconds))[0]:
+        while not poll.poll(1000 * min(LOOK_SECONDS, seconds)):
             if time_limit.is_over():
                 raise ForkError(f"no answer within {seconds:g} s")
         chunk = os.read(reading, 1 << 16)
