@@ -21,7 +21,7 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.metadata import make_stock_name
 from autograder.model.term import Term
-from autograder.stock.assignment import read_kept_names
+from autograder.stock.content import read_kept_names
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook

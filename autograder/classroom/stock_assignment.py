@@ -22,7 +22,7 @@ from autograder.intake.safe_names import restore_path
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet
 from autograder.model.result import Result
-from autograder.stock.assignment import StockContent, read_content
+from autograder.stock.content import StockContent, read_content
 from autograder.stock.settings import is_left_out, list_unread_page_settings, list_unread_settings, refuse_other_marks
 from autograder.stock.source_check import refuse_unfit
 

@@ -74,7 +74,7 @@ def print_mark(mark: ArrivalMark) -> bool:
         err.print(f"{name}: {mark.reason}", markup=False)
         return False
     damaged = f"damaged, {mark.reason}\n    " if mark.reason else ""
-    waits = " until a person reads the rest" if mark.waits else ""
+    waits = " until a person reads the rest" if mark.needs_manual_grade else ""
     points = f"{format_points(mark.points)} of {format_points(mark.worth)}{waits}"
     out.print(f"{name}: {damaged}{points}, {format_delay(mark.seconds)} after it arrived", markup=False)
     return True

@@ -98,7 +98,7 @@ def export(
         print_warnings(list_unknown_names(root, term, gradebook))
     path = root / "results" / exporter.file
     exporter.write(path, people, graded)
-    waiting = sum(member.waits for lab in graded for member in lab.members)
+    waiting = sum(member.needs_manual_grade for lab in graded for member in lab.members)
     strangers = sorted({member.student for lab in graded for member in lab.members if not member.on_roster})
     if strangers:
         err.print(f"in the file, but not on the roster: {join_names(strangers)}", markup=False)

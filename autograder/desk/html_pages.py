@@ -48,7 +48,7 @@ def encode_marks(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[str,
             "points": mark.points,
             "comment": mark.comment,
             "chosen": mark.chosen,
-            "waits": mark.waits,
+            "waits": mark.needs_manual_grade,
             "version": mark.version,
             "told": describe_mark(mark, place),
         }
@@ -63,9 +63,9 @@ def encode_rubric(rubric: Rubric) -> dict[str, Any]:
 def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
     """Describe the state of an answer."""
     worth = format_points(place.worth)
-    if mark.waits and mark.points is not None:
+    if mark.needs_manual_grade and mark.points is not None:
         return f"waits again, since the answer changed: it had {format_points(mark.points)} of {worth}"
-    if mark.waits:
+    if mark.needs_manual_grade:
         return "waits"
     if mark.points is not None:
         return f"{format_points(mark.points)} of {worth}"

@@ -41,12 +41,12 @@ class DeskMark(Mark):
     @property
     def version(self) -> str:
         """A digest of the mark, which shows a writer that it changed."""
-        return digest(repr((self.points, self.auto, self.comment, self.waits, self.chosen)))[:16]
+        return digest(repr((self.points, self.auto, self.comment, self.needs_manual_grade, self.chosen)))[:16]
 
     @property
     def is_blank(self) -> bool:
         """Whether the answer is unchanged since it was handed out, so nbgrader gave it no points."""
-        return self.points is None and self.auto == 0 and not self.waits
+        return self.points is None and self.auto == 0 and not self.needs_manual_grade
 
 
 def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
@@ -65,11 +65,11 @@ def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict
     ).join(SubmittedAssignment.notebooks)
     grades = grades.join(SubmittedNotebook.grades).where(Grade.cell_id == place.cell_id)
     marks = {}
-    for student, points, auto, waits in gradebook.db.execute(grades):
+    for student, points, auto, needs_manual_grade in gradebook.db.execute(grades):
         is_from_items = points is not None and rubric.points(student, place.worth) == round(points, 4)
         chosen = rubric.chosen[student] if is_from_items else ()
         marks[student] = DeskMark(
-            points, place.worth, bool(waits), auto=auto, comment=comments.get(student, ""), chosen=chosen
+            points, place.worth, bool(needs_manual_grade), auto=auto, comment=comments.get(student, ""), chosen=chosen
         )
     return marks
 

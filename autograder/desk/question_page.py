@@ -24,7 +24,7 @@ from autograder.desk.question_text import render_question_and_solution
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import make_sort_key
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.intake.cell_origin import digest_answer
 from autograder.reports.prose import bound_page
 from autograder.reports.student_cells import ShownCell, render_cell
@@ -149,5 +149,5 @@ def _truncate_source(shown: ShownCell) -> ShownCell:
 
 def _read_checks(desk: Desk, place: GradedPlace, student: str, cell_id: str) -> Sequence[Outcome]:
     """Read what the checks of an exercise saw, including hidden ones, since the page is for instructors."""
-    result = load_result(desk.course, place.lab, student)
+    result = load_document(desk.course, place.lab, student)
     return next((cell.checks for cell in result.cells if cell.id == cell_id), ()) if result else ()

@@ -20,11 +20,11 @@ class Timeouts:
     submission: float = 900.0
 
 
-class Limit(NamedTuple):
+class CellTimeLimit(NamedTuple):
     """A time limit for one thing."""
 
     seconds: float
-    words: str
+    message: str
     """The message when they are over."""
     clock_limit: float
     """Seconds by the clock that are left for everything."""
@@ -43,12 +43,12 @@ class Clock:
         self._end += self.timeouts.submission * (1 - CELL_SHARE)
         self._message = f"the time limit of {self.timeouts.submission:g} s for a submission was reached"
 
-    def limit_cell(self, seconds: float | None = None) -> Limit:
+    def limit_cell(self, seconds: float | None = None) -> CellTimeLimit:
         """Return the limit of a cell: these seconds, or those of any cell."""
         left, seconds = self.measure_left(), self.timeouts.cell if seconds is None else seconds
         if left < seconds:
-            return Limit(left, self._message, left)
-        return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
+            return CellTimeLimit(left, self._message, left)
+        return CellTimeLimit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
 
     def limit_check(self) -> float:
         """Return the seconds that a check may take."""

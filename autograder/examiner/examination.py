@@ -17,7 +17,7 @@ from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
-from autograder.examiner.submission_runner import Start, SubmissionRunner
+from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
 from labkit.cause import Cause
@@ -50,7 +50,9 @@ class StepResult:
     """For the last step, the course names that the submission rebound or patched."""
 
 
-def examine_steps(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, StepResult]:
+def examine_steps(
+    steps: Sequence[Step], start: ProcessFactory, timeouts: Timeouts | None = None
+) -> dict[str, StepResult]:
     """Run the steps and return the result of each by its id. In checks, exercise names are proxies.
 
     Executes only course code in this process: `given` and `check` steps must be the course's. Restores the state of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from autograder.examiner.clock import Limit
+from autograder.examiner.clock import CellTimeLimit
 from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, Stopped
 from autograder.examiner.output_filter import MAX_OUTPUTS, read_outputs
 from autograder.examiner.process_time_limit import CpuTime, ProcessTimeLimit
@@ -63,7 +63,9 @@ class StudentProcess:
         self.can_fork, self.restores_names = can_fork, restores_names
         self.end_reason, self.serves = "", False
 
-    def run(self, source: str, number: int, limit: Limit, protected: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def run(
+        self, source: str, number: int, limit: CellTimeLimit, protected: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
         """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
 
         Args:
@@ -71,10 +73,10 @@ class StudentProcess:
             protected: Course names that the cell binds, to restore before checks.
         """
         try:
-            time_limit = self.begin_limit(limit.seconds, limit.clock_limit)
+            time_limit = self.create_time_limit(limit.seconds, limit.clock_limit)
             outputs = self._request_reply(["run", source, number, list(protected)], time_limit, MAX_OUTPUTS)
         except ProtocolTimeout:
-            raise self._stop(limit.words) from None
+            raise self._stop(limit.message) from None
         except ProtocolError as error:
             raise self._stop(self._wait_for_reason(error)) from None
         return read_outputs(outputs)
@@ -85,7 +87,7 @@ class StudentProcess:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
                     self._request_reply(
-                        ["put", path, content[begin : begin + PIECE]], self.begin_limit(seconds, math.inf)
+                        ["put", path, content[begin : begin + PIECE]], self.create_time_limit(seconds, math.inf)
                     )
         except (ProtocolError, OSError) as error:
             raise self._stop(self._wait_for_reason(error)) from None
@@ -93,13 +95,13 @@ class StudentProcess:
     def fetch_changed_names(self, seconds: float) -> list[str]:
         """Return the course names that cells rebound or patched, as the process reports. Raises Stopped."""
         try:
-            reply = self._request_reply(["list_changed"], self.begin_limit(seconds, math.inf))
+            reply = self._request_reply(["list_changed"], self.create_time_limit(seconds, math.inf))
         except (ProtocolError, OSError) as error:  # a late reply would be taken for that to the next request
             raise self._stop(self._wait_for_reason(error)) from None
         names = reply if isinstance(reply, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
-    def begin_limit(self, seconds: float, clock_limit: float) -> ProcessTimeLimit:
+    def create_time_limit(self, seconds: float, clock_limit: float) -> ProcessTimeLimit:
         """Begin a time limit for the process and its forks. `clock_limit` is in seconds by the clock."""
         return ProcessTimeLimit(seconds, partial(self.supervisor.measure_times, self.pid), clock_limit)
 
@@ -109,7 +111,7 @@ class StudentProcess:
         ours, theirs = socket.socketpair()
         try:
             self.supervisor.adopt(self.pid, "")  # processes that cells have started belong to no check
-            time_limit = self.begin_limit(seconds, math.inf)
+            time_limit = self.create_time_limit(seconds, math.inf)
             self._ask(["fork"], time_limit.measure_wall_left())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             self._receive_reply(time_limit)
@@ -153,7 +155,7 @@ class StudentProcess:
         if self.end_reason or self.serves:
             return not self.explain_end()
         try:
-            self._request_reply(["ping"], self.begin_limit(PING_SECONDS, math.inf))
+            self._request_reply(["ping"], self.create_time_limit(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._wait_for_reason(error))
         return not self.end_reason

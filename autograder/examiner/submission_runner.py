@@ -24,7 +24,7 @@ from autograder.examiner.process_time_limit import ProcessTimeLimit
 RESTARTS = 3  # for one check cell; after that its checks fail
 SHARED = "the shared fork"
 QUICK = 2.0  # seconds for all cells: running them again costs no more than a fork for each submission
-Start = Callable[[], StudentProcess]
+ProcessFactory = Callable[[], StudentProcess]
 
 
 class SubmissionRunner:
@@ -34,7 +34,7 @@ class SubmissionRunner:
         start: Returns a new student process.
     """
 
-    def __init__(self, start: Start, clock: Clock) -> None:
+    def __init__(self, start: ProcessFactory, clock: Clock) -> None:
         self._start, self._clock = start, clock
         self._process = start()
         self._last_process = self._process  # that of the last connection
@@ -147,12 +147,12 @@ class SubmissionRunner:
         for process in self._list_processes():
             process.kill_group(name)
 
-    def begin_limit(self, seconds: float) -> ProcessTimeLimit:
+    def create_time_limit(self, seconds: float) -> ProcessTimeLimit:
         """Begin a time limit for the process of the last connection."""
-        return self._last_process.begin_limit(seconds, self._clock.measure_left())
+        return self._last_process.create_time_limit(seconds, self._clock.measure_left())
 
-    def _begin_ping_limit(self) -> ProcessTimeLimit:
-        return self._process.begin_limit(PING_SECONDS, math.inf)
+    def _create_ping_limit(self) -> ProcessTimeLimit:
+        return self._process.create_time_limit(PING_SECONDS, math.inf)
 
     def explain_end(self) -> str:
         """Return the limit that the process of the last connection reached, or how it ended; empty if all is well."""
@@ -175,7 +175,7 @@ class SubmissionRunner:
 
     def _connect_shared(self, name: str) -> Connection:
         """Connect to the state after the last cell: to the fork that checks share, or to the process itself."""
-        if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_limit()):
+        if self._shared is None or self._shared.broken or not self._shared.reset(self._create_ping_limit()):
             self._end_shared()
             if not self._process.can_fork and self._process.end_reason:
                 self._spend_restart(name)
@@ -191,7 +191,7 @@ class SubmissionRunner:
         connection = self._connections.get(name)
         if connection is None:
             return None
-        if not connection.broken and connection.reset(self._begin_ping_limit()):
+        if not connection.broken and connection.reset(self._create_ping_limit()):
             self._last_process = self._process
             return connection
         connection.close()

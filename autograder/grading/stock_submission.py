@@ -24,15 +24,15 @@ from autograder.model.metadata import get_cell_name, is_student_written, make_st
 from autograder.model.nbgrader_cells import is_blank, is_by_hand, read_points
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
-from autograder.stock.assignment import StockContent, StockNotebook
 from autograder.stock.cell_grades import is_automatic
+from autograder.stock.content import StockContent, StockNotebook
 from autograder.stock.notebook_execution import provide_files, run_notebook
 from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair_stock_notebook
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
-from autograder.stock.worked_solution import find_inside_cells
+from autograder.stock.worked_solution import find_own_process_cells
 from labkit.outcome import Outcome
 
-_inside_cells: dict[str, frozenset[str]] = {}  # cached results of find_inside_cells(), each as costly as a submission
+_own_process_cells: dict[str, frozenset[str]] = {}  # of find_own_process_cells(), each as costly as a submission
 
 
 def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
@@ -66,7 +66,7 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         device=task.settings.device,
         versions=get_device_versions(task.settings.device),
         isolation=tuple(fork_server.layers),
-        notes=(*(Note(words=words) for words in task.notes), *notes),
+        notes=(*(Note(words=message) for message in task.notes), *notes),
         remarks=tuple(remarks),
         empty=len(missing) == len(notebooks),
         stopped=tuple(stopped),
@@ -107,11 +107,11 @@ def run_stock_notebook(
     parts = (part for path, content in course_files for part in (path, content))
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
     with use_examiner_device(settings.device):
-        if key not in _inside_cells:
-            _inside_cells[key] = find_inside_cells(
+        if key not in _own_process_cells:
+            _own_process_cells[key] = find_own_process_cells(
                 source, provide_files(start_process, course_files), timeouts, apply_limits
             )
-        plan = DecisionPlan(_inside_cells[key], isolates_tests)
+        plan = DecisionPlan(_own_process_cells[key], isolates_tests)
         return run_notebook(notebook, source, start, timeouts, apply_limits, plan)
 
 

@@ -60,7 +60,7 @@ def format_worth(lab: LabClass, member: Member | None = None) -> str:
 def format_lateness(lab: LabClass, member: Member | None) -> str:
     if member is None or not member.graded:
         return ""
-    minutes, seconds = divmod(int(member.late), 60)
+    minutes, seconds = divmod(int(member.seconds_late), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 

@@ -16,9 +16,9 @@ def _describe_state(lab: LabClass, member: Member | None) -> str:
         return "in the exchange" if member and member.uncollected else "missing"
     if not member.graded:
         return "not graded"
-    if member.damaged:
+    if member.empty:
         return "damaged"
-    return "to be read" if member.waits else "late" if member.late else "graded"
+    return "to be read" if member.needs_manual_grade else "late" if member.seconds_late else "graded"
 
 
 GRADES = GradeTable(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import torch.fx.experimental.symbolic_shapes  # noqa: F401  else each fork's first backward takes 0.3 s to import it
 
-from autograder.examiner.clock import Limit
+from autograder.examiner.clock import CellTimeLimit
 from autograder.examiner.connection import Stopped
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
@@ -106,7 +106,7 @@ def fork_process(process: StudentProcess) -> StudentProcess:
 
 def run_cell_in(process: StudentProcess, source: str) -> None:
     """Run a cell. Raises CellError if it raises, ForkError if it ends the process or is too slow."""
-    limit = Limit(CELL_SECONDS, f"no answer within {CELL_SECONDS:g} s", math.inf)
+    limit = CellTimeLimit(CELL_SECONDS, f"no answer within {CELL_SECONDS:g} s", math.inf)
     try:
         outputs = process.run(source, 1, limit)
     except Stopped as stopped:

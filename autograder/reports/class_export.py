@@ -23,7 +23,12 @@ def write_class_csv(lab_class: LabClass, path: Path) -> None:
     for member in lab_class.members:
         marks = [mark.points if (mark := member.marks.get(column.name)) else None for column in lab_class.columns]
         standings = ", ".join(list_standings(member, any_submitted))
-        times = [_format_time(member.submitted), _format_time(member.until), member.late, len(member.attempts)]
+        times = [
+            _format_time(member.submitted),
+            _format_time(member.extension_end),
+            member.seconds_late,
+            len(member.attempts),
+        ]
         total = [member.student, member.name, member.points if member.graded else None, lab_class.worth, member.penalty]
         rows.append([*total, *times, standings, *marks])
     write_table(path, [*HEAD, *(column.name for column in lab_class.columns)], rows)
@@ -74,11 +79,11 @@ def _encode_member(member: Member) -> dict[str, Any]:
         "points": member.points if member.graded else None,
         "penalty": member.penalty,
         "submitted": _format_time(member.submitted),
-        "extended_until": _format_time(member.until),
-        "late_seconds": member.late,
+        "extended_until": _format_time(member.extension_end),
+        "late_seconds": member.seconds_late,
         "attempts": [_format_time(time) for time in member.attempts],
         "marks": {name: mark.points for name, mark in member.marks.items()},
-        "waits": [name for name, mark in member.marks.items() if mark.waits],
+        "waits": [name for name, mark in member.marks.items() if mark.needs_manual_grade],
         "notes": member.messages,
         "changed": member.changed,
     }

@@ -142,8 +142,8 @@ def _list_failures(lab_class: LabClass) -> list[tuple[str, Member, Outcome]]:
 
 
 def _describe_failure(outcome: Outcome) -> str:
-    words = truncate(outcome.misconception or outcome.seen, MAX_SEEN, "…")
-    return f"{outcome.label}: {words}" if words else outcome.label
+    message = truncate(outcome.misconception or outcome.seen, MAX_SEEN, "…")
+    return f"{outcome.label}: {message}" if message else outcome.label
 
 
 def _sort_answers(answers: list[AlikeAnswers]) -> list[AlikeAnswers]:

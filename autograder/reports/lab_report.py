@@ -78,7 +78,7 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
         chart={name: drawings.get(name) for name in ("points", "exercises", "timeline")},
         contents=_list_contents(lab_class, drawings, sections),
         unwritten=sum(not member.page.endswith(".html") for member in graded),
-        waiting=sum(member.waits for member in lab_class.counting_members),
+        waiting=sum(member.needs_manual_grade for member in lab_class.counting_members),
         several=sum(len(member.attempts) > 1 for member in lab_class.members),
         with_attempts=any(member.attempts for member in lab_class.members),
         max_groups=MAX_GROUPS,
@@ -145,8 +145,8 @@ def _render_cell(member: Member, column: Column) -> tuple[str, str]:
     if mark is None:
         return "", ""
     if mark.points is None:
-        return ("waits", "h") if mark.waits else ("", "")
-    if mark.waits:
+        return ("waits", "h") if mark.needs_manual_grade else ("", "")
+    if mark.needs_manual_grade:
         return f"{format_points(mark.points)}, again", "h"
     if not findings.has_answered(member, column.name):
         return "", ""

@@ -34,12 +34,12 @@ def list_standings(member: Member, any_submitted: bool = True) -> list[Standing]
     holds = {
         Standing.MISSING: any_submitted and not member.has_submitted and not member.uncollected,
         Standing.UNCOLLECTED: member.uncollected,
-        Standing.TO_GRADE: member.has_submitted and (not member.graded or member.again),
-        Standing.OLDER: member.older,
-        Standing.DAMAGED: member.damaged,
+        Standing.TO_GRADE: member.has_submitted and (not member.graded or member.needs_regrading),
+        Standing.OLDER: member.from_earlier_build,
+        Standing.DAMAGED: member.empty,
         Standing.LIMIT: bool(member.stopped),
-        Standing.WAITS: member.waits,
-        Standing.LATE: member.late > 0,
+        Standing.WAITS: member.needs_manual_grade,
+        Standing.LATE: member.seconds_late > 0,
         Standing.STRANGER: not member.on_roster,
     }
     return [standing for standing, is_true in holds.items() if is_true]

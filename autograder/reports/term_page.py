@@ -76,7 +76,7 @@ def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ..
     if len(missed) >= MISSED:
         names = ", ".join(lab.lab for lab in missed)
         reasons.append(f"{format_count(len(missed), 'lab', 'is', 'are')} missing: {names}")
-    marked = [(m.points, lab.worth) for m, lab in counted if m.graded and lab.worth and not m.waits]
+    marked = [(m.points, lab.worth) for m, lab in counted if m.graded and lab.worth and not m.needs_manual_grade]
     shares = [points / worth for points, worth in marked]
     if len(shares) > 3 and fmean(shares[:-2]) - fmean(shares[-2:]) >= DROP:
         reasons.append(
@@ -92,7 +92,7 @@ def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ..
 
 
 def _is_due(member: Member, lab: LabClass) -> bool:
-    return lab.due is None or max(lab.due, member.until or lab.due) <= get_utc_now()
+    return lab.due is None or max(lab.due, member.extension_end or lab.due) <= get_utc_now()
 
 
 def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
@@ -157,6 +157,6 @@ def _render_cell(member: Member | None, lab: LabClass) -> tuple[str, str, str]:
         return "", "", ""
     if not member.graded:
         return "to grade", "", "h"
-    text = format_points(member.points) + (", waits" if member.waits else "")
+    text = format_points(member.points) + (", waits" if member.needs_manual_grade else "")
     share = member.points / lab.worth if lab.worth else 1.0
     return text, member.page, "f" if share >= 0.9 else "z" if share < LOW else "p"

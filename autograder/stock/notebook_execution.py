@@ -17,13 +17,13 @@ from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.process import StudentProcess
-from autograder.examiner.submission_runner import Start, SubmissionRunner
+from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
 from autograder.intake.cell_origin import get_short_name, get_shown_name
 from autograder.model.metadata import get_cell_name
 from autograder.model.notes import NoteKind
 from autograder.rpc.global_state import GlobalState
-from autograder.stock.assignment import StockNotebook
 from autograder.stock.cell_grades import find_quiet_cells, grade_cell, is_automatic
+from autograder.stock.content import StockNotebook
 from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_course_source
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
 from autograder.stock.proxy_tests import ProxyDecision, run_tests_on_proxies
@@ -34,10 +34,10 @@ from labkit.cause import Cause
 PUT_SECONDS = 60.0
 EXAMINER_SECONDS = 60.0  # of processor time that the tests of a cell may take in the grader
 SHORT_SECONDS = 5.0  # the same limit, after tests of this notebook took too long
-Filter = Callable[[NotebookNode], NotebookNode]
+OutputFilter = Callable[[NotebookNode], NotebookNode]
 
 
-def provide_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
+def provide_files(start: ProcessFactory, files: Sequence[tuple[str, bytes]]) -> ProcessFactory:
     """Return a function that starts student processes with these files in their home."""
 
     def start_with_files() -> StudentProcess:
@@ -51,9 +51,9 @@ def provide_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
 def run_notebook(
     notebook: NotebookNode,
     source: StockNotebook,
-    start: Start,
+    start: ProcessFactory,
     timeouts: Timeouts,
-    filter_outputs: Filter,
+    filter_outputs: OutputFilter,
     plan: DecisionPlan | None = None,
 ) -> NotebookRun:
     """Run and grade a repaired notebook, whose code cells get their outputs.
@@ -85,8 +85,8 @@ def run_notebook(
         GlobalState().apply(before)
         runner.kill()
     _bound_outputs(code)
-    for name, words in run.stopped.items():
-        run.add_note(name, words, name in quiet, NoteKind.STOPPED)
+    for name, message in run.stopped.items():
+        run.add_note(name, message, name in quiet, NoteKind.STOPPED)
     names = [(cell, get_cell_name(cell)) for cell in code if is_automatic(cell)]
     run.cells = [grade_cell(cell, scores[name], run, hidden.get(name, False), name in quiet) for cell, name in names]
     return run
@@ -120,7 +120,7 @@ def _run_cells(
             )
             run.decisions[name] = (
                 ProxyDecision(None, is_planned=True)
-                if name in plan.inside_cells
+                if name in plan.own_process_cells
                 else _decide_in_fork(cell, runner, decide_tests)
             )
         if stopped := _run_cell(cell, number, runner, source.limits.get(key)):

@@ -100,8 +100,8 @@ def get_cell_limits(config: Mapping[str, Any], cells: Sequence[NotebookNode]) ->
     try:
         return {get_cell_key(cell): _parse_seconds(limit(cell)) for cell in cells if cell.cell_type == "code"}
     except Exception as error:
-        words = f"{type(error).__name__}: {error}"
-        raise GradlabError(f"c.Execute.timeout_func in nbgrader_config.py doesn't work: {words}") from None
+        message = f"{type(error).__name__}: {error}"
+        raise GradlabError(f"c.Execute.timeout_func in nbgrader_config.py doesn't work: {message}") from None
 
 
 def find_skipped_cells(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> tuple[str, ...]:

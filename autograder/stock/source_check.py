@@ -23,7 +23,7 @@ from autograder.base.errors import GradlabError
 from autograder.intake.cell_origin import shorten_first_line
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.nbgrader_cells import is_kept, read_grade_id, read_nbgrader_metadata
-from autograder.stock.assignment import SILENT, refuse_other_languages, upgrade_metadata
+from autograder.stock.content import SILENT, refuse_other_languages, upgrade_metadata
 
 NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")
 PATTERNS = "*?[]"  # nbgrader treats names as file patterns

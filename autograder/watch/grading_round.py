@@ -17,15 +17,15 @@ from autograder.base.progress_bar import LONG_SECONDS
 from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
 from autograder.classroom.class_grader import ClassGrader
-from autograder.classroom.class_grading import open_class
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.grading_settings import read_settings
+from autograder.classroom.open_class import open_class
 from autograder.exchange.attempts import COMMAND, describe_attempts
 from autograder.exchange.collection import ChangedError, collect_submission
 from autograder.gradebook.counting_submissions import find_newest_submission
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.history import read_history
-from autograder.gradebook.result_reader import find_result
+from autograder.gradebook.result_reader import read_result_from
 from autograder.gradebook.submission_rows import read_submission_rows
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Task
@@ -33,7 +33,7 @@ from autograder.model.arrivals import Arrival
 from autograder.model.marks import Mark
 from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback
-from autograder.watch.watch_state import RETRIED, WatchState, find_due_arrivals
+from autograder.watch.watch_state import RETRIED, WatchState, inspect_inbox
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
@@ -95,7 +95,7 @@ class GradingRound:
     def _choose_next(self) -> Arrival | None:
         if monotonic() - self.last_look > (BUSY_SECONDS if self.due else LOOK_SECONDS):
             running = {arrival.folder for arrival in self.running.values()}
-            self.due = [arrival for arrival in find_due_arrivals(self.state) if arrival.folder not in running]
+            self.due = [arrival for arrival in inspect_inbox(self.state) if arrival.folder not in running]
             self.last_look = monotonic()
         busy = {student for _, student in self.running}
         arrival = next((due for due in self.due if busy.isdisjoint(self.state.list_members(due))), None)
@@ -176,7 +176,7 @@ class GradingRound:
         if outcome.failure:
             self.ready.append(ArrivalMark(arrival=arrival, reason=outcome.failure))
             return
-        result = find_result(self.graders[lab].gradebook, state.course, lab, arrival.student)
+        result = read_result_from(self.graders[lab].gradebook, state.course, lab, arrival.student)
         now, settings = get_utc_now(), state.get_lab_term(arrival)
         marks = read_history(state.course, lab, arrival.student)
         attempts = describe_attempts(arrival.when, marks, settings, now, state.inbox.zone)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from autograder.examiner.clock import Limit
+from autograder.examiner.clock import CellTimeLimit
 from autograder.examiner.connection import Stopped
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.task import ExamineSettings, make_settings
@@ -73,5 +73,5 @@ def _around(fork_server: ForkServer) -> str:
         process.kill()
 
 
-def _limit() -> Limit:
-    return Limit(SECONDS, f"no answer within {SECONDS:g} s", SECONDS)
+def _limit() -> CellTimeLimit:
+    return CellTimeLimit(SECONDS, f"no answer within {SECONDS:g} s", SECONDS)

@@ -98,7 +98,7 @@ def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> N
     open_page(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [QuestionSummary(place, NAMES[0], 2, 1, 1)]}))
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, th, td") == []
-    answer = ShownAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(waits=True, auto=0.0), "", "")
+    answer = ShownAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(needs_manual_grade=True, auto=0.0), "", "")
     text = Markup("Why is it so?")
     desk_page = question_page.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
     open_page(page, tmp_path, render_question(tmp_path.as_uri(), desk_page, ""))

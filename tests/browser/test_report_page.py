@@ -29,7 +29,7 @@ def report(tmp_path: Path) -> Path:
             graded=True,
             marks={f"exercise_{e}": Mark(float((n * (e + 1)) % 4)) for e in range(14)},
             submitted=datetime(2027, 1, 30) + timedelta(hours=n),
-            late=600.0 if n == 11 else 0.0,
+            seconds_late=600.0 if n == 11 else 0.0,
             answers={f"exercise_{e}": f"def exercise_{e}(x): return {n}" for e in range(14)},
             checks={"exercise_0": (FAILED,)} if n % 2 else {},
             notes=(Note(words="Something was put right."),),

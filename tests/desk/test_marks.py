@@ -19,7 +19,7 @@ from tests.desk.answered_class import CHECK, LAB, QUESTION
 FULL = Item(id="00000001", text="right", points=3)
 VAGUE = Item(id="00000002", text="vague", points=-1)
 WORTH = 3.0
-WAITS = DeskMark(worth=WORTH, waits=True)
+WAITS = DeskMark(worth=WORTH, needs_manual_grade=True)
 
 
 @dataclass
@@ -121,8 +121,8 @@ def test_a_changed_answer_waits_again_with_its_old_mark(reader: Reader) -> None:
     reader.save("ada", points=1.0, comment="Why?")
     other = MarkSheet("ada", {QUESTION: None, CHECK: 0.5})
     write_marks(reader.gradebook, LAB, [other], lambda *_: None, {})
-    assert reader.read_mark("ada") == DeskMark(1, WORTH, waits=True, comment="Why?")
-    assert reader.save("ada", points=1.0, comment="Why?").waits is False
+    assert reader.read_mark("ada") == DeskMark(1, WORTH, needs_manual_grade=True, comment="Why?")
+    assert reader.save("ada", points=1.0, comment="Why?").needs_manual_grade is False
 
 
 def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reader: Reader) -> None:

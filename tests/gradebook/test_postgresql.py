@@ -18,7 +18,7 @@ from nbgrader.api import Base
 from sqlalchemy import create_engine, select, text
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.desk.course_desk import find_place, open_desk
 from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save
 from autograder.desk.question_page import list_questions

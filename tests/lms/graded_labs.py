@@ -23,14 +23,18 @@ def make_lab(name: str, *members: Member) -> LabClass:
     return LabClass(name, (Column("f", 10.0), Column("q", 5.0, by_hand=True)), members)
 
 
-def make_member(student: str, f: float, q: float | None = None, penalty: float = 0.0, late: float = 0.0) -> Member:
-    marks = {"f": Mark(f), "q": Mark(q, waits=q is None)}
+def make_member(
+    student: str, f: float, q: float | None = None, penalty: float = 0.0, seconds_late: float = 0.0
+) -> Member:
+    marks = {"f": Mark(f), "q": Mark(q, needs_manual_grade=q is None)}
     submitted = datetime(2027, 2, 1, 10, 0)
-    return Member(student, "", True, True, marks=marks, penalty=penalty, late=late, submitted=submitted)
+    return Member(student, "", True, True, marks=marks, penalty=penalty, seconds_late=seconds_late, submitted=submitted)
 
 
 LABS = [
-    make_lab("01_a", make_member("ada", 10, 5), make_member("grace", 7.25, 4, penalty=1.5, late=LATE), Member("eve")),
+    make_lab(
+        "01_a", make_member("ada", 10, 5), make_member("grace", 7.25, 4, penalty=1.5, seconds_late=LATE), Member("eve")
+    ),
     make_lab("02_b", make_member("ada", 3), Member("grace", has_submitted=True), Member("eve")),
 ]
 

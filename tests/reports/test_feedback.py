@@ -185,7 +185,7 @@ def test_the_page_shows_the_students_and_the_expected_matrix_of_a_visible_check(
 def test_the_page_says_how_late_a_submission_is_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
     submitted = datetime(2027, 2, 3, 18)
     result = SubmissionResult(
-        student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=submitted, late=7500
+        student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=submitted, seconds_late=7500
     )
     page = render_feedback_page(result, nbformat.v4.new_notebook(), PageOptions(tell))
     assert words in page and (penalty == 0 or "without a penalty" not in page)

@@ -33,7 +33,7 @@ def make_member(student: str, points: float | None = 4.0, mark: Mark | None = No
     defaults: dict[str, object] = {
         "has_submitted": True,
         "graded": True,
-        "marks": {"softmax": Mark(points), "why": mark or Mark(None, waits=True)},
+        "marks": {"softmax": Mark(points), "why": mark or Mark(None, needs_manual_grade=True)},
         "answers": {"softmax": f"code of {student}", "why": "because"},
         "page": f"../feedback/{student}/x/x.html",
     }
@@ -52,8 +52,8 @@ def find_row(page: str, student: str) -> list[str]:
 
 
 def test_marks_count_what_is_known_and_say_what_waits() -> None:
-    ada = make_member("ada", penalty=1.5, late=7200.0, submitted=datetime(2027, 1, 31, 20))
-    ben = make_member("ben", 0.0, Mark(1.5, waits=True))
+    ada = make_member("ada", penalty=1.5, seconds_late=7200.0, submitted=datetime(2027, 1, 31, 20))
+    ben = make_member("ben", 0.0, Mark(1.5, needs_manual_grade=True))
     cleo = make_member("cleo", 0.0, Mark(2.0), answers={"why": "because"})
     page = render_report(make_lab(ada, ben, cleo))
     assert find_row(page, "ada") == ["2.5", "−1.5", "2027-01-31 20:00", "4", "waits"]
@@ -122,14 +122,14 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
         make_member("missing", has_submitted=False, graded=False, marks={}),
         make_member("there", has_submitted=False, graded=False, marks={}, uncollected=True),
         make_member("new", graded=False, marks={}),
-        make_member("older", mark=Mark(0.0), older=True),
-        make_member("damaged", mark=Mark(0.0), damaged=True, notes=(NO_NOTEBOOK,)),
+        make_member("older", mark=Mark(0.0), from_earlier_build=True),
+        make_member("damaged", mark=Mark(0.0), empty=True, notes=(NO_NOTEBOOK,)),
         make_member("slow", mark=Mark(0.0), notes=(SLOW,), stopped={"a": "a"}),
         make_member("hangs", mark=Mark(0.0), stopped={"check-b": "b"}, checks={"b": (hung,)}),
         make_member("hung", mark=Mark(0.0), stopped={"check-b": "b"}),
         make_member("nobody", mark=Mark(0.0), on_roster=False),
         make_member("waits"),
-        make_member("late", mark=Mark(0.0), late=90_000.0),
+        make_member("late", mark=Mark(0.0), seconds_late=90_000.0),
     )
     names = {standing: [m.student for m in members] for standing, members in group_by_standing(lab_class).items()}
     assert names == {
@@ -157,7 +157,9 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
 
 
 def test_students_with_an_extension_are_listed_with_its_end(tmp_path: Path) -> None:
-    ill = make_member("ill", until=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), late=3600.0)
+    ill = make_member(
+        "ill", extension_end=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), seconds_late=3600.0
+    )
     lab_class = make_lab(ill, make_member("ada"), due=datetime(2027, 2, 1, 18))
     page = render_report(lab_class)
     assert (
@@ -188,7 +190,7 @@ def test_few_students_get_no_statistics() -> None:
 
 def test_csv_and_json_files_say_the_same_as_the_report(tmp_path: Path) -> None:
     lab_class = make_lab(
-        make_member("=1+1", 4.0, penalty=1.0, late=60.0, submitted=datetime(2027, 1, 1)),
+        make_member("=1+1", 4.0, penalty=1.0, seconds_late=60.0, submitted=datetime(2027, 1, 1)),
         make_member("gone", has_submitted=False, graded=False, marks={}),
     )
     write_class_csv(lab_class, tmp_path / "x.csv")

@@ -57,7 +57,9 @@ def test_fewer_or_few_points_mean_falling_behind_and_waiting_marks_do_not() -> N
         "18 of the 50 points of labs that are marked or missing",
     )
     waiting = [
-        replace(one, members=(replace(one.members[0], marks={"e": Mark(None, waits=True)}), one.members[1]))
+        replace(
+            one, members=(replace(one.members[0], marks={"e": Mark(None, needs_manual_grade=True)}), one.members[1])
+        )
         for one in labs[3:]
     ]
     assert not any("last two" in reason for reason in build_rows([*labs[:3], *waiting])[0].behind)
@@ -70,7 +72,7 @@ def test_a_student_without_submissions_is_falling_behind_once_a_lab_is_due_for_t
     assert not any(row.behind for row in build_rows([early]))
     past = replace(early, due=get_utc_now() - timedelta(days=1))
     ada, ben, cleo = past.members
-    later = replace(ben, until=get_utc_now() + timedelta(days=1))
+    later = replace(ben, extension_end=get_utc_now() + timedelta(days=1))
     on_the_way = replace(cleo, uncollected=True)
     assert not any(row.behind for row in build_rows([replace(past, members=(ada, later, on_the_way))]))
 
@@ -126,7 +128,7 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
         replace(make_lab("03", [None, None]), due=first),
     ]
     ada, ben = labs[1].members
-    labs[1] = replace(labs[1], members=(replace(ada, until=second), replace(ben, until=last)))
+    labs[1] = replace(labs[1], members=(replace(ada, extension_end=second), replace(ben, extension_end=last)))
     of_labs = {"02": LabTerm(attempts=5, wait_minutes=10, until=second, solutions=last), "04": LabTerm(until=first)}
     dates = build_calendar(labs, Term(labs=of_labs))
     assert [each.lab for each in dates] == ["03", "04", "02", "01"]
@@ -146,7 +148,7 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
 
 
 def test_more_extensions_than_a_line_holds_are_counted() -> None:
-    members = tuple(Member(f"s{n}", until=datetime(2027, 2, n + 1)) for n in range(7))
+    members = tuple(Member(f"s{n}", extension_end=datetime(2027, 2, n + 1)) for n in range(7))
     (dates,) = build_calendar([LabClass("01", (), members)], Term())
     assert dates.format_extensions().startswith("s6 until 2027-02-07 00:00, ")
     assert dates.format_extensions().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
@@ -161,9 +163,9 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     lab_class = make_lab("01", [10, 5, 7, 8, None])
     ada, ben, cleo, dan, eve = lab_class.members
     members = (
-        replace(ada, marks={"e": Mark(None, waits=True)}, page="../autograded/a.ipynb"),
+        replace(ada, marks={"e": Mark(None, needs_manual_grade=True)}, page="../autograded/a.ipynb"),
         replace(ben, graded=False),
-        replace(cleo, damaged=True),
+        replace(cleo, empty=True),
         dan,
         replace(eve, uncollected=True),
     )

@@ -18,7 +18,7 @@ from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.lab_class import LabClass
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import write_result
+from autograder.gradebook.result_documents import write_document
 from autograder.gradebook.writer import write_marks
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_exercise_name
@@ -74,7 +74,7 @@ def write_class(
         gradebook.db.commit()
         write_marks(gradebook, LAB, [make_marks(one) for one in class_], lambda *_: None, {})
     for one in class_:
-        write_result(course, make_document(one))
+        write_document(course, make_document(one))
         write_notebook(course, one, source)
     return WrittenClass(course, api.db_url)
 

@@ -20,10 +20,10 @@ import nbformat
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.grading_outcome import GradingOutcome
+from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.model.fingerprint import collect_environment
 from autograder.workers import cluster, cluster_process
@@ -131,7 +131,7 @@ def read_documents(course: Path) -> dict[str, bytes]:
 
 
 def read_points(course: Path) -> dict[str, float]:
-    results = (load_result(course, LAB, name.removesuffix(".json")) for name in read_documents(course))
+    results = (load_document(course, LAB, name.removesuffix(".json")) for name in read_documents(course))
     return {result.student: sum(cell.points for cell in result.cells) for result in results}
 
 

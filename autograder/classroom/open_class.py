@@ -53,7 +53,7 @@ def grade_lab(
     lab: str,
     executor: Executor | None = None,
     student: str = "",
-    again: bool = False,
+    include_current: bool = False,
     stop: Event | None = None,
 ) -> Iterator[GradingOutcome]:
     """Grade every submission of the lab, or one student's, and yield each as it's done.
@@ -61,12 +61,12 @@ def grade_lab(
     Args:
         executor: Grades the submissions; by default on this machine, one at a time.
         student: Grade only this student's.
-        again: Also grade submissions whose result is up to date.
+        include_current: Also grade submissions whose result is up to date.
         stop: Set to end early; what is graded by then is recorded.
     """
     executor = executor or LocalExecutor()
     with open_class(nbgrader, lab, executor, student) as opened:
-        yield from opened.grader.grade(opened.students, executor, again, stop or Event())
+        yield from opened.grader.grade(opened.students, executor, include_current, stop or Event())
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,9 @@ def load_late_penalty(config: Any) -> Penalty:
     """Load the penalty that c.AssignLatePenalties in nbgrader_config.py computes. Raises GradlabError if it fails."""
 
     def make_error(error: Exception) -> GradlabError:
-        words = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
         return GradlabError(
-            f"c.AssignLatePenalties in nbgrader_config.py doesn't work: {words}\n    no mark was changed"
+            f"c.AssignLatePenalties in nbgrader_config.py doesn't work: {message}\n    no mark was changed"
         )
 
     try:
