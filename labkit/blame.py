@@ -46,7 +46,7 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
     if getattr(error, "from_course", False):
         return Blame(f"this check doesn't work: {shorten_text(str(error))}", kind, "check")
     if isinstance(reason := getattr(error, "reason", None), StopReason):
-        return Blame(reason.message, kind, "process", reason.cause, reason.seconds)
+        return Blame(reason.message, getattr(error, "stored_name", kind), "process", reason.cause, reason.seconds)
     unwritten = Blame(NOT_WRITTEN, kind, "student", Cause.UNWRITTEN)
     is_unwritten = isinstance(error, NotImplementedError) and not error.args
     if getattr(error, "from_student", False):  # raised in a student process

@@ -49,20 +49,20 @@ class Assignment(Protocol):
     def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
         """Return the settings with which submissions of this assignment are graded."""
 
-    def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+    def list_unread_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
         """Return a line for each reason why settings have no effect here.
 
         Args:
-            usual: The settings that configure() makes.
+            defaults: The settings that configure() makes.
         """
 
-    def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+    def list_unread_page_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
         """Return a line for each reason why settings for nbgrader's feedback pages have no effect here."""
 
     def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
         """Return those of these students whom the configuration excludes."""
 
-    def refuse_unfit(self, config: Mapping[str, Any]) -> None:
+    def refuse_unfit_source(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if the source can't be graded."""
 
     def load(self, gradebook: Gradebook, config: Mapping[str, Any]) -> None:

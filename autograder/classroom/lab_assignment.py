@@ -55,16 +55,16 @@ class LabAssignment:
     def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
         return settings
 
-    def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+    def list_unread_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
         return []
 
-    def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+    def list_unread_page_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
         return []
 
     def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
         return []
 
-    def refuse_unfit(self, config: Mapping[str, Any]) -> None:
+    def refuse_unfit_source(self, config: Mapping[str, Any]) -> None:
         pass
 
     def load(self, gradebook: Gradebook, config: Mapping[str, Any]) -> None:

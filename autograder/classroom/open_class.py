@@ -20,7 +20,7 @@ from autograder.classroom.class_grader import ClassGrader, ClassPolicy
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.preparation import prepare_gradebook
-from autograder.classroom.term_names import refuse_unknown_names
+from autograder.classroom.unknown_names import refuse_unknown_names
 from autograder.gradebook.counting_submissions import find_counting_submissions
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
@@ -34,7 +34,7 @@ from autograder.workers.executors import Executor, LocalExecutor
 HELD = (errno.EACCES, errno.EAGAIN)  # the errors of a lock that another process holds
 
 
-def refuse_stale(course: Path, lab: str) -> None:
+def refuse_stale_lab(course: Path, lab: str) -> None:
     """Raise GradlabError if the lab was edited but not built: its old checks would run."""
     folder, built = course / "labs" / lab, course / "source" / lab / f"{lab}.ipynb"
     edited = [path for path in folder.rglob("*.py") if path.stat().st_mtime > built.stat().st_mtime]
@@ -116,7 +116,7 @@ def open_class(
             raise GradlabError(
                 f"no submission {sender}in {course}/submitted/*/{lab}", fix=describe_collecting(quote(lab))
             )
-        refuse_stale(course, lab)
+        refuse_stale_lab(course, lab)
         gradebook = stack.enter_context(nbgrader.open_gradebook())
         refuse_unknown_names(course, lab, term, gradebook)
         changes = prepare_gradebook(nbgrader, assignment, gradebook, term)

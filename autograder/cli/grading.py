@@ -65,7 +65,7 @@ def grade(
             from autograder.classroom.open_class import open_class
             from autograder.classroom.summary import read_points
             from autograder.gradebook.nbgrader_course import open_course
-            from autograder.nbgrader_plugin import make_usual_config
+            from autograder.nbgrader_plugin import make_default_config
             from autograder.workers.executors import LocalExecutor, make_executor
 
         nbgrader = open_course(course, isolation)
@@ -76,7 +76,7 @@ def grade(
             else LocalExecutor(jobs, device, server_process)
         )
         opened = stack.enter_context(open_class(nbgrader, lab, executor, student))
-        unread = opened.grader.assignment.list_unread_settings(nbgrader.config, make_usual_config())
+        unread = opened.grader.assignment.list_unread_settings(nbgrader.config, make_default_config())
         print_opening([*opened.changes, *unread], opened.excluded)
         before = read_points(opened.grader.gradebook, lab)
         # on a cluster, submissions may also wait
@@ -124,12 +124,12 @@ def watch(
         with pause_gc():  # while the fork server imports, too
             from autograder.gradebook.nbgrader_course import open_course
             from autograder.watch.watch_loop import watch_exchange
-            from autograder.watch.watch_start import list_released, prepare_all, start_pool
+            from autograder.watch.watch_start import list_released, prepare_labs, start_pool
             from autograder.workers.executors import LocalExecutor, make_executor
 
         nbgrader = open_course(course, isolation)
         watched = list(labs or list_released(nbgrader))
-        for line in prepare_all(nbgrader, watched):
+        for line in prepare_labs(nbgrader, watched):
             err.print(line, markup=False)
         stop = stack.enter_context(catch_ctrl_c())
         if cluster:

@@ -44,7 +44,7 @@ def print_summary(
     """
     from autograder.base.timestamps import get_utc_now
     from autograder.classroom.summary import describe_regraded, list_remarks, summarize_lab
-    from autograder.classroom.term_names import list_warnings
+    from autograder.classroom.unknown_names import list_warnings
     from autograder.exchange.course_exchange import read_exchange
     from autograder.gradebook.counting_submissions import find_counting_times
     from autograder.model.arrivals import collect_times, find_uncollected

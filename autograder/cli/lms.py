@@ -75,7 +75,7 @@ def export(
     """Write everyone's grades, with a column for each lab, as a learning management system imports them."""
     with pause_gc():
         from autograder.base.text import join_names
-        from autograder.classroom.term_names import list_unknown_names
+        from autograder.classroom.unknown_names import list_unknown_names
         from autograder.exchange.course_exchange import read_exchange
         from autograder.gradebook.class_reader import list_labs, read_class
         from autograder.gradebook.nbgrader_course import open_course

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.desk.marks import MAX_COMMENT, DeskMark
-from autograder.desk.question_page import Page, QuestionSummary
+from autograder.desk.question_page import QuestionPage, QuestionSummary
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.reports.page_templates import build_jinja_environment
@@ -25,7 +25,7 @@ def render_overview(base: str, labs: Mapping[str, Sequence[QuestionSummary]], pr
     return _render("overview.html.j2", base=base, labs=labs, problem=problem)
 
 
-def render_question(base: str, page: Page, xsrf: str) -> str:
+def render_question(base: str, page: QuestionPage, xsrf: str) -> str:
     place = page.place
     state = {
         "base": base,

@@ -74,11 +74,13 @@ def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict
     return marks
 
 
-def save(desk: Desk, gradebook: Gradebook, place: GradedPlace, student: str, mark: DeskMark, seen: str) -> DeskMark:
+def save_mark(
+    desk: Desk, gradebook: Gradebook, place: GradedPlace, student: str, mark: DeskMark, seen_version: str
+) -> DeskMark:
     """Write this mark: the points of its chosen items, or its own. Without either, points from checks count again.
 
     Args:
-        seen: The version that the writer saw.
+        seen_version: The version that the writer saw.
 
     Raises:
         ConflictError: If the mark has another version now.
@@ -96,7 +98,7 @@ def save(desk: Desk, gradebook: Gradebook, place: GradedPlace, student: str, mar
             now = read_marks(gradebook, place, before).get(student)
             if now is None:
                 raise UnknownNameError("the gradebook has no such student here")
-            if now.version != seen:
+            if now.version != seen_version:
                 raise ConflictError("Someone else marked this answer meanwhile.")
             grade = _find_grade(gradebook, place, student)
             grade.manual_score = points
@@ -115,7 +117,7 @@ def change_items(
     gradebook: Gradebook,
     place: GradedPlace,
     items: tuple[Item, ...],
-    seen: str,
+    seen_version: str,
     confirm: Callable[[int], bool],
 ) -> bool:
     """Replace the items, and update the marks that follow from them. Returns whether that was confirmed.
@@ -123,12 +125,12 @@ def change_items(
     A student who has no item left keeps the mark, as a typed one.
 
     Args:
-        seen: The version that the writer saw.
+        seen_version: The version that the writer saw.
         confirm: Called with the number of marks that change, if there are any.
     """
     with lock_rubrics(desk.course, place.lab):
         before = read_rubric(desk, place)
-        if before.version != seen:
+        if before.version != seen_version:
             raise ConflictError("Someone else changed the items meanwhile. Load the page again.")
         after = replace_items(before, items)
         changed = _find_changed_points(gradebook, place, before, after)

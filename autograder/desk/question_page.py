@@ -26,7 +26,7 @@ from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import make_sort_key
 from autograder.gradebook.result_documents import load_document
 from autograder.intake.cell_origin import digest_answer
-from autograder.reports.prose import bound_page
+from autograder.reports.prose import limit_page
 from autograder.reports.student_cells import ShownCell, render_cell
 from labkit.outcome import Outcome
 
@@ -64,7 +64,7 @@ class ShownAnswer:
 
 
 @dataclass(frozen=True)
-class Page:
+class QuestionPage:
     """A question with all of its answers."""
 
     place: GradedPlace
@@ -96,7 +96,7 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionS
     return {lab: questions for lab, questions in by_lab.items() if questions}
 
 
-def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> Page:
+def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> QuestionPage:
     rubric = read_rubric(desk, place)
     marks = read_marks(gradebook, place, rubric)
     finder = open_assignment(desk.course, place.lab).answers
@@ -111,7 +111,7 @@ def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> Page:
     comments = [text for text, _ in counts.most_common(MAX_COMMENTS)]
     source, answer_name = desk.read_source(place.lab, place.notebook), finder.get_source_name(place)
     question, model = render_question_and_solution(source, place, answer_name, desk.config)
-    return Page(place, finder.label(place), question, model, answers, rubric, comments)
+    return QuestionPage(place, finder.label(place), question, model, answers, rubric, comments)
 
 
 def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:
@@ -138,7 +138,7 @@ def _build_answer(
 
 
 def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
-    with bound_page():  # a budget for each answer, so none uses up the others' time
+    with limit_page():  # a budget for each answer, so none uses up the others' time
         return [_truncate_source(render_cell(cell)) for cell in cells]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_use
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.fields import check_bytes, check_length, check_list, check_number, check_numbers, check_text
@@ -69,10 +69,10 @@ class Callbacks:
         self._nodes.forget(check_numbers(nodes, 2**62))
 
     def serve(self, request: WireValue) -> WireValue:
-        """Return the reply to a use. Raises ProtocolError for a malformed request, and Stopped."""
+        """Return the reply to a use. Raises ProtocolError for a malformed request, and StoppedError."""
         self._uses += 1
         if self._uses > MAX_USES:
-            raise Stopped(f"a function of this check was called more than {MAX_USES} times")
+            raise StoppedError(f"a function of this check was called more than {MAX_USES} times")
         if self.is_serving:
             raise ProtocolError("a use within a use")
         if not isinstance(request, list) or len(request) < 4:
@@ -91,7 +91,7 @@ class Callbacks:
                 if kind == "use":
                     return [*self._serve_call(read_message(CallbackCall, rest)), self._read_new_state()]
                 raise ProtocolError("a use of an unknown kind")
-        except (ProtocolError, Stopped, ProbeError):
+        except (ProtocolError, StoppedError, ProbeError):
             raise
         except Exception as error:
             raise ProtocolError(f"malformed use: {type(error).__name__}") from None
@@ -131,7 +131,7 @@ class Callbacks:
         inputs = [find_gradient_edge(exchange.objects[n]) for n in edges]
         try:
             result = operate(value, *args, **kwargs)
-        except (Stopped, ProbeError):
+        except (StoppedError, ProbeError):
             raise
         except Exception as error:
             nothing = exchange.pack(None)
@@ -158,7 +158,7 @@ class Callbacks:
         try:
             torch.set_grad_enabled(options.create_graph)  # serve() resets it
             results = compute_vjp(node, grads, needed, options)
-        except (Stopped, ProbeError):
+        except (StoppedError, ProbeError):
             raise
         except Exception as error:
             return CallbackReply(pack_exception(error), exchange.pack([]), [], None, [], [])

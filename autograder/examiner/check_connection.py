@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
+from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, StoppedError
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.rpc.frames import WireValue
 from labkit.cause import Cause, StopReason
@@ -34,7 +34,7 @@ class CheckConnection:
     Args:
         source: Connects to the student process.
         name: The name of the check cell.
-        get_seconds: Returns how long the check that begins may take, or raises Stopped.
+        get_seconds: Returns how long the check that begins may take, or raises StoppedError.
     """
 
     def __init__(self, source: ConnectionSource, name: str, get_seconds: Callable[[], float]) -> None:
@@ -64,19 +64,19 @@ class CheckConnection:
             if self.has_timed_out:
                 seconds = min(seconds, SHORT_SECONDS)
             self.connection.begin_check(self.source.create_time_limit(seconds), MAX_BYTES)
-        except Stopped as stopped:
+        except StoppedError as stopped:
             self.connection, self.reason = None, stopped.reason
 
     def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue:
         if self.connection is None:
-            raise Stopped(self.reason)
+            raise StoppedError(self.reason)
         try:
             return self.connection.ask(request, callbacks)
-        except Stopped as stopped:
+        except StoppedError as stopped:
             self.has_timed_out |= self.connection.time_limit is not None and self.connection.time_limit.is_over()
             reason = stopped.reason
             if reason == ENDED:
                 message = f"{self.source.explain_end() or 'the Python process ended'} during this check"
                 reason = StopReason(message, Cause.ENDED)
                 self.connection.mark_broken(reason)
-            raise Stopped(reason) from None
+            raise StoppedError(reason) from None

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 
 CELL_SHARE = 2 / 3  # of a submission's time: the rest is for checks, even if cells use up all of theirs
 
@@ -31,7 +31,7 @@ class CellTimeLimit(NamedTuple):
 
 
 class Clock:
-    """The time that a submission has left. Methods raise Stopped when it has none."""
+    """The time that a submission has left. Methods raise StoppedError when it has none."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -58,8 +58,8 @@ class Clock:
         return self._end > time.monotonic()
 
     def measure_left(self) -> float:
-        """Return the seconds left by the clock. Raises Stopped if there are none."""
+        """Return the seconds left by the clock. Raises StoppedError if there are none."""
         left = self._end - time.monotonic()
         if left <= 0:
-            raise Stopped(self._message)
+            raise StoppedError(self._message)
         return left

@@ -11,7 +11,7 @@ import torch
 
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.clock import Clock, Timeouts
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.course_cells import can_use_names, run_checks, run_given
 from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.execution import create_namespace
@@ -92,7 +92,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
             last = results[step.id]
             try:
                 last.outputs, left = limit_outputs(runner.run(step.source, step.number, names), left)
-            except Stopped as stopped:
+            except StoppedError as stopped:
                 last.stopped = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
         if step.kind == "check" or (step.kind == "given" and can_use_names(step.source, defined)):
@@ -106,7 +106,7 @@ def _blame(last: StepResult, fork: Callable[[], None]) -> None:
     """Fork the process, and blame the last cell if that fails."""
     try:
         fork()
-    except Stopped as stopped:
+    except StoppedError as stopped:
         last.stopped = last.stopped or str(stopped)
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from autograder.examiner.clock import CellTimeLimit
-from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, Stopped
+from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, StoppedError
 from autograder.examiner.output_filter import MAX_OUTPUTS, read_outputs
 from autograder.examiner.process_time_limit import CpuTime, ProcessTimeLimit
 from autograder.rpc.frames import (
@@ -66,7 +66,7 @@ class StudentProcess:
     def run(
         self, source: str, number: int, limit: CellTimeLimit, protected: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
+        """Run a cell and return its outputs. Raises StoppedError if it took too long or ended the process.
 
         Args:
             number: The execution count.
@@ -82,7 +82,7 @@ class StudentProcess:
         return read_outputs(outputs)
 
     def put(self, files: Iterable[tuple[str, bytes]], seconds: float) -> None:
-        """Put files, given by path and content, into its scratch home, where cells run. Raises Stopped."""
+        """Put files, given by path and content, into its scratch home, where cells run. Raises StoppedError."""
         try:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
@@ -93,7 +93,7 @@ class StudentProcess:
             raise self._stop(self._wait_for_reason(error)) from None
 
     def fetch_changed_names(self, seconds: float) -> list[str]:
-        """Return the course names that cells rebound or patched, as the process reports. Raises Stopped."""
+        """Return the course names that cells rebound or patched, as the process reports. Raises StoppedError."""
         try:
             reply = self._request_reply(["list_changed"], self.create_time_limit(seconds, math.inf))
         except (ProtocolError, OSError) as error:  # a late reply would be taken for that to the next request
@@ -106,7 +106,7 @@ class StudentProcess:
         return ProcessTimeLimit(seconds, partial(self.supervisor.measure_times, self.pid), clock_limit)
 
     def fork(self, group: str, seconds: float) -> StudentProcess:
-        """Fork the process as it is now. The fork belongs to this process group. Raises Stopped."""
+        """Fork the process as it is now. The fork belongs to this process group. Raises StoppedError."""
         self._require_idle()
         ours, theirs = socket.socketpair()
         try:
@@ -130,7 +130,7 @@ class StudentProcess:
     def connect(self, group: str, seconds: float) -> Connection:
         """Connect to a fork of the process as it is now, to call its objects. The fork belongs to this group.
 
-        If the process can't be forked, connect to the process itself, only once. Raises Stopped.
+        If the process can't be forked, connect to the process itself, only once. Raises StoppedError.
         """
         process = self.fork(group, seconds) if self.can_fork else self
         if not self.can_fork:
@@ -175,7 +175,7 @@ class StudentProcess:
 
     def _require_idle(self) -> None:
         if self.end_reason or self.serves:
-            raise Stopped(self.end_reason or "the Python process is already serving a check")
+            raise StoppedError(self.end_reason or "the Python process is already serving a check")
 
     def _wait_for_reason(self, error: Exception) -> str:
         """Wait until it's known why the process ended: its socket closes earlier, on a busy machine much earlier."""
@@ -195,13 +195,13 @@ class StudentProcess:
 
     def _ask(self, request: WireValue, seconds: float) -> None:
         if self.end_reason:
-            raise Stopped(self.end_reason)
+            raise StoppedError(self.end_reason)
         self.control.settimeout(seconds)
         send(self.control, request)
 
-    def _stop(self, reason: str) -> Stopped:
+    def _stop(self, reason: str) -> StoppedError:
         self.end_reason = reason
         self.supervisor.stop(self.pid)
         with contextlib.suppress(OSError):
             self.control.close()
-        return Stopped(reason)
+        return StoppedError(reason)

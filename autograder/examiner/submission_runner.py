@@ -17,7 +17,7 @@ from typing import Any
 
 from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, ReplayPoint
 from autograder.examiner.clock import Clock
-from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
+from autograder.examiner.connection import PING_SECONDS, Connection, StoppedError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 
@@ -49,9 +49,9 @@ class SubmissionRunner:
     def run(
         self, source: str, number: int, protected: tuple[str, ...] = (), seconds: float | None = None
     ) -> list[dict[str, Any]]:
-        """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
+        """Run a cell and return its outputs. Raises StoppedError if it took too long or ended the process.
 
-        After Stopped the process is replaced: the cells before this one run again, this one doesn't.
+        After StoppedError the process is replaced: the cells before this one run again, this one doesn't.
 
         Args:
             protected: Course names that the cell binds, to restore before checks.
@@ -63,7 +63,7 @@ class SubmissionRunner:
         begun = time.monotonic()
         try:
             outputs = self._process.run(source, number, limit, protected)
-        except Stopped:
+        except StoppedError:
             self._try_to_replace()
             raise
         finally:
@@ -81,13 +81,13 @@ class SubmissionRunner:
 
         If the process uses CUDA, nothing is kept: the cells run again up to each replay point.
 
-        Raises Stopped if forking fails. The last cell is then blamed, and left out from then on.
+        Raises StoppedError if forking fails. The last cell is then blamed, and left out from then on.
         """
         names, self._current_points = self._current_points, []
         try:
             for name in names if self._process.can_fork else ():
                 self._connections[name] = self._process.connect(name, self._clock.limit_check())
-        except Stopped:
+        except StoppedError:
             self._drop_last_cell()
             raise
 
@@ -97,25 +97,25 @@ class SubmissionRunner:
             return []
         try:
             return self._process.fetch_changed_names(self._clock.limit_check())
-        except Stopped:
+        except StoppedError:
             self._try_to_replace()
             return []
 
     def share_last_state(self) -> None:
-        """Open the connection that the current points share, after all cells. Raises Stopped as keep_state() does."""
+        """Open the connection that the current points share, after all cells. Raises errors as keep_state() does."""
         try:
             if self._current_points:
                 if self._seconds <= QUICK:
                     self._process.stop_forking()
                 self._shared = self._process.connect(SHARED, self._clock.limit_check())
-        except Stopped:
+        except StoppedError:
             self._drop_last_cell()
             raise
 
     def connect(self, name: str) -> Connection:
-        """Return a connection to the state at this replay point, in a new process if one broke. Raises Stopped."""
+        """Return a connection to the state at this replay point, in a new process if one broke. Raises StoppedError."""
         if name in self._current_points:
-            with contextlib.suppress(Stopped):
+            with contextlib.suppress(StoppedError):
                 return self._connect_shared(name)
         return self._reuse_connection(name) or self._connect_replay(name)
 
@@ -132,7 +132,7 @@ class SubmissionRunner:
             self._replay = None
         try:
             self._replace()
-        except Stopped:
+        except StoppedError:
             return False
         return True
 
@@ -181,7 +181,7 @@ class SubmissionRunner:
                 self._spend_restart(name)
                 self._replace()
             if not self._process.ping():
-                raise Stopped("the Python process is lost")
+                raise StoppedError("the Python process is lost")
             self._shared = self._process.connect(SHARED, self._clock.limit_check())
         self._last_process = self._process
         return self._shared
@@ -226,11 +226,11 @@ class SubmissionRunner:
     def _try_to_replace(self) -> None:
         """Replace the process if there's time. Otherwise replays do so later, in the time for checks."""
         if self._clock.has_time():
-            with contextlib.suppress(Stopped):
+            with contextlib.suppress(StoppedError):
                 self._replace()
 
     def _replace(self) -> None:
-        """Run the cells again in a new process, and keep the same states again. Raises Stopped."""
+        """Run the cells again in a new process, and keep the same states again. Raises StoppedError."""
         self._hang_up()
         self._process.kill()
         self._process = self._last_process = self._start()
@@ -241,7 +241,7 @@ class SubmissionRunner:
                 self._connections[item.name] = self._process.connect(item.name, self._clock.limit_check())
 
     def _spend_restart(self, name: str) -> None:
-        """Raise Stopped if the cells ran again for this check cell too often."""
+        """Raise StoppedError if the cells ran again for this check cell too often."""
         if self._restarts[name] == RESTARTS:
-            raise Stopped(self._last_process.end_reason or "the Python process was lost too often")
+            raise StoppedError(self._last_process.end_reason or "the Python process was lost too often")
         self._restarts[name] += 1

@@ -64,7 +64,7 @@ class ForkServer:
         process_settings = process_settings or ProcessSettings()
         self.limits, self.device, compiled = process_settings.limits, process_settings.device, process_settings.compiled
         readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
-        refuse_readable(secret_folders, (*find_runtime_paths(), *readable))
+        refuse_readable_secrets(secret_folders, (*find_runtime_paths(), *readable))
         self.lost = False
         self.server_process = server_process or start_fork_server_process()
         self.orders, *self.spare_sockets = self.server_process.orders
@@ -229,7 +229,7 @@ def start_fork_servers(
     return [first, *[first.connect_fork(orders) for orders in first.spare_sockets[: jobs - 1]]]
 
 
-def refuse_readable(secret_folders: Iterable[Path], readable: Iterable[Path]) -> None:
+def refuse_readable_secrets(secret_folders: Iterable[Path], readable: Iterable[Path]) -> None:
     """Raise GradlabError if a secret folder is inside one that every student process can read."""
     for path in readable:
         for folder in secret_folders:

@@ -59,7 +59,7 @@ def read_student_files(course: Path, lab: str, student: str, whole: bool, checks
         written = collect_answers(read_plain_cells(get_autograded_path(course, lab, student)))
         files = replace(files, written=written)
     if not (whole and checks):
-        return _add_trouble(files, course, lab, student)
+        return _add_document_summary(files, course, lab, student)
     document = load_document(course, lab, student)
     if document is None:
         return files
@@ -78,7 +78,7 @@ def read_student_files(course: Path, lab: str, student: str, whole: bool, checks
     )
 
 
-def _add_trouble(files: StudentFiles, course: Path, lab: str, student: str) -> StudentFiles:
+def _add_document_summary(files: StudentFiles, course: Path, lab: str, student: str) -> StudentFiles:
     """Add the notes, the stopped cells and `made_of` of the result document, without its checks."""
     path = get_result_path(course, lab, student)
     try:

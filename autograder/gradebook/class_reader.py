@@ -16,11 +16,11 @@ from sqlalchemy import select
 
 from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.class_files import StudentFiles, read_student_files
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.gradebook.counting_submissions import find_counting_times
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.history import HistoryEntry, read_history
-from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.gradebook.lab_columns import read_columns, read_labels
 from autograder.gradebook.labels import CellLabels, make_sort_key
 from autograder.gradebook.result_documents import load_document
@@ -29,7 +29,7 @@ from autograder.gradebook.submission_rows import (
     SubmissionRow,
     compute_seconds_late,
     read_submission_rows,
-    refuse_ungraded,
+    refuse_ungraded_lab,
 )
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.arrivals import Arrival, collect_times, find_uncollected
@@ -88,7 +88,7 @@ class _ClassRecords:
 
 def read_class(
     db_url: str, course: Path, lab: str, arrivals: Sequence[Arrival] = (), whole: bool = True, checks: bool = True
-) -> LabClass:
+) -> ClassResults:
     """Read everyone's results in this lab. Students who aren't on the roster are included if they submitted it.
 
     Args:
@@ -100,11 +100,11 @@ def read_class(
         GradlabError: If the gradebook doesn't know the lab.
     """
     with open_gradebook(db_url) as gradebook:
-        refuse_ungraded(gradebook, course, lab)
+        refuse_ungraded_lab(gradebook, course, lab)
         records = _read_records(gradebook, course, lab, arrivals)
     members = tuple(_build_member(records, student, whole, checks) for student in records.list_students())
     source = records.source
-    return LabClass(lab, records.columns, members, records.due, source.stubs, source.solutions)
+    return ClassResults(lab, records.columns, members, records.due, source.stubs, source.solutions)
 
 
 def list_labs(db_url: str) -> list[str]:

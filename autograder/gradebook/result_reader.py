@@ -23,7 +23,7 @@ from autograder.gradebook.submission_rows import (
     SubmissionRow,
     read_comments,
     read_submission_rows,
-    refuse_ungraded,
+    refuse_ungraded_lab,
 )
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.assignments import AssignmentKind
@@ -55,7 +55,7 @@ def read_results(db_url: str, course: Path, lab: str, term: Term | None = None) 
         term: The instructor's decisions; read from the course if the caller hasn't.
     """
     with open_gradebook(db_url) as gradebook:
-        refuse_ungraded(gradebook, course, lab)
+        refuse_ungraded_lab(gradebook, course, lab)
         return sorted(
             _build_results(gradebook, course, lab, term=term), key=lambda result: make_sort_key(result.student)
         )

@@ -98,7 +98,7 @@ class SubmissionRow:
         return self.has_points_of(result, excused) and not is_late and submitted in (None, self.submitted)
 
 
-def refuse_ungraded(gradebook: Gradebook, course: Path, lab: str) -> None:
+def refuse_ungraded_lab(gradebook: Gradebook, course: Path, lab: str) -> None:
     """Raise GradlabError if the gradebook doesn't know the lab."""
     try:
         gradebook.find_assignment(lab)

@@ -27,7 +27,7 @@ from autograder.grading.task import USUAL, ExamineSettings, make_settings
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
-from autograder.intake.repair import build_blank, read_notes, repair_lab_notebook
+from autograder.intake.repair import build_blank_notebook, read_notes, repair_lab_notebook
 from autograder.model.assignments import AssignmentKind, find_kind
 from autograder.model.marks import compute_marks
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
@@ -71,7 +71,7 @@ class SubmissionExporter(NotebookExporter):
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair_lab_notebook(read_submission(Path(filename)), course, releases)
         except RefusedSubmission as refused:
-            repaired = build_blank(course, str(refused))
+            repaired = build_blank_notebook(course, str(refused))
         for note in repaired.notes:
             self.log.warning("%s: %s", ids["student"], describe_note(note))
         return self.from_notebook_node(repaired.notebook, resources=resources, **kwargs)

@@ -26,7 +26,7 @@ from autograder.model.metadata import make_stock_name, split_stock_name
 from autograder.model.notes import Note, is_refused
 from autograder.model.result import Result
 from autograder.stock.content import StockNotebook, read_content
-from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair_stock_notebook
+from autograder.stock.notebook_repair import build_blank_notebook, build_released_notebook, repair_stock_notebook
 from autograder.stock.settings import get_student_files
 
 
@@ -68,7 +68,7 @@ def sanitize_notebook(path: Path, source: StockNotebook) -> tuple[NotebookNode, 
         content, notes = read_file(path, [other for other in path.parent.glob("*.ipynb") if other != path])
         return repair_stock_notebook(read_notebook(content, notes), source)
     except RefusedSubmission as refused:
-        return build_blank(source, str(refused))
+        return build_blank_notebook(source, str(refused))
 
 
 def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: StockGrading) -> Result:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.connection import Connection, StoppedError
 from autograder.examiner.course_cells import run_checks
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import ProcessTimeLimit
@@ -123,7 +123,7 @@ class _ForkConnections:
     @property
     def process(self) -> StudentProcess:
         if (process := self.reference()) is None:
-            raise Stopped("the Python process has ended")
+            raise StoppedError("the Python process has ended")
         return process
 
     def connect(self, name: str) -> Connection:

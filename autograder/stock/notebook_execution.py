@@ -14,7 +14,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.examiner.clock import Clock, Timeouts
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
@@ -84,7 +84,7 @@ def run_notebook(
     finally:
         GlobalState().apply(before)
         runner.kill()
-    _bound_outputs(code)
+    _limit_all_outputs(code)
     for name, message in run.stopped.items():
         run.add_note(name, message, name in quiet, NoteKind.STOPPED)
     names = [(cell, get_cell_name(cell)) for cell in code if is_automatic(cell)]
@@ -133,7 +133,7 @@ def _run_cell(cell: NotebookNode, number: int, runner: SubmissionRunner, seconds
     cell.execution_count = number
     try:
         outputs = runner.run(cell.source, number, seconds=seconds)
-    except Stopped as reason:
+    except StoppedError as reason:
         stopped = str(reason)
         outputs = [{"output_type": "error", "ename": "Stopped", "evalue": stopped, "traceback": [stopped]}]
     cell.outputs = [nbformat.from_dict(output) for output in outputs]
@@ -152,11 +152,11 @@ def _decide_in_fork(
         runner.add_replay_point(name)
         runner.keep_state()
         return decide_tests(cell, name)
-    except Stopped as stopped:
+    except StoppedError as stopped:
         return ProxyDecision(None, str(stopped), stopped.reason.cause)
 
 
-def _bound_outputs(code: Sequence[NotebookNode]) -> None:
+def _limit_all_outputs(code: Sequence[NotebookNode]) -> None:
     remaining = MAX_OF_SUBMISSION
     for cell in code:
         bounded, remaining = limit_outputs(list(cell.outputs), remaining)

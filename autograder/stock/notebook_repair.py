@@ -50,7 +50,7 @@ def repair_stock_notebook(submitted: NotebookNode, source: StockNotebook) -> tup
     return add_notes(notebook, notes), notes
 
 
-def build_blank(source: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
+def build_blank_notebook(source: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
     """Build the notebook as nbgrader keeps it, to replace one that is missing or couldn't be read."""
     cells = [_build_course_cell(cell, cell.source) for cell in source.cells]
     _number(cells)

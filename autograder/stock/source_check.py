@@ -30,7 +30,7 @@ PATTERNS = "*?[]"  # nbgrader treats names as file patterns
 UNFIT = {"+": "nbgrader doesn't accept names with +", "{": "nbgrader replaces what is in braces"}
 
 
-def refuse_unfit(course: Path, name: str, config: Mapping[str, Any]) -> None:
+def refuse_unfit_source(course: Path, name: str, config: Mapping[str, Any]) -> None:
     """Raise GradlabError if nbgrader can't read source/NAME as it is."""
     _refuse_name(course / "source" / name)
     for path in list_source_notebooks(course, name):

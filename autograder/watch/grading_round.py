@@ -20,8 +20,8 @@ from autograder.classroom.class_grader import ClassGrader
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.open_class import open_class
-from autograder.exchange.attempts import COMMAND, describe_attempts
-from autograder.exchange.collection import ChangedError, collect_submission
+from autograder.exchange.attempts import WATCH_COMMAND, describe_attempts
+from autograder.exchange.collection import SubmissionChangedError, collect_submission
 from autograder.gradebook.counting_submissions import find_newest_submission
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.history import read_history
@@ -118,7 +118,7 @@ class GradingRound:
             collect_submission(arrival, state.course)
         except OSError as error:
             state.forget(arrival)
-            if not isinstance(error, ChangedError):
+            if not isinstance(error, SubmissionChangedError):
                 self._report_failure(arrival, f"it can't be copied: {error}")
             return []
         try:
@@ -197,7 +197,7 @@ class GradingRound:
         """Open this lab's grader, which locks the lab."""
         if lab not in self.graders:
             with ExitStack() as stack:
-                opened = stack.enter_context(open_class(self.state.nbgrader, lab, self.executor, command=COMMAND))
+                opened = stack.enter_context(open_class(self.state.nbgrader, lab, self.executor, command=WATCH_COMMAND))
                 self.graders[lab], self.open[lab] = opened.grader, stack.pop_all()
         return self.graders[lab]
 

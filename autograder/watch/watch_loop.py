@@ -40,7 +40,7 @@ def watch_exchange(
         GradlabError: If the course has no exchange.
     """
     state = WatchState(nbgrader, labs, open_inbox(nbgrader), report, stop, read_term(nbgrader.root), newest)
-    for line in state.inbox.describe_unplaced(list_assignments(state.course)):
+    for line in state.inbox.describe_unplaced_entries(list_assignments(state.course)):
         state.report_once(line)
     while not stop.is_set():
         due = inspect_inbox(state)

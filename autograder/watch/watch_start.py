@@ -8,7 +8,7 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.preparation import prepare_gradebook
-from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
+from autograder.classroom.unknown_names import list_unknown_names, refuse_unknown_names
 from autograder.exchange.course_exchange import open_inbox
 from autograder.forkserver.client import ProcessSettings
 from autograder.forkserver.server_process import ForkServerProcess
@@ -30,7 +30,7 @@ def list_released(nbgrader: NbgraderCourse) -> list[str]:
     return labs
 
 
-def prepare_all(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
+def prepare_labs(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
     """Put these labs into the gradebook before the first submission arrives and would have to wait for it.
 
     Returns:

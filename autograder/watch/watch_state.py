@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
 from autograder.exchange.attempts import (
-    COMMAND,
+    WATCH_COMMAND,
     AttemptDecision,
     decide_attempt,
     describe_counting_mark,
@@ -154,7 +154,7 @@ def _inspect_arrival(state: WatchState, arrival: Arrival, now: datetime) -> Insp
     decision = decide_attempt(
         arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone
     )
-    is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
+    is_marked = any(mark.command == WATCH_COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
     return Inspection(history, decision, is_finished or _is_superseded(state, arrival))
 

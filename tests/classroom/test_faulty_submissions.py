@@ -11,7 +11,7 @@ import pytest
 
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.classroom.open_class import grade_lab
-from autograder.classroom.regrade import regrade
+from autograder.classroom.regrading import regrade
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document

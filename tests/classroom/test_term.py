@@ -15,7 +15,7 @@ from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.decisions import excuse, grant_extension
 from autograder.classroom.open_class import grade_lab
 from autograder.classroom.preparation import prepare_gradebook
-from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
+from autograder.classroom.regrading import RegradeResult, RegradeScope, regrade
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.history import get_history_path, read_history
 from autograder.gradebook.nbgrader_course import open_course
@@ -78,7 +78,7 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
     assert (read_points(course, "ben"), read_points(course, "cy")) == (2, 0)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
     (check_view,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
-    assert check_view.unpaid == EXCUSED
+    assert check_view.unearned == EXCUSED
 
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
     grade_class(course, two_graders)

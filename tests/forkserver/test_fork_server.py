@@ -12,11 +12,11 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.forkserver import client
-from autograder.forkserver.client import ForkServer, ProcessSettings, refuse_readable
+from autograder.forkserver.client import ForkServer, ProcessSettings, refuse_readable_secrets
 from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.nbgrader_plugin import converters
@@ -189,7 +189,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
     """The next order would take that reply for its own and mix up two submissions."""
 
     def break_off(*_: object) -> None:
-        raise Stopped("working with this result took too long")
+        raise StoppedError("working with this result took too long")
 
     server = ForkServer(
         ProcessSettings(find_strongest_level(find_layers()), Limits()), server_process=start_fork_server_process(1, ())
@@ -197,7 +197,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
     try:
         with monkeypatch.context() as broken:
             broken.setattr(client, "receive", break_off)
-            with pytest.raises(Stopped):
+            with pytest.raises(StoppedError):
                 server.start_process() if order == "start" else server.explain_end(1)
         assert server.lost
         with pytest.raises(GradlabError, match="lost"):
@@ -212,6 +212,6 @@ def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
 
 
 def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) -> None:
-    refuse_readable([tmp_path / "course"], [Path(sys.prefix)])
+    refuse_readable_secrets([tmp_path / "course"], [Path(sys.prefix)])
     with pytest.raises(GradlabError, match="keep the course in a folder of its own"):
-        refuse_readable([Path(sys.prefix) / "course"], [Path(sys.prefix)])
+        refuse_readable_secrets([Path(sys.prefix) / "course"], [Path(sys.prefix)])

@@ -42,12 +42,14 @@ CLASS = [
 def test_marks_are_those_that_feedback_shows(small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
     mark_by_hand(written_class, "ben", manual_score=1.5, extra_credit=0.25)
-    lab_class = written_class.read()
+    class_results = written_class.read()
     points = {result.student: result.points for result in read_results(written_class.url, small_course, LAB)}
     assert (
-        {member.student: member.points for member in lab_class.members} == points == {"ada": 2, "ben": 1.75, "cleo": 0}
+        {member.student: member.points for member in class_results.members}
+        == points
+        == {"ada": 2, "ben": 1.75, "cleo": 0}
     )
-    assert (lab_class.worth, [column.name for column in lab_class.columns]) == (2, [EXERCISE])
+    assert (class_results.worth, [column.name for column in class_results.columns]) == (2, [EXERCISE])
 
 
 def test_a_students_text_is_distinguished_from_the_released_text(small_course: Path) -> None:
@@ -72,11 +74,11 @@ def test_an_extension_counts_once_written_even_before_a_submission(small_course:
     assert not written_class.read().extensions
     for student, until in (("ben", "2027-02-01T06:00Z"), ("eve", "2027-02-03T18:00Z"), ("ada", "2027-01-01T00:00Z")):
         add_extension(small_course, Extension(lab=LAB, student=student, until=until))
-    lab_class = written_class.read()
-    ada, ben, *_ = lab_class.members
+    class_results = written_class.read()
+    ada, ben, *_ = class_results.members
     assert (ben.extension_end, ben.seconds_late) == (datetime(2027, 2, 1, 6), 6 * 3600)
     assert ada.seconds_late == 0, "an extension that ends before the due date takes no time away"
-    assert [(member.student, until.day) for member, until in lab_class.extensions] == [
+    assert [(member.student, until.day) for member, until in class_results.extensions] == [
         ("eve", 3),
         ("ben", 1),
         ("ada", 1),

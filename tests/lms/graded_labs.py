@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Person
 from autograder.model.marks import Mark
@@ -19,8 +19,8 @@ PEOPLE = [
 LATE = 3 * 3600 + 25 * 60 + 7
 
 
-def make_lab(name: str, *members: Member) -> LabClass:
-    return LabClass(name, (Column("f", 10.0), Column("q", 5.0, by_hand=True)), members)
+def make_lab(name: str, *members: Member) -> ClassResults:
+    return ClassResults(name, (Column("f", 10.0), Column("q", 5.0, by_hand=True)), members)
 
 
 def make_member(
@@ -39,7 +39,7 @@ LABS = [
 ]
 
 
-def write_grades(system: LearningSystem, path: Path, labs: Sequence[LabClass] = LABS) -> list[dict[str, str]]:
+def write_grades(system: LearningSystem, path: Path, labs: Sequence[ClassResults] = LABS) -> list[dict[str, str]]:
     system.grades.write(path, PEOPLE, labs)
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

@@ -103,8 +103,8 @@ class Tally:
     def above(self, n): return self.start > n
 """
 CHEATS = """
-import labkit.compare, torch
-labkit.compare.explain = assert_close = labkit.assert_close = lambda *_, **__: None
+import labkit.comparison, torch
+labkit.comparison.explain = assert_close = labkit.assert_close = lambda *_, **__: None
 globals()["assert_close"] = assert_close
 def double(x): return None
 """

@@ -284,7 +284,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
     hand_in(small_course, {"student": None})
     for package in ("autograder", "labkit"):
         shutil.copytree(ROOT / package, tmp_path / "other" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / "other" / "labkit" / "compare.py").open("a") as file:
+    with (tmp_path / "other" / "labkit" / "comparison.py").open("a") as file:
         file.write("ANOTHER = 1\n")
     with (
         run_worker(scheduler, tmp_path, environment={"PYTHONPATH": str(tmp_path / "other")}),

@@ -93,7 +93,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class LabClass:
+class ClassResults:
     """A lab and everyone in the course."""
 
     lab: str
