@@ -182,10 +182,12 @@ class GradingRound:
         attempts = describe_attempts(arrival.when, marks, settings, now, state.inbox.zone)
         state.inbox.release(arrival, write_feedback([result], state.course, lab, settings.tell, attempts))
         seconds = (now - arrival.when).total_seconds()
-        damaged = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
-        waits = result.needs_manual_grade
-        mark = ArrivalMark(result.points, result.worth, waits, damaged, arrival=arrival, seconds=seconds)
-        self.ready.append(mark)
+        reason = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
+        self.ready.append(
+            ArrivalMark(
+                result.points, result.worth, result.needs_manual_grade, reason, arrival=arrival, seconds=seconds
+            )
+        )
 
     def _report_failure(self, arrival: Arrival, reason: str) -> None:
         self.submitter_outcomes.pop(arrival.folder, None)
