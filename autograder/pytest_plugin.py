@@ -110,21 +110,21 @@ def _prove(lab: Lab, number: int, answer: Answer | None) -> list[str]:
         if problems := [*judge.judge_reference(lab, exercise, bench.try_source(lab.cell(exercise.cell_id).source))]:
             return problems
         answers = [answer for answer in exercise.answers if not answer.liar]
-        trials, blank = [bench.try_source(answer.source) for answer in answers], bench.try_blank()
+        results, blank = [bench.try_source(answer.source) for answer in answers], bench.try_blank()
         return [
             *judge.judge_blank(lab, exercise, blank.points, blank),
             *(p for label, t in bench.try_generated().items() for p in judge.judge_generated(lab, exercise, label, t)),
             *(p for label, t in bench.try_lies().items() for p in judge.judge_lie(lab, exercise, label, t)),
-            *judge.judge_coverage(lab, exercise, answers, trials, bench.find_constant_parameters()),
+            *judge.judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters()),
         ]
     if answer.liar:
-        trial, expected = bench.try_liar(answer.source), "earn next to nothing"
-        problems = [trial.failure] if trial.failure else [*judge.judge_liars(lab, {exercise.name: trial.points})]
+        result, expected = bench.try_liar(answer.source), "earn next to nothing"
+        problems = [result.failure] if result.failure else [*judge.judge_liars(lab, {exercise.name: result.points})]
     else:
-        trial = bench.try_source(answer.source)
+        result = bench.try_source(answer.source)
         expected = "earn all" if answer.right else f"fail exactly {', '.join(answer.fails)}"
-        problems = [*judge.judge_answer(answer, exercise, trial)]
-    earned = f"it earned {trial.points:g} of {exercise.points:g} points, and should {expected}"
+        problems = [*judge.judge_answer(answer, exercise, result)]
+    earned = f"it earned {result.points:g} of {exercise.points:g} points, and should {expected}"
     return [f"{answer.path}:{answer.line}: {answer.label}: {earned}", *problems] if problems else []
 
 

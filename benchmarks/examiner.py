@@ -19,7 +19,7 @@ from autograder.base.fork_memory import make_forks_cheap
 from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
-from autograder.workers.solution_cache import prepare_compile_cache
+from autograder.workers.compile_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
 from labkit.outcome import compute_earned
 
@@ -84,4 +84,4 @@ def _own(who: int) -> float:
 
 def _of_warm(fork_server: ForkServer) -> float:
     """Of the fork server and of all that it has waited for."""
-    return sum(psutil.Process(fork_server.server.process.pid).cpu_times()[:4])
+    return sum(psutil.Process(fork_server.server_process.process.pid).cpu_times()[:4])

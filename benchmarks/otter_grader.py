@@ -21,7 +21,7 @@ VERSION = "7.0.0"
 TEST = """
 import contextlib
 from labkit.check import record_outcomes
-from labkit.outcome import select_paying
+from labkit.outcome import select_earning
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -33,7 +33,7 @@ def pays(label, env):
     if not seen:
         with record_outcomes() as outcomes, contextlib.suppress(Exception):
             exec(compile(cell, name, "exec"), dict(env))
-        seen.append([outcome.label for outcome in select_paying(outcomes)])
+        seen.append([outcome.label for outcome in select_earning(outcomes)])
     assert label in seen[0]
 """
 CASE = """

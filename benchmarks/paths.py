@@ -14,7 +14,7 @@ from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_se
 from autograder.intake.notebook_reading import read_file, read_notebook
 from autograder.intake.repair import repair_lab_notebook
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.workers.solution_cache import prepare_compile_cache
+from autograder.workers.compile_cache import prepare_compile_cache
 from benchmarks.floor import Run, new_floor
 from benchmarks.measure import Cost, cost_of, descendants, memory
 

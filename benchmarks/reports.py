@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import load_result, write_result
+from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.writer import write_marks
 from autograder.model.marks import MarkSheet
 from benchmarks.classroom import copy_for, hand_in, new_course
@@ -67,13 +67,13 @@ def multiply(course: Path, count: int) -> None:
     marks = []
     for number in range(count):
         student, like = f"student_{number:04}", first[number % len(first)]
-        result = load_result(course, LAB, like)
+        result = load_document(course, LAB, like)
         assert result is not None
         for place in ("submitted", "autograded"):
             if student != like:
                 shutil.copytree(course / place / like, course / place / student)
         if student != like:
-            write_result(course, result.model_copy(update={"student": student}))
+            write_document(course, result.model_copy(update={"student": student}))
         (course / "feedback" / student / LAB).mkdir(parents=True)
         (course / "feedback" / student / LAB / f"{LAB}.html").write_text("<!doctype html>")
         when = DUE - timedelta(hours=150) + timedelta(minutes=(number * 7919) % 9500)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from labkit.compare import Mismatch, assert_close
+from labkit.comparison import Mismatch, assert_close
 from labkit.value_text import show_key
 
 

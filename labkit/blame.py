@@ -46,7 +46,9 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
     if getattr(error, "from_course", False):
         return Attribution(f"this check doesn't work: {shorten_text(str(error))}", kind, Blame.CHECK)
     if isinstance(reason := getattr(error, "reason", None), StopReason):
-        return Attribution(reason.words, kind, Blame.PROCESS, reason.cause, reason.seconds)
+        return Attribution(
+            reason.message, getattr(error, "stored_name", kind), Blame.PROCESS, reason.cause, reason.seconds
+        )
     unwritten = Attribution(NOT_WRITTEN, kind, Blame.STUDENT, Cause.UNWRITTEN)
     is_unwritten = isinstance(error, NotImplementedError) and not error.args
     text = shorten_text(str(error))

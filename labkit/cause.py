@@ -22,17 +22,17 @@ class Cause(StrEnum):
     GRADER = "grader"
     """The grader's own work on the result took too long."""
     OTHER = "other"
-    """Another limit or failure of the student's process, which the words name."""
+    """Another limit or failure of the student's process, which the message names."""
 
 
 @dataclass(frozen=True)
 class StopReason:
     """Why the student's process couldn't answer."""
 
-    words: str
+    message: str
     cause: Cause = Cause.OTHER
     seconds: float = 0.0
     """The time limit, if it was reached."""
 
     def __str__(self) -> str:
-        return self.words
+        return self.message

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from labkit.blame import blame_exception, shorten_text
 from labkit.cell_digests import digest_cell
-from labkit.compare import Mismatch
+from labkit.comparison import Mismatch
 from labkit.outcome import Outcome, compute_earned
 from labkit.tensor_difference import compute_difference
 from labkit.verdict import Verdict

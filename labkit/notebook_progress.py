@@ -91,8 +91,8 @@ def _is_due(prediction: Mapping[str, Any], today: date) -> bool:
     """Return whether a prediction is due again: at once if wrong, and REVIEW_DAYS after right ones if once wrong.
 
     Args:
-        prediction: {given, right, missed: whether it was ever wrong, again: how often it was right since then,
-            on: the date of the latest}.
+        prediction: {"given", "right", "missed": whether it was ever wrong, "again": how often it was right since,
+            "on": the date of the latest}.
     """
     right_count = int(prediction.get("again", 0))
     if not prediction.get("right", True):

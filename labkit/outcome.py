@@ -87,8 +87,8 @@ def select_hints(outcome: Outcome) -> tuple[str, ...]:
     return (outcome.hint, *outcome.further_hints)
 
 
-def select_paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return the checks that pay.
+def select_earning(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Return the checks that earn points.
 
     A required check that fails voids the whole cell: the result doesn't even have the right form.
     A guard earns points only if the other checks don't all fail: on its own, leaving the input unchanged is worth
@@ -106,7 +106,7 @@ def select_paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
 def compute_share(outcomes: Sequence[Outcome]) -> float:
     """Return the share of a cell's points that these outcomes earn, between 0 and 1."""
     total = sum(o.weight for o in outcomes)
-    return sum(o.weight for o in select_paying(outcomes)) / total if total else 0.0
+    return sum(o.weight for o in select_earning(outcomes)) / total if total else 0.0
 
 
 def compute_earned(outcomes: Sequence[Outcome], points: float) -> float:

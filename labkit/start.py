@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--instructor", action="store_true")
     parsed, rest = parser.parse_known_args(arguments)
     if parsed.release:
-        for path in add_new(parsed.release, parsed.folder):
+        for path in copy_missing_files(parsed.release, parsed.folder):
             print(f"new: {path}")
     if not parsed.folder.is_dir():
         parser.error(f"there is no folder {parsed.folder}: give the folder that holds the labs")
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     ).returncode
 
 
-def add_new(release: Path, folder: Path) -> list[Path]:
+def copy_missing_files(release: Path, folder: Path) -> list[Path]:
     """Copy files that the folder lacks from the release, and return them. A student's file is never overwritten."""
     new = []
     for source in sorted(path for path in release.rglob("*") if path.is_file()):

@@ -12,7 +12,7 @@ from typing import Any
 from labkit.cause import Cause
 from labkit.difference import Difference
 from labkit.hint import fold_hints
-from labkit.outcome import Outcome, select_hints, select_paying
+from labkit.outcome import Outcome, select_earning, select_hints
 from labkit.points import format_points
 
 MIME = "application/vnd.gradlab.verdict+json"
@@ -82,7 +82,7 @@ def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
     """List the lines under a check's label; none if it passed without a note."""
     lines = [f"note: {note}" for note in outcome.notes]
     if outcome.passed:
-        if verdict.outcomes and outcome not in select_paying(verdict.outcomes):
+        if verdict.outcomes and outcome not in select_earning(verdict.outcomes):
             lines.append("earns no points yet: see the failed checks")
         return lines
     failures = [outcome.misconception] if outcome.misconception else []

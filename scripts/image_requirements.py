@@ -9,7 +9,7 @@ from pathlib import Path
 STUDENT = set("torch numpy matplotlib ipywidgets scikit-learn jupyterlab nbgrader".split())
 
 
-def requirements(pyproject: Path, only: set[str] | None = None) -> list[str]:
+def select_requirements(pyproject: Path, only: set[str] | None = None) -> list[str]:
     """The project's requirements; those of these names only, each of which must be there."""
     lines: list[str] = tomllib.loads(pyproject.read_text())["project"]["dependencies"]
     named = {re.split(r"[^\w.-]", line, maxsplit=1)[0]: line for line in lines}
@@ -20,4 +20,4 @@ def requirements(pyproject: Path, only: set[str] | None = None) -> list[str]:
 
 if __name__ == "__main__":
     path, *audience = sys.argv[1:]
-    print("\n".join(requirements(Path(path), STUDENT if audience == ["student"] else None)))
+    print("\n".join(select_requirements(Path(path), STUDENT if audience == ["student"] else None)))

@@ -33,9 +33,9 @@ LONGEST = """hostile/test_attacks workers/test_cluster test_teaching browser/tes
     browser/test_pictures watch/test_watch proving/test_liars test_command_line workers/test_pool
     browser/test_student images/test_student nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader
     stock/test_like_nbgrader labext/test_notebook_seven proving/test_judgement stock/test_marks
-    workers/test_solution_cache browser/test_instructor nbgrader_plugin/test_plugin sandbox/test_whole_run
+    workers/test_compile_cache browser/test_instructor nbgrader_plugin/test_plugin sandbox/test_whole_run
     examiner/test_limits sandbox/test_limits hostile/test_damaged authoring/test_notebooks classroom/test_term
-    grading/test_outputs_like_a_kernel proving/test_attempts""".split()
+    grading/test_outputs_like_a_kernel proving/test_answer_run""".split()
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 

@@ -19,8 +19,8 @@ IRREGULAR = set(
 # First words of functions. A new verb is added here; is there one for the same thing already?
 VERBS = set(
     """
-    add adjust adopt align allocate allow answer append apply ask assert assign attach attempt backward become begin
-    bind blame block bound branch build call capture carry cast catch change charge check choose claim clean
+    add adjust adopt align allocate allow answer append apply ask assert assign attach backward become begin
+    bind blame block branch build call capture carry cast catch change charge check choose claim clean
     clear close collect colour compare compile compose compute configure confirm connect convert copy count
     create decide decode delete describe detach detect die digest dissolve do double drain draw drop duplicate
     emphasize empty enable encode end ensure enter escape estimate evaluate examine excuse exit expect explain

@@ -24,7 +24,7 @@ SEEDS = frozenset({"manual_seed", "default_rng", "fork_rng"})
 
 
 @dataclass(frozen=True)
-class Names:
+class CellNames:
     """The names of a cell."""
 
     binds: frozenset[str]
@@ -33,7 +33,7 @@ class Names:
     """Names from other cells that it, or a function in it, reads."""
 
 
-def find_names(source: str) -> Names:
+def find_names(source: str) -> CellNames:
     top = symtable.symtable(source, "<cell>", "exec")
     binds = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
     reads = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
@@ -46,7 +46,7 @@ def find_names(source: str) -> Names:
                 reads.add(symbol.get_name())
             if symbol.is_declared_global() and symbol.is_assigned():
                 binds.add(symbol.get_name())
-    return Names(frozenset(binds), frozenset(reads - binds))
+    return CellNames(frozenset(binds), frozenset(reads - binds))
 
 
 def refuse_undefined(cells: Sequence[Cell]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from autograder.authoring.bound_names import Names, find_names, refuse_undefined, refuse_unseeded
+from autograder.authoring.bound_names import CellNames, find_names, refuse_undefined, refuse_unseeded
 from autograder.authoring.check_messages import refuse_revealing_messages
 from autograder.authoring.checks import is_check, refuse_excess_observed
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
@@ -82,7 +82,7 @@ def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, Names]) -> None:
+def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, CellNames]) -> None:
     """Refuse cells that read a name defined only in a solution: a student's notebook has stubs instead."""
     for cell in code:
         if cell.kind is not Kind.EXERCISE:
@@ -101,7 +101,7 @@ def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, Names]
                 )
 
 
-def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, Names]) -> None:
+def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, CellNames]) -> None:
     """Refuse an exercise, check or given cell that reads a name bound by an example, unless another cell rebinds it."""
     others = {name for cell in code if cell.kind is not Kind.EXAMPLE for name in names[cell.id].binds}
     examples = [cell for cell in code if cell.kind is Kind.EXAMPLE]
@@ -136,7 +136,7 @@ def _refuse_use_outside_checks(cell: Cell, exercises: set[str]) -> None:
                 )
 
 
-def _refuse_shared_names(code: Sequence[Cell], names: dict[str, Names]) -> None:
+def _refuse_shared_names(code: Sequence[Cell], names: dict[str, CellNames]) -> None:
     for check in code:
         if check.kind is not Kind.CHECK:
             continue

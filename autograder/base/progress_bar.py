@@ -31,7 +31,7 @@ class Steps:
         """Count one more step as done."""
         self.done += 1
         self.failed += failed
-        self.bar.update(self.task, advance=1, words=self.describe())
+        self.bar.update(self.task, advance=1, message=self.describe())
         is_line_due = time.monotonic() - self.last_line > LINE_SECONDS or self.done == self.total
         if not self.console.is_terminal and is_line_due:
             self._print_line(self.describe())
@@ -49,14 +49,14 @@ class Steps:
         ]
         if not slow:
             return
-        words = f"still at {', '.join(slow)}"
-        self.bar.update(self.task, words=words)
+        message = f"still at {', '.join(slow)}"
+        self.bar.update(self.task, message=message)
         if not self.console.is_terminal and now - self.last_line > LONG_SECONDS:
-            self._print_line(words)
+            self._print_line(message)
 
-    def _print_line(self, words: str) -> None:
+    def _print_line(self, message: str) -> None:
         self.last_line = time.monotonic()
-        self.console.print(f"{self.title}: {self.done} of {self.total}, {words}", markup=False)
+        self.console.print(f"{self.title}: {self.done} of {self.total}, {message}", markup=False)
 
 
 @contextlib.contextmanager
@@ -72,12 +72,12 @@ def show_progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[words]}", markup=False),
+        TextColumn("{task.fields[message]}", markup=False),
         TimeRemainingColumn(),
     )
     ended = Event()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        steps = Steps(console, title, total, bar, bar.add_task(title, total=total, words=""), running)
+        steps = Steps(console, title, total, bar, bar.add_task(title, total=total, message=""), running)
         watcher = Thread(target=_watch_steps, args=(steps, ended), daemon=True)
         watcher.start()
         try:

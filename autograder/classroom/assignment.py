@@ -60,7 +60,7 @@ class Assignment(ABC):
     def refuse_self_marking(self) -> None:
         """Raise GradlabError if students can't mark their own copies."""
 
-    def refuse_unfit(self, config: Mapping[str, Any]) -> None:
+    def refuse_unfit_source(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if the source can't be graded."""
 
     def refuse_settings(self, config: Mapping[str, Any]) -> None:
@@ -70,16 +70,16 @@ class Assignment(ABC):
         """Return the settings with which submissions of this assignment are graded."""
         return settings
 
-    def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+    def list_unread_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
         """Return a line for each reason why settings have no effect here.
 
         Args:
             config: What nbgrader_config.py configures.
-            usual: The settings that configure() makes.
+            defaults: The settings that configure() makes.
         """
         return []
 
-    def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+    def list_unread_page_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
         """Return a line for each reason why settings for nbgrader's feedback pages have no effect here."""
         return []
 

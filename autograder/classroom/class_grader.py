@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from autograder.gradebook.autograded_folder import CopyRules, get_autograded_pat
 from autograder.gradebook.counting_submissions import CountingSubmission
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.gradebook.store import get_result_path, load_result, write_result
+from autograder.gradebook.result_documents import get_result_path, load_document, write_document
 from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.gradebook.submission_rows import SubmissionRow, read_submission_rows
 from autograder.gradebook.writer import Penalty, apply_decisions, write_marks
@@ -80,9 +80,8 @@ class ClassGrader:
         self.course, self.lab, self.gradebook = assignment.course, assignment.name, gradebook
         assignment.load(gradebook, nbgrader.config)
         permissions = 0o664 if nbgrader.is_group_shared else 0o444
-        self.copy_rules = CopyRules(
-            nbgrader.ignored_patterns, assignment.get_student_files(nbgrader.config), permissions
-        )
+        student_files = assignment.get_student_files(nbgrader.config)
+        self.copy_rules = CopyRules(nbgrader.ignored_patterns, student_files, permissions)
         self.term, self.running = policy.term, dict[str, float]()
         self._counting, self._command = dict(policy.counting), command
         self._penalty, self._extended = policy.penalty, policy.term.get_extensions(self.lab)
@@ -94,19 +93,21 @@ class ClassGrader:
         """Grade these submissions from now on, after a member of a team submitted another one."""
         self._counting |= counting
 
-    def grade(self, students: Sequence[str], executor: Executor, again: bool, stop: Event) -> Iterator[GradingOutcome]:
+    def grade(
+        self, students: Sequence[str], executor: Executor, include_current: bool, stop: Event
+    ) -> Iterator[GradingOutcome]:
         """Grade the submissions and yield each as it's done; every one, unless stopped.
 
         Args:
-            again: Whether to grade submissions that have an up-to-date result, too.
+            include_current: Whether to grade submissions that have an up-to-date result, too.
             stop: Set it to abandon what is being graded.
         """
         missing = set(students)
-        for each in self.iter_outcomes(students, executor, again, stop):
+        for each in self.iter_outcomes(students, executor, include_current, stop):
             if isinstance(each, GradingOutcome):
                 outcome = each
             else:
-                outcome = run_guarded(each[0].student, functools.partial(self.write_outcome, *each))
+                outcome = run_guarded(each[0].student, partial(self.write_outcome, *each))
             missing.discard(outcome.student)
             yield outcome
         if not stop.is_set():
@@ -114,7 +115,7 @@ class ClassGrader:
                 yield GradingOutcome(student, "it came back without a mark: run the same command again")
 
     def iter_outcomes(
-        self, students: Sequence[str], executor: Executor, again: bool, stop: Event
+        self, students: Sequence[str], executor: Executor, include_current: bool, stop: Event
     ) -> Iterator[GradingOutcome | tuple[Task, GradedSubmission | Failure]]:
         """Yield each submission as it's done: an outcome if it needs no grading, else its task and unwritten result."""
         selected = students if len(students) <= MAX_SELECTED else ()
@@ -123,7 +124,7 @@ class ClassGrader:
 
         def iter_tasks() -> Iterator[Task]:
             for student in students:
-                prepared = run_guarded(student, functools.partial(self.prepare_task, student, rows.get(student), again))
+                prepared = run_guarded(student, partial(self.prepare_task, student, rows.get(student), include_current))
                 if isinstance(prepared, GradingOutcome):
                     settled.append(prepared)  # an executor takes only tasks
                 else:
@@ -143,8 +144,7 @@ class ClassGrader:
             return self._report_failure(task.student, outcome.reason)
         if not outcome.problem:
             return self.write_submission(outcome)
-        before = self.find_result(task.student)
-        digests = compute_part_digests(task, self.layers)
+        before, digests = self.load_complete_result(task.student), compute_part_digests(task, self.layers)
         if before and not before.empty and before.made_of.get(SUBMISSION) == digests[SUBMISSION]:
             # An earlier mark of this very submission is worth more than 0.
             return self._report_failure(task.student, outcome.problem)
@@ -159,13 +159,15 @@ class ClassGrader:
             write_marks(self.gradebook, self.lab, self._unwritten, self._penalty, self._extended)
         self._unwritten, self._last_write = [], time.monotonic()
 
-    def prepare_task(self, student: str, row: SubmissionRow | None, again: bool = False) -> Task | GradingOutcome:
+    def prepare_task(
+        self, student: str, row: SubmissionRow | None, include_current: bool = False
+    ) -> Task | GradingOutcome:
         """Return the task to grade, or the earlier outcome, which is recorded if the gradebook differs from it."""
         try:
             task = self._build_task(student)
         except (OSError, RecursionError) as error:  # folders nested without end
             return GradingOutcome(student, f"its folder cannot be read or tidied up: {error}")
-        result = None if again else self.find_result(student)
+        result = None if include_current else self.load_complete_result(student)
         if result is None:
             return task
         if result.key != compute_key(task, self.layers):
@@ -183,7 +185,7 @@ class ClassGrader:
         folder = read_folder(self.course, self.lab, student, submitter, notebooks, self.copy_rules)
         return self.assignment.build_task(folder, self.settings)
 
-    def find_result(self, student: str) -> Result | None:
+    def load_complete_result(self, student: str) -> Result | None:
         """Return the result of an earlier run, if it's complete."""
         result = self._load_document(student)
         paths = [get_autograded_path(self.course, self.lab, student, name) for name in self.assignment.notebook_names]
@@ -192,7 +194,7 @@ class ClassGrader:
     def _load_document(self, student: str) -> Result | None:
         """Load the result document of an earlier run, whose notebooks may have had other names."""
         try:
-            return load_result(self.course, self.lab, student)
+            return load_document(self.course, self.lab, student)
         except GradlabError:
             return None
 
@@ -216,7 +218,7 @@ class ClassGrader:
             self._find_submitter(student),
             before_replace=lambda: document.unlink(missing_ok=True),  # until then, the earlier mark holds
         )
-        write_result(self.course, result)
+        write_document(self.course, result)
         self._queue_marks(result, marks)
         reasons = self._regrade_reasons.pop(student, ())
         stopped = bool(result.stopped)

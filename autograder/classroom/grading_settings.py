@@ -37,14 +37,14 @@ def read_settings(config: Any, device: str = "cpu") -> Settings:
 
 def _make_error(config: Any, name: str, problem: Mapping[str, Any]) -> GradlabError:
     if problem["type"] == "extra_forbidden":
-        words = f"c.Examine has no setting {name!r}{suggest_nearest(name, ExamineSettings.model_fields)}"
+        message = f"c.Examine has no setting {name!r}{suggest_nearest(name, ExamineSettings.model_fields)}"
         fix = "name one of docs/settings.md"
     else:
-        words = f"c.Examine.{name} is {problem['input']!r}"
+        message = f"c.Examine.{name} is {problem['input']!r}"
         fix = f"{problem['msg'].replace('Input', 'it')}, see docs/settings.md"
     path = Path(config.CourseDirectory.root or ".") / FILE
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
     found = [
         number for number, line in enumerate(lines, start=1) if re.search(rf"\bExamine\.{re.escape(name)}\b", line)
     ]
-    return SourceError(path, found[-1], words, fix) if found else GradlabError(words, fix)
+    return SourceError(path, found[-1], message, fix) if found else GradlabError(message, fix)

@@ -21,7 +21,7 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.metadata import make_stock_name
 from autograder.model.term import Term
-from autograder.stock.assignment import read_kept_names
+from autograder.stock.content import read_kept_names
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -43,7 +43,7 @@ def prepare_gradebook(nbgrader: NbgraderCourse, assignment: Assignment, gradeboo
         _apply_extra_credit(gradebook, lab, labels, extra)  # nbgrader's own command may have restored their points
         return []
     is_generated = False  # by the instructor's own nbgrader, which may also have released it
-    assignment.refuse_unfit(nbgrader.config)
+    assignment.refuse_unfit_source(nbgrader.config)
     if assignment.may_be_generated:
         is_generated = is_known and not marker.exists() and _has_source_cells(gradebook, course, lab)
     marker.parent.mkdir(parents=True, exist_ok=True)

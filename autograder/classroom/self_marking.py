@@ -17,7 +17,7 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.grading_settings import read_settings
 from autograder.forkserver.client import ForkServer
-from autograder.forkserver.server_process import ServerProcess
+from autograder.forkserver.server_process import ForkServerProcess
 from autograder.gradebook.gradebook_cells import GradebookCell
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import build_result
@@ -55,7 +55,7 @@ class CopyMark(Mark):
     """The feedback page."""
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         unread = f"; {format_points(self.by_hand)} of them for a person to mark" if self.by_hand else ""
         return f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points{unread}"
 
@@ -68,7 +68,11 @@ def read_course_settings(course: Path) -> Settings:
 
 
 def mark(
-    course: Path, notebook: Path, settings: Settings, fork_servers: ForkServers, server: ServerProcess | None = None
+    course: Path,
+    notebook: Path,
+    settings: Settings,
+    fork_servers: ForkServers,
+    server_process: ForkServerProcess | None = None,
 ) -> CopyMark:
     """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
 
@@ -76,7 +80,7 @@ def mark(
         notebook: The file.
         settings: How to grade it.
         fork_servers: Those that earlier marks have used; new ones are added.
-        server: A running process that can become the first of them.
+        server_process: A running process that can become the first of them.
 
     Raises:
         GradlabError: If the file isn't a notebook of a lab of this course, or couldn't be graded.
@@ -92,8 +96,8 @@ def mark(
     if settings.isolation != "full":
         notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
     task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
-    if server and not fork_servers:
-        fork_servers[make_process_settings(task)] = ForkServer(make_process_settings(task), [course], server)
+    if server_process and not fork_servers:
+        fork_servers[make_process_settings(task)] = ForkServer(make_process_settings(task), [course], server_process)
     graded = grade_with_retries(task, [course], fork_servers)
     if not isinstance(graded, GradedSubmission):
         raise GradlabError(graded.reason)
@@ -111,21 +115,21 @@ def mark(
     return CopyMark(result.points, result.worth - by_hand, by_hand > 0, by_hand=by_hand, page=page)
 
 
-def serve(course: Path, requests: Iterable[str], answers: IO[str], server: ServerProcess) -> None:
+def serve(course: Path, requests: Iterable[str], answers: IO[str], server_process: ForkServerProcess) -> None:
     """Answer requests, lines of JSON with {notebook}, with {points, worth, words} or {refused}.
 
     Fork servers keep running, so later marks need no imports.
 
     Args:
-        server: A running process that can become the first fork server.
+        server_process: A running process that can become the first fork server.
     """
     fork_servers: ForkServers = {}
     try:
         settings = read_course_settings(course)
         for line in requests:
             try:
-                marked = mark(course, Path(json.loads(line)["notebook"]), settings, fork_servers, server)
-                answer: dict[str, Any] = {"points": marked.points, "worth": marked.worth, "words": marked.words}
+                marked = mark(course, Path(json.loads(line)["notebook"]), settings, fork_servers, server_process)
+                answer: dict[str, Any] = {"points": marked.points, "worth": marked.worth, "words": marked.message}
             except GradlabError as error:
                 answer = {"refused": str(error)}
             print(json.dumps(answer), file=answers, flush=True)
@@ -144,9 +148,9 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
             continue
         name, by_hand = get_cell_name(cell), is_by_hand(cell.cell_type, is_solution(cell))
         points = None if by_hand else graded.result.get_points(name) or 0.0
-        rows.append(CellRow(lab, name, auto=points, manual=None, extra=0.0, waits=by_hand))
+        rows.append(CellRow(lab, name, auto=points, manual=None, extra=0.0, needs_manual_grade=by_hand))
         cells[lab, name] = GradebookCell(lab, name, metadata.points, by_hand)
-    row = SubmissionRow(submitted=None, until=None, seconds_late=0.0, penalty=0.0, cells=rows)
+    row = SubmissionRow(submitted=None, extension_end=None, seconds_late=0.0, penalty=0.0, cells=rows)
     return build_result(STUDENT, lab, row, graded.result, cells)
 
 

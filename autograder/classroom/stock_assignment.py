@@ -23,7 +23,7 @@ from autograder.intake.safe_names import restore_path
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet
 from autograder.model.result import Result
-from autograder.stock.assignment import StockContent, read_content
+from autograder.stock.content import StockContent, read_content
 from autograder.stock.settings import (
     get_student_files,
     is_left_out,
@@ -31,7 +31,7 @@ from autograder.stock.settings import (
     list_unread_settings,
     refuse_other_marks,
 )
-from autograder.stock.source_check import refuse_unfit
+from autograder.stock.source_check import refuse_unfit_source
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -73,11 +73,11 @@ class StockAssignment(Assignment):
     def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
         return apply_stock_limits(settings, config)
 
-    def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-        return list_unread_settings(config, usual)
+    def list_unread_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+        return list_unread_settings(config, defaults)
 
-    def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-        return list_unread_page_settings(config, usual)
+    def list_unread_page_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+        return list_unread_page_settings(config, defaults)
 
     def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
         known = {row.id for row in gradebook.students}
@@ -86,8 +86,8 @@ class StockAssignment(Assignment):
     def get_student_files(self, config: Mapping[str, Any]) -> Collection[str]:
         return get_student_files(config, self.name)
 
-    def refuse_unfit(self, config: Mapping[str, Any]) -> None:
-        refuse_unfit(self.course, self.name, config)
+    def refuse_unfit_source(self, config: Mapping[str, Any]) -> None:
+        refuse_unfit_source(self.course, self.name, config)
 
     def load(self, gradebook: Gradebook, config: Mapping[str, Any]) -> None:
         self._content = read_content(self.course, self.name, gradebook, config)

@@ -109,7 +109,7 @@ def summarize_lab(
         stopped=sum(outcome.stopped for outcome in outcomes),
         failed=failed,
         late=sum(row.seconds_late > 0 for row in rows.values()),
-        waiting=sum(row.waits for row in rows.values()),
+        waiting=sum(row.needs_manual_grade for row in rows.values()),
         missing=len(everyone - rows.keys() - uncollected - set(find_strangers(gradebook, everyone))),
         uncollected=len(uncollected),
         strangers=tuple(find_strangers(gradebook, rows)),

@@ -83,7 +83,7 @@ def regrade(
 ) -> None:
     """Grade again after a check was corrected, and show what would change before writing it."""
     with pause_gc():
-        from autograder.classroom import regrade as regrading
+        from autograder.classroom import regrading
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.workers.executors import LocalExecutor
 

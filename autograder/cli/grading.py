@@ -58,23 +58,25 @@ def grade(
 
     course = course.resolve()
     with contextlib.ExitStack() as stack:
-        server = None if cluster else start_early_server(course, lab, student, jobs, again)
-        if server:
-            stack.callback(server.close)
+        server_process = None if cluster else start_early_server(course, lab, student, jobs, again)
+        if server_process:
+            stack.callback(server_process.close)
         with pause_gc():  # while the fork server imports, too
-            from autograder.classroom.class_grading import open_class
+            from autograder.classroom.open_class import open_class
             from autograder.classroom.summary import read_points
             from autograder.gradebook.nbgrader_course import open_course
-            from autograder.nbgrader_plugin import make_usual_config
+            from autograder.nbgrader_plugin import make_default_config
             from autograder.workers.executors import LocalExecutor, make_executor
 
         nbgrader = open_course(course, isolation)
         stop = stack.enter_context(catch_ctrl_c())
         executor = (
-            make_executor(executor_name, cluster, device, wait) if cluster else LocalExecutor(jobs, device, server)
+            make_executor(executor_name, cluster, device, wait)
+            if cluster
+            else LocalExecutor(jobs, device, server_process)
         )
         opened = stack.enter_context(open_class(nbgrader, lab, executor, student))
-        unread = opened.grader.assignment.list_unread_settings(nbgrader.config, make_usual_config())
+        unread = opened.grader.assignment.list_unread_settings(nbgrader.config, make_default_config())
         print_opening([*opened.changes, *unread], opened.excluded)
         before = read_points(opened.grader.gradebook, lab)
         # on a cluster, submissions may also wait
@@ -112,28 +114,28 @@ def watch(
 ) -> None:
     """Mark submissions as they arrive, and release their feedback. term.toml limits attempts, waits and times."""
     from autograder.forkserver.imports import find_course_groups
-    from autograder.forkserver.server_process import start_server
+    from autograder.forkserver.server_process import start_fork_server_process
 
     course = course.resolve()
     with contextlib.ExitStack() as stack:
-        server = None if cluster else start_server(jobs, find_course_groups(course, labs or ["*"]))
-        if server:
-            stack.callback(server.close)
+        server_process = None if cluster else start_fork_server_process(jobs, find_course_groups(course, labs or ["*"]))
+        if server_process:
+            stack.callback(server_process.close)
         with pause_gc():  # while the fork server imports, too
             from autograder.gradebook.nbgrader_course import open_course
             from autograder.watch.watch_loop import watch_exchange
-            from autograder.watch.watch_start import list_released, prepare_all, start_pool
+            from autograder.watch.watch_start import list_released, prepare_labs, start_pool
             from autograder.workers.executors import LocalExecutor, make_executor
 
         nbgrader = open_course(course, isolation)
         watched = list(labs or list_released(nbgrader))
-        for line in prepare_all(nbgrader, watched):
+        for line in prepare_labs(nbgrader, watched):
             err.print(line, markup=False)
         stop = stack.enter_context(catch_ctrl_c())
         if cluster:
             executor = make_executor(executor_name, cluster, device)
         else:
-            pool = stack.enter_context(contextlib.closing(start_pool(nbgrader, device, jobs, server)))
+            pool = stack.enter_context(contextlib.closing(start_pool(nbgrader, device, jobs, server_process)))
             executor = LocalExecutor(jobs, device, pool=pool)
         out.print(f"watching {', '.join(watched)}. Stop with Ctrl-C; to continue, run the same command")
         marks = watch_exchange(nbgrader, watched, executor, _print_line, stop, once, newest)
@@ -160,7 +162,7 @@ def mark(
 ) -> None:
     """Mark your own copy of a lab in work/, hidden checks included, and write its feedback page."""
     from autograder.forkserver.imports import find_course_groups
-    from autograder.forkserver.server_process import start_server
+    from autograder.forkserver.server_process import start_fork_server_process
 
     course = course.resolve()
     path = Path(lab) if lab.endswith(".ipynb") else course / "work" / lab / f"{lab}.ipynb"
@@ -168,15 +170,19 @@ def mark(
         raise GradlabError(
             f"there is no {path}", fix="give the name of a lab in work/ (make lab puts them there), or a path"
         )
-    with contextlib.closing(start_server(1, find_course_groups(course, ["*" if serve else path.stem]))) as server:
+    with contextlib.closing(
+        start_fork_server_process(1, find_course_groups(course, ["*" if serve else path.stem]))
+    ) as server_process:
         with pause_gc():  # while the fork server imports, too
             from autograder.classroom import self_marking
 
         if serve:
-            self_marking.serve(course, sys.stdin, sys.stdout, server)
+            self_marking.serve(course, sys.stdin, sys.stdout, server_process)
             return
-        copy_mark = self_marking.mark(course, path.resolve(), self_marking.read_course_settings(course), {}, server)
-    out.print(f"{copy_mark.words}. Next: open {copy_mark.page}")
+        copy_mark = self_marking.mark(
+            course, path.resolve(), self_marking.read_course_settings(course), {}, server_process
+        )
+    out.print(f"{copy_mark.message}. Next: open {copy_mark.page}")
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ def print_summary(
     """
     from autograder.base.timestamps import get_utc_now
     from autograder.classroom.summary import describe_regraded, list_remarks, summarize_lab
-    from autograder.classroom.term_names import list_warnings
+    from autograder.classroom.unknown_names import list_warnings
     from autograder.exchange.course_exchange import read_exchange
     from autograder.gradebook.counting_submissions import find_counting_times
     from autograder.model.arrivals import collect_times, find_uncollected
@@ -74,7 +74,7 @@ def print_mark(mark: ArrivalMark) -> bool:
         err.print(f"{name}: {mark.reason}", markup=False)
         return False
     damaged = f"damaged, {mark.reason}\n    " if mark.reason else ""
-    waits = " until a person reads the rest" if mark.waits else ""
+    waits = " until a person reads the rest" if mark.needs_manual_grade else ""
     points = f"{format_points(mark.points)} of {format_points(mark.worth)}{waits}"
     out.print(f"{name}: {damaged}{points}, {format_delay(mark.seconds)} after it arrived", markup=False)
     return True

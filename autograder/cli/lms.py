@@ -75,7 +75,7 @@ def export(
     """Write everyone's grades, with a column for each lab, as a learning management system imports them."""
     with pause_gc():
         from autograder.base.text import join_names
-        from autograder.classroom.term_names import list_unknown_names
+        from autograder.classroom.unknown_names import list_unknown_names
         from autograder.exchange.course_exchange import read_exchange
         from autograder.gradebook.class_reader import list_labs, read_class
         from autograder.gradebook.nbgrader_course import open_course
@@ -98,7 +98,7 @@ def export(
         print_warnings(list_unknown_names(root, term, gradebook))
     path = root / "results" / exporter.file
     exporter.write(path, people, graded)
-    waiting = sum(member.waits for lab in graded for member in lab.members)
+    waiting = sum(member.needs_manual_grade for lab in graded for member in lab.members)
     strangers = sorted({member.student for lab in graded for member in lab.members if not member.on_roster})
     if strangers:
         err.print(f"in the file, but not on the roster: {join_names(strangers)}", markup=False)

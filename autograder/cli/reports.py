@@ -15,7 +15,7 @@ from autograder.cli.app import CoursePath, LabName, app, err, format_count, out,
 from autograder.cli.feedback_output import print_still_working, print_unreachable, zip_pages
 
 if TYPE_CHECKING:
-    from autograder.gradebook.lab_class import LabClass
+    from autograder.gradebook.class_results import ClassResults
     from autograder.gradebook.nbgrader_course import NbgraderCourse
     from autograder.model.arrivals import Arrival
 
@@ -37,7 +37,7 @@ def feedback(
         from autograder.lms.feedback_zip import refuse_unnamed
         from autograder.lms.learning_system import load_system
         from autograder.model.term import read_term
-        from autograder.nbgrader_plugin import make_usual_config
+        from autograder.nbgrader_plugin import make_default_config
         from autograder.reports.feedback import write_feedback
         from autograder.reports.feedback_release import make_releasable
 
@@ -45,7 +45,7 @@ def feedback(
     if system:
         refuse_unnamed(system, course.resolve(), lab)
     nbgrader = open_course(course)
-    for line in open_assignment(course, lab).list_unread_page_settings(nbgrader.config, make_usual_config()):
+    for line in open_assignment(course, lab).list_unread_page_settings(nbgrader.config, make_default_config()):
         err.print(line, markup=False)
     term = read_term(course)
     results = read_results(nbgrader.db_url, course.resolve(), lab, term)
@@ -83,11 +83,11 @@ def report(
     if lab:
         nbgrader = open_course(course)
         arrivals, warnings = _read_arrivals(nbgrader, course, [lab], lab)
-        lab_class = read_class(nbgrader.db_url, course.resolve(), lab, arrivals)
+        class_results = read_class(nbgrader.db_url, course.resolve(), lab, arrivals)
         path = course / "results" / f"{lab}.html"
-        write_report(lab_class, path, warnings)
-        write_class_csv(lab_class, path.with_suffix(".csv"))
-        write_class_json(lab_class, path.with_suffix(".json"))
+        write_report(class_results, path, warnings)
+        write_class_csv(class_results, path.with_suffix(".csv"))
+        write_class_json(class_results, path.with_suffix(".json"))
         print_warnings(warnings)
         out.print(f"wrote {path}, and the same as CSV and JSON next to it. Next: open it in a browser")
         return
@@ -109,17 +109,17 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     from autograder.reports.similarity_page import collect_known_texts, collect_written_texts, write_similar_page
 
     term = read_term(course)
-    lab_class = read_class(open_course(course).db_url, course.resolve(), lab, checks=False)
+    class_results = read_class(open_course(course).db_url, course.resolve(), lab, checks=False)
 
     def is_independent(first: str, second: str) -> bool:
         team = term.find_team(lab, first)
         return team is None or second not in team.members
 
-    pairs = search_pairs(collect_written_texts(lab_class), collect_known_texts(lab_class), is_independent)
-    if not lab_class.graded_members:
+    pairs = search_pairs(collect_written_texts(class_results), collect_known_texts(class_results), is_independent)
+    if not class_results.graded_members:
         raise GradlabError(f"no graded submission of {lab}", fix=f"run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"
-    write_similar_page(lab_class, pairs, path)
+    write_similar_page(class_results, pairs, path)
     count_text = format_count(len(pairs.pairs) + pairs.more, "pair")
     notebooks = format_count(pairs.compared, "notebook")
     out.print(f"{count_text} to look at among {notebooks}. This isn't a verdict. Next: read {path}")
@@ -143,14 +143,14 @@ def status(course: CoursePath = Path(".")) -> None:
 
     classes, warnings = _read_classes(course)
     term = read_term(course)
-    statuses = [compute_status(lab_class, term.lab(lab_class.lab)) for lab_class in classes]
+    statuses = [compute_status(class_results, term.lab(class_results.lab)) for class_results in classes]
     begun = [status for status in statuses if status.submitters or status.counts[Standing.UNCOLLECTED]]
     if begun:
         _print_table(*build_numbers_table(begun), right=True)
-    for lab_class, lab_status in zip(classes, statuses, strict=True):
+    for class_results, lab_status in zip(classes, statuses, strict=True):
         if lab_status not in begun:
-            count_text = format_count(len(lab_class.members), "student")
-            out.print(f"{lab_class.lab}: none of {count_text} has submitted yet", markup=False)
+            count_text = format_count(len(class_results.members), "student")
+            out.print(f"{class_results.lab}: none of {count_text} has submitted yet", markup=False)
     dates = build_calendar(classes, term)
     head, rows = build_dates_table(dates)
     if rows:
@@ -184,7 +184,7 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool
     out.print(table)
 
 
-def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
+def _read_classes(course: Path) -> tuple[list[ClassResults], list[str]]:
     """Read every lab that the gradebook knows, without checks and texts, and warnings."""
     from autograder.gradebook.class_reader import list_labs, read_class
     from autograder.gradebook.nbgrader_course import open_course
@@ -205,7 +205,7 @@ def _read_arrivals(
     Args:
         lab: Look only at what term.toml says for this lab; empty for all.
     """
-    from autograder.classroom.term_names import list_warnings
+    from autograder.classroom.unknown_names import list_warnings
     from autograder.exchange.course_exchange import read_exchange
     from autograder.model.term import read_term
 

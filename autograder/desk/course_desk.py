@@ -12,7 +12,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_grading import load_late_penalty
+from autograder.classroom.open_class import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.gradebook_cells import GradebookCell, read_gradebook_cells
 from autograder.gradebook.graded_place import GradedPlace

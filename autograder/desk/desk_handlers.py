@@ -178,7 +178,7 @@ class SaveHandler(WriteHandler):
             mark = marks.DeskMark(request.points, place.worth, comment=request.comment, chosen=request.chosen)
             conflict = {}
             try:
-                marks.save(desk, gradebook, place, request.student, mark, request.version)
+                marks.save_mark(desk, gradebook, place, request.student, mark, request.version)
             except marks.ConflictError as error:
                 gradebook.db.rollback()
                 conflict = {"changed": str(error)}

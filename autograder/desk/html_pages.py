@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.desk.marks import MAX_COMMENT, DeskMark
-from autograder.desk.question_page import Page, QuestionSummary
+from autograder.desk.question_page import QuestionPage, QuestionSummary
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.reports.page_templates import build_jinja_environment
@@ -25,7 +25,7 @@ def render_overview(base: str, labs: Mapping[str, Sequence[QuestionSummary]], pr
     return _render("overview.html.j2", base=base, labs=labs, problem=problem)
 
 
-def render_question(base: str, page: Page, xsrf: str) -> str:
+def render_question(base: str, page: QuestionPage, xsrf: str) -> str:
     """Render the page of one question.
 
     Args:
@@ -54,7 +54,7 @@ def encode_marks(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[str,
             "points": mark.points,
             "comment": mark.comment,
             "chosen": mark.chosen,
-            "waits": mark.waits,
+            "waits": mark.needs_manual_grade,
             "version": mark.version,
             "told": describe_mark(mark, place),
         }
@@ -69,9 +69,9 @@ def encode_rubric(rubric: Rubric) -> dict[str, Any]:
 def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
     """Describe the state of an answer."""
     worth = format_points(place.worth)
-    if mark.waits and mark.points is not None:
+    if mark.needs_manual_grade and mark.points is not None:
         return f"waits again, since the answer changed: it had {format_points(mark.points)} of {worth}"
-    if mark.waits:
+    if mark.needs_manual_grade:
         return "waits"
     if mark.points is not None:
         return f"{format_points(mark.points)} of {worth}"

@@ -41,12 +41,12 @@ class DeskMark(Mark):
     @property
     def version(self) -> str:
         """A digest of the mark, which shows a writer that it changed."""
-        return digest(repr((self.points, self.auto, self.comment, self.waits, self.chosen)))[:16]
+        return digest(repr((self.points, self.auto, self.comment, self.needs_manual_grade, self.chosen)))[:16]
 
     @property
     def is_blank(self) -> bool:
         """Whether the answer is unchanged since it was handed out, so nbgrader gave it no points."""
-        return self.points is None and self.auto == 0 and not self.waits
+        return self.points is None and self.auto == 0 and not self.needs_manual_grade
 
 
 def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
@@ -69,20 +69,22 @@ def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict
     ).join(SubmittedAssignment.notebooks)
     grades = grades.join(SubmittedNotebook.grades).where(Grade.cell_id == place.cell_id)
     marks = {}
-    for student, points, auto, waits in gradebook.db.execute(grades):
+    for student, points, auto, needs_manual_grade in gradebook.db.execute(grades):
         is_from_items = points is not None and rubric.points(student, place.worth) == round(points, 4)
         chosen = rubric.chosen[student] if is_from_items else ()
         marks[student] = DeskMark(
-            points, place.worth, bool(waits), auto=auto, comment=comments.get(student, ""), chosen=chosen
+            points, place.worth, bool(needs_manual_grade), auto=auto, comment=comments.get(student, ""), chosen=chosen
         )
     return marks
 
 
-def save(desk: Desk, gradebook: Gradebook, place: GradedPlace, student: str, mark: DeskMark, seen: str) -> DeskMark:
+def save_mark(
+    desk: Desk, gradebook: Gradebook, place: GradedPlace, student: str, mark: DeskMark, seen_version: str
+) -> DeskMark:
     """Write this mark: the points of its chosen items, or its own. Without either, points from checks count again.
 
     Args:
-        seen: The version that the writer saw.
+        seen_version: The version that the writer saw.
 
     Raises:
         ConflictError: If the mark has another version now.
@@ -100,7 +102,7 @@ def save(desk: Desk, gradebook: Gradebook, place: GradedPlace, student: str, mar
             now = read_marks(gradebook, place, before).get(student)
             if now is None:
                 raise UnknownNameError("the gradebook has no such student here")
-            if now.version != seen:
+            if now.version != seen_version:
                 raise ConflictError("Someone else marked this answer meanwhile.")
             grade = _find_grade(gradebook, place, student)
             grade.manual_score = points
@@ -119,7 +121,7 @@ def change_items(
     gradebook: Gradebook,
     place: GradedPlace,
     items: tuple[Item, ...],
-    seen: str,
+    seen_version: str,
     confirm: Callable[[int], bool],
 ) -> bool:
     """Replace the items, and update the marks that follow from them. Returns whether that was confirmed.
@@ -127,12 +129,12 @@ def change_items(
     A student who has no item left keeps the mark, as a typed one.
 
     Args:
-        seen: The version that the writer saw.
+        seen_version: The version that the writer saw.
         confirm: Called with the number of marks that change, if there are any.
     """
     with lock_rubrics(desk.course, place.lab):
         before = read_rubric(desk, place)
-        if before.version != seen:
+        if before.version != seen_version:
             raise ConflictError("Someone else changed the items meanwhile. Load the page again.")
         after = replace_items(before, items)
         changed = _find_changed_points(gradebook, place, before, after)

@@ -24,9 +24,9 @@ from autograder.desk.question_text import render_question_and_solution
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import make_sort_key
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.intake.cell_origin import digest_answer
-from autograder.reports.prose import bound_page
+from autograder.reports.prose import limit_page
 from autograder.reports.student_cells import ShownCell, render_cell
 from labkit.outcome import Outcome
 
@@ -64,7 +64,7 @@ class ShownAnswer:
 
 
 @dataclass(frozen=True)
-class Page:
+class QuestionPage:
     """A question with all of its answers."""
 
     place: GradedPlace
@@ -96,7 +96,7 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionS
     return {lab: questions for lab, questions in by_lab.items() if questions}
 
 
-def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> Page:
+def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> QuestionPage:
     """Build a question's page: answers in the order of students, and the comments written most often."""
     rubric = read_rubric(desk, place)
     marks = read_marks(gradebook, place, rubric)
@@ -112,7 +112,7 @@ def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> Page:
     comments = [text for text, _ in counts.most_common(MAX_COMMENTS)]
     source, answer_name = desk.read_source(place.lab, place.notebook), finder.get_source_name(place)
     question, model = render_question_and_solution(source, place, answer_name, desk.config)
-    return Page(place, finder.label(place), question, model, answers, rubric, comments)
+    return QuestionPage(place, finder.label(place), question, model, answers, rubric, comments)
 
 
 def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:
@@ -139,7 +139,7 @@ def _build_answer(
 
 
 def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
-    with bound_page():  # a budget for each answer, so none uses up the others' time
+    with limit_page():  # a budget for each answer, so none uses up the others' time
         return [_truncate_source(render_cell(cell)) for cell in cells]
 
 
@@ -150,5 +150,5 @@ def _truncate_source(shown: ShownCell) -> ShownCell:
 
 def _read_checks(desk: Desk, place: GradedPlace, student: str, cell_id: str) -> Sequence[Outcome]:
     """Read what the checks of an exercise saw, including hidden ones, since the page is for instructors."""
-    result = load_result(desk.course, place.lab, student)
+    result = load_document(desk.course, place.lab, student)
     return next((cell.checks for cell in result.cells if cell.id == cell_id), ()) if result else ()

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_use
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.fields import check_bytes, check_length, check_list, check_number, check_numbers, check_text
@@ -19,10 +19,10 @@ from autograder.rpc.flags import Flags, read_torch_flags, set_flags, unpack_flag
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText
 from autograder.rpc.random_states import read_torch_state, set_torch_state
-from autograder.rpc.requests import OperationReply, Product, Use, read_message
+from autograder.rpc.requests import CallbackCall, CallbackReply, VjpRequest, read_message
 from autograder.rpc.tensors import is_differentiable, make_leaf
 from autograder.rpc.value_exchange import ValueExchange, split_arguments
-from autograder.rpc.vjp import BackwardPass, compute_vjp, find_gradient_edge
+from autograder.rpc.vjp import BackwardOptions, compute_vjp, find_gradient_edge
 from labkit.probes import ProbeError
 
 MAX_USES = 20_000  # in one check cell
@@ -69,10 +69,10 @@ class Callbacks:
         self._nodes.forget(check_numbers(nodes, 2**62))
 
     def serve(self, request: WireValue) -> WireValue:
-        """Return the reply to a use. Raises ProtocolError for a malformed request, and Stopped."""
+        """Return the reply to a use. Raises ProtocolError for a malformed request, and StoppedError."""
         self._uses += 1
         if self._uses > MAX_USES:
-            raise Stopped(f"a function of this check was called more than {MAX_USES} times")
+            raise StoppedError(f"a function of this check was called more than {MAX_USES} times")
         if self.is_serving:
             raise ProtocolError("a use within a use")
         if not isinstance(request, list) or len(request) < 4:
@@ -87,11 +87,11 @@ class Callbacks:
                 if self._state != state_before:
                     set_torch_state(self._state)
                 if kind == "vjp":
-                    return [*self._serve_product(read_message(Product, rest)), self._read_new_state()]
+                    return [*self._serve_vjp(read_message(VjpRequest, rest)), self._read_new_state()]
                 if kind == "use":
-                    return [*self._use(read_message(Use, rest)), self._read_new_state()]
+                    return [*self._serve_call(read_message(CallbackCall, rest)), self._read_new_state()]
                 raise ProtocolError("a use of an unknown kind")
-        except (ProtocolError, Stopped, ProbeError):
+        except (ProtocolError, StoppedError, ProbeError):
             raise
         except Exception as error:
             raise ProtocolError(f"malformed use: {type(error).__name__}") from None
@@ -120,53 +120,53 @@ class Callbacks:
         self._state = state
         return state
 
-    def _use(self, use: Use) -> OperationReply:
+    def _serve_call(self, call: CallbackCall) -> CallbackReply:
         """Run an operation on an object, and add it to the graph. The reply includes an exception that it raises."""
-        value, operate = self.get_object(use.number), OPERATIONS[check_text(use.operation)]
-        if self._is_from_earlier_check(check_number(use.number)):
+        value, operate = self.get_object(call.number), OPERATIONS[check_text(call.operation)]
+        if self._is_from_earlier_check(check_number(call.number)):
             operate = refuse_use
         exchange = self._create_exchange()
-        args, kwargs = split_arguments(exchange.unpack(use.arguments), use.keywords, MaskedText)
+        args, kwargs = split_arguments(exchange.unpack(call.arguments), call.keywords, MaskedText)
         blocks, count = len(exchange.blocks), len(exchange.objects)
         edges = [n for n, value in enumerate(exchange.objects) if is_differentiable(value)]
         inputs = [find_gradient_edge(exchange.objects[n]) for n in edges]
         try:
             result = operate(value, *args, **kwargs)
-        except (Stopped, ProbeError):
+        except (StoppedError, ProbeError):
             raise
         except Exception as error:
             nothing = exchange.pack(None)
-            return OperationReply(pack_exception(error), nothing, exchange.read_changed_blocks(blocks), None, [], [])
+            return CallbackReply(pack_exception(error), nothing, exchange.read_changed_blocks(blocks), None, [], [])
         packed = exchange.pack(result)
         results = exchange.objects[count:]
         outputs = [count + n for n, t in enumerate(results) if is_differentiable(t) and not t.is_leaf]
         node = self._nodes.add(inputs, [exchange.objects[n] for n in outputs], exchange.objects)
-        return OperationReply(None, packed, exchange.read_changed_blocks(blocks), node, edges, outputs)
+        return CallbackReply(None, packed, exchange.read_changed_blocks(blocks), node, edges, outputs)
 
-    def _serve_product(self, product: Product) -> OperationReply:
+    def _serve_vjp(self, request: VjpRequest) -> CallbackReply:
         """Compute the gradients that the student process's backward needs from an earlier use."""
-        node = self._nodes.get(check_number(product.node))
+        node = self._nodes.get(check_number(request.node))
         exchange = self._create_exchange()
-        grads = exchange.unpack(product.gradients)
+        grads = exchange.unpack(request.gradients)
         edges = [n for n, grad in enumerate(exchange.objects) if is_differentiable(grad)]
         incoming = [find_gradient_edge(exchange.objects[n]) for n in edges]
-        needed = [check_number(n, len(node.inputs)) for n in check_list(product.needed)]
-        backward_pass = BackwardPass(
-            check_number(product.task),
-            product.retain_graph is True,
-            product.create_graph is True,
-            product.accumulate is True,
+        needed = [check_number(n, len(node.inputs)) for n in check_list(request.needed)]
+        options = BackwardOptions(
+            check_number(request.task),
+            request.retain_graph is True,
+            request.create_graph is True,
+            request.accumulate is True,
         )
         try:
-            torch.set_grad_enabled(backward_pass.create_graph)  # serve() resets it
-            results = compute_vjp(node, grads, needed, backward_pass)
-        except (Stopped, ProbeError):
+            torch.set_grad_enabled(options.create_graph)  # serve() resets it
+            results = compute_vjp(node, grads, needed, options)
+        except (StoppedError, ProbeError):
             raise
         except Exception as error:
-            return OperationReply(pack_exception(error), exchange.pack([]), [], None, [], [])
-        outputs = [n for n, grad in enumerate(results) if backward_pass.create_graph and is_differentiable(grad)]
+            return CallbackReply(pack_exception(error), exchange.pack([]), [], None, [], [])
+        outputs = [n for n, grad in enumerate(results) if options.create_graph and is_differentiable(grad)]
         new = self._nodes.add([*node.inputs, *incoming], [results[n] for n in outputs], exchange.objects, shared=True)
-        return OperationReply(None, exchange.pack(results), [], new, edges, outputs)
+        return CallbackReply(None, exchange.pack(results), [], new, edges, outputs)
 
     def _create_exchange(self) -> ValueExchange:
         return ValueExchange(

@@ -28,7 +28,7 @@ class ExecutedCell(NamedTuple):
     """Its own time limit."""
 
     def run_in(self, process: StudentProcess, clock: Clock) -> None:
-        """Run the cell again. Raises Stopped."""
+        """Run the cell again. Raises StoppedError."""
         process.run(self.source, self.number, clock.limit_cell(self.seconds), self.protected)
 
 
@@ -69,7 +69,7 @@ class Replay:
         return self.process.ping() and not self.process.serves and self._history.find_point(name) >= self._position
 
     def connect(self, name: str, clock: Clock) -> Connection:
-        """Run the cells up to this point, and return a connection to a fork of the process. Raises Stopped."""
+        """Run the cells up to this point, and return a connection to a fork of the process. Raises StoppedError."""
         end = self._history.find_point(name)
         while self._position < end:
             item = self._history[self._position]

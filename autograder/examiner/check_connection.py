@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
+from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, StoppedError
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.rpc.frames import WireValue
 from labkit.cause import Cause, StopReason
@@ -13,10 +13,10 @@ from labkit.outcome import SHORT_SECONDS
 
 
 class ConnectionSource(Protocol):
-    """A source of connections: SubmissionRunner, or the attempt in which `gradlab prove` tries an answer."""
+    """A source of connections: SubmissionRunner, or the run in which `gradlab prove` tries an answer."""
 
     def connect(self, name: str) -> Connection: ...
-    def begin_limit(self, seconds: float) -> ProcessTimeLimit: ...
+    def create_time_limit(self, seconds: float) -> ProcessTimeLimit: ...
     def explain_end(self) -> str: ...
     def kill_group(self, name: str) -> None: ...
 
@@ -27,11 +27,11 @@ class CheckConnection:
     Args:
         source: Connects to the student process.
         name: The name of the check cell.
-        seconds: Returns how long the check that begins may take, or raises Stopped.
+        get_seconds: Returns how long the check that begins may take, or raises StoppedError.
     """
 
-    def __init__(self, source: ConnectionSource, name: str, seconds: Callable[[], float]) -> None:
-        self.source, self.name, self.seconds = source, name, seconds
+    def __init__(self, source: ConnectionSource, name: str, get_seconds: Callable[[], float]) -> None:
+        self.source, self.name, self.get_seconds = source, name, get_seconds
         self.connection: Connection | None = None
         self.has_begun = False
         self.checks = 0  # begun so far
@@ -53,23 +53,23 @@ class CheckConnection:
         try:
             if self.connection is None or self.connection.broken:
                 self.connection = self.source.connect(self.name)
-            seconds = self.seconds()
+            seconds = self.get_seconds()
             if self.has_timed_out:
                 seconds = min(seconds, SHORT_SECONDS)
-            self.connection.begin_check(self.source.begin_limit(seconds), MAX_BYTES)
-        except Stopped as stopped:
+            self.connection.begin_check(self.source.create_time_limit(seconds), MAX_BYTES)
+        except StoppedError as stopped:
             self.connection, self.reason = None, stopped.reason
 
     def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue:
         if self.connection is None:
-            raise Stopped(self.reason)
+            raise StoppedError(self.reason)
         try:
             return self.connection.ask(request, callbacks)
-        except Stopped as stopped:
+        except StoppedError as stopped:
             self.has_timed_out |= self.connection.time_limit is not None and self.connection.time_limit.is_over()
             reason = stopped.reason
             if reason == ENDED:
-                words = f"{self.source.explain_end() or 'the Python process ended'} during this check"
-                reason = StopReason(words, Cause.ENDED)
+                message = f"{self.source.explain_end() or 'the Python process ended'} during this check"
+                reason = StopReason(message, Cause.ENDED)
                 self.connection.mark_broken(reason)
-            raise Stopped(reason) from None
+            raise StoppedError(reason) from None

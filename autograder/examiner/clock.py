@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 
 CELL_SHARE = 2 / 3  # of a submission's time: the rest is for checks, even if cells use up all of theirs
 
@@ -20,18 +20,18 @@ class Timeouts:
     submission: float = 900.0
 
 
-class Limit(NamedTuple):
+class CellTimeLimit(NamedTuple):
     """A time limit for one thing."""
 
     seconds: float
-    words: str
+    message: str
     """The message when they are over."""
     clock_limit: float
     """Seconds by the clock that are left for everything."""
 
 
 class Clock:
-    """The time that a submission has left. Methods raise Stopped when it has none."""
+    """The time that a submission has left. Methods raise StoppedError when it has none."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -43,12 +43,12 @@ class Clock:
         self._end += self.timeouts.submission * (1 - CELL_SHARE)
         self._message = f"the time limit of {self.timeouts.submission:g} s for a submission was reached"
 
-    def limit_cell(self, seconds: float | None = None) -> Limit:
+    def limit_cell(self, seconds: float | None = None) -> CellTimeLimit:
         """Return the limit of a cell: these seconds, or those of any cell."""
         left, seconds = self.measure_left(), self.timeouts.cell if seconds is None else seconds
         if left < seconds:
-            return Limit(left, self._message, left)
-        return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
+            return CellTimeLimit(left, self._message, left)
+        return CellTimeLimit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
 
     def limit_check(self) -> float:
         """Return the seconds that a check may take."""
@@ -58,8 +58,8 @@ class Clock:
         return self._end > time.monotonic()
 
     def measure_left(self) -> float:
-        """Return the seconds left by the clock. Raises Stopped if there are none."""
+        """Return the seconds left by the clock. Raises StoppedError if there are none."""
         left = self._end - time.monotonic()
         if left <= 0:
-            raise Stopped(self._message)
+            raise StoppedError(self._message)
         return left

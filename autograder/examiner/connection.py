@@ -28,8 +28,10 @@ MAX_BYTES = 512 * 2**20  # received in one check
 INVALID_REPLY = StopReason("the Python process sent an invalid reply")
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The student process could not reply: it ran out of time, died, or sent an invalid message."""
+
+    stored_name = "Stopped"  # as the error of a check in result documents
 
     def __init__(self, reason: StopReason | str) -> None:
         super().__init__(str(reason))
@@ -62,10 +64,10 @@ class Connection:
     def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue:
         """Return the reply to a request, and serve callbacks until it arrives. Both carry the global state.
 
-        Raises Stopped, from then on for every request: after a lost reply, replies can't be matched to requests.
+        Raises StoppedError, from then on for every request: after a lost reply, replies can't be matched to requests.
         """
         if self.broken:
-            raise Stopped(self.broken)
+            raise StoppedError(self.broken)
         try:
             self._send([request, self.global_state.read()])
             while _is_use(message := self._receive()):
@@ -77,7 +79,7 @@ class Connection:
             callbacks.forget(dropped)
             self.global_state.apply(state)
             return reply
-        except Stopped as stopped:  # raised by a callback, for which the student process waits
+        except StoppedError as stopped:  # raised by a callback, for which the student process waits
             self.broken = stopped.reason
         except ProtocolTimeout:
             self.broken = _explain_delay(self.time_limit)
@@ -85,14 +87,14 @@ class Connection:
             self.broken = ENDED
         except ProtocolError:
             self.broken = INVALID_REPLY
-        raise Stopped(self.broken)
+        raise StoppedError(self.broken)
 
     def begin_check(self, time_limit: ProcessTimeLimit | None, max_bytes: int = MAX_BYTES) -> None:
         """Set the limits of the check that begins: its time, and the bytes to receive in it."""
         self.time_limit, self.bytes_left = time_limit, max_bytes
 
     def mark_broken(self, reason: StopReason) -> None:
-        """Raise Stopped for this reason from now on."""
+        """Raise StoppedError for this reason from now on."""
         self.broken = reason
 
     def reset(self, time_limit: ProcessTimeLimit) -> bool:
@@ -162,6 +164,6 @@ class DroppedReferences:
         return dropped
 
 
-def build_invalid_reply() -> Stopped:
+def build_invalid_reply() -> StoppedError:
     """Build the exception for an invalid reply, without its content: students read the message."""
-    return Stopped(INVALID_REPLY)
+    return StoppedError(INVALID_REPLY)

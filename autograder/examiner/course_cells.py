@@ -26,7 +26,7 @@ def run_given(
     """Execute a given cell of the course, with proxies for the names in `defined`. Raises what the cell raises.
 
     Args:
-        seconds: Processor time after which it raises Stopped.
+        seconds: Processor time after which it raises StoppedError.
     """
     if can_use_names(source, defined):
         connection.renew()

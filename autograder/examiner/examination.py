@@ -11,13 +11,13 @@ import torch
 
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.clock import Clock, Timeouts
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.course_cells import can_use_names, run_checks, run_given
 from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
-from autograder.examiner.submission_runner import Start, SubmissionRunner
+from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
 from autograder.model.course import StepKind
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
@@ -50,7 +50,9 @@ class StepResult:
     """For the last step, the course names that the submission rebound or patched."""
 
 
-def examine_steps(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, StepResult]:
+def examine_steps(
+    steps: Sequence[Step], start: ProcessFactory, timeouts: Timeouts | None = None
+) -> dict[str, StepResult]:
     """Run the steps and return the result of each by its id. In checks, exercise names are proxies.
 
     Executes only course code in this process: `given` and `check` steps must be the course's. Restores the state of
@@ -90,7 +92,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
             last = results[step.id]
             try:
                 last.outputs, left = limit_outputs(runner.run(step.source, step.number, names), left)
-            except Stopped as stopped:
+            except StoppedError as stopped:
                 last.stopped = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
         if step.kind is StepKind.CHECK or (step.kind is StepKind.GIVEN and can_use_names(step.source, defined)):
@@ -104,7 +106,7 @@ def _blame(last: StepResult, fork: Callable[[], None]) -> None:
     """Fork the process, and blame the last cell if that fails."""
     try:
         fork()
-    except Stopped as stopped:
+    except StoppedError as stopped:
         last.stopped = last.stopped or str(stopped)
 
 

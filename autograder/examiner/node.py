@@ -14,10 +14,10 @@ from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
 from autograder.rpc.fields import check_number, check_numbers
 from autograder.rpc.frames import ProtocolError, WireValue
-from autograder.rpc.requests import Product, ProductReply, read_message
+from autograder.rpc.requests import VjpReply, VjpRequest, read_message
 from autograder.rpc.tensors import TensorTraits, make_leaf
 from autograder.rpc.value_exchange import ValueExchange
-from autograder.rpc.vjp import BackwardPass, get_current_pass
+from autograder.rpc.vjp import BackwardOptions, get_current_options
 
 
 class NodeOwner(Protocol):
@@ -75,8 +75,8 @@ class RemoteNode(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         needed = [i for i, is_needed in enumerate(ctx.needs_input_grad[2:]) if is_needed]
-        backward_pass = get_current_pass(ctx.next_functions[0][0])
-        needed_grads = _request_product(ctx.reply, list(grads), ctx.inputs, needed, backward_pass)
+        options = get_current_options(ctx.next_functions[0][0])
+        needed_grads = _request_vjp(ctx.reply, list(grads), ctx.inputs, needed, options)
         result: list[Tensor | None] = [None] * len(ctx.inputs)
         for i, grad in zip(needed, needed_grads, strict=True):
             result[i] = grad
@@ -123,24 +123,24 @@ class ArrivingTensors:
                 t.retain_grad()
 
 
-def _request_product(
-    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], backward_pass: BackwardPass
+def _request_vjp(
+    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], options: BackwardOptions
 ) -> list[Tensor | None]:
     """Return the gradients of the needed inputs from the student process. Raises what its backward raised."""
     exchange = ValueExchange(enter=ArrivingTensors().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
-    packed_reply = reply.owner.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
+    packed_reply = reply.owner.ask("vjp", *VjpRequest(reply.node, message, needed, *options))
     try:
-        product = read_message(ProductReply, packed_reply)
-        if product.raised is None:
-            exchange.write_blocks(product.blocks, blocks)
-            results = _check_gradients(exchange.unpack(product.gradients), [inputs[i] for i in needed])
-            if product.node is not None:
+        vjp_reply = read_message(VjpReply, packed_reply)
+        if vjp_reply.raised is None:
+            exchange.write_blocks(vjp_reply.blocks, blocks)
+            results = _check_gradients(exchange.unpack(vjp_reply.gradients), [inputs[i] for i in needed])
+            if vjp_reply.node is not None:
                 graph_inputs = [*inputs, *(g for g in grads if g is not None and g.requires_grad)]
-                _record(reply, check_number(product.node), results, graph_inputs, product.history)
+                _record(reply, check_number(vjp_reply.node), results, graph_inputs, vjp_reply.history)
             return results
-        error = rebuild_exception(product.raised, reply.owner.namespace)
+        error = rebuild_exception(vjp_reply.raised, reply.owner.namespace)
     except Exception:
         raise build_invalid_reply() from None
     raise error

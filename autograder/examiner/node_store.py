@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.rpc.vjp import Node, find_gradient_edge
 
 MAX_NODES = 2_000  # at a time
@@ -38,7 +38,7 @@ class NodeStore:
             return None
         size = sum(t.numel() * t.element_size() for t in objects if isinstance(t, Tensor))
         if len(self._nodes) >= MAX_NODES or self._kept_bytes + size > MAX_KEPT:
-            raise Stopped("too many results of this check's functions are kept for backward")
+            raise StoppedError("too many results of this check's functions are kept for backward")
         self._last_number += 1
         self._kept_bytes += size
         self._node_bytes[self._last_number] = size

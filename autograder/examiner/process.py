@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from autograder.examiner.clock import Limit
-from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, Stopped
+from autograder.examiner.clock import CellTimeLimit
+from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, StoppedError
 from autograder.examiner.output_filter import MAX_OUTPUTS, read_outputs
 from autograder.examiner.process_time_limit import CpuTime, ProcessTimeLimit
 from autograder.rpc.frames import (
@@ -63,7 +63,9 @@ class StudentProcess:
         self.can_fork, self.restores_names = can_fork, restores_names
         self.end_reason, self.serves = "", False
 
-    def run(self, source: str, number: int, limit: Limit, protected: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def run(
+        self, source: str, number: int, limit: CellTimeLimit, protected: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
         """Run a cell and return its outputs.
 
         Args:
@@ -71,48 +73,48 @@ class StudentProcess:
             protected: Course names that the cell binds, to restore before checks.
 
         Raises:
-            Stopped: If it took too long or ended the process.
+            StoppedError: If it took too long or ended the process.
         """
         try:
-            time_limit = self.begin_limit(limit.seconds, limit.clock_limit)
+            time_limit = self.create_time_limit(limit.seconds, limit.clock_limit)
             outputs = self._request_reply(["run", source, number, list(protected)], time_limit, MAX_OUTPUTS)
         except ProtocolTimeout:
-            raise self._stop(limit.words) from None
+            raise self._stop(limit.message) from None
         except ProtocolError as error:
             raise self._stop(self._wait_for_reason(error)) from None
         return read_outputs(outputs)
 
     def put(self, files: Iterable[tuple[str, bytes]], seconds: float) -> None:
-        """Put files, given by path and content, into its scratch home, where cells run. Raises Stopped."""
+        """Put files, given by path and content, into its scratch home, where cells run. Raises StoppedError."""
         try:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
                     self._request_reply(
-                        ["put", path, content[begin : begin + PIECE]], self.begin_limit(seconds, math.inf)
+                        ["put", path, content[begin : begin + PIECE]], self.create_time_limit(seconds, math.inf)
                     )
         except (ProtocolError, OSError) as error:
             raise self._stop(self._wait_for_reason(error)) from None
 
     def fetch_changed_names(self, seconds: float) -> list[str]:
-        """Return the course names that cells rebound or patched, as the process reports. Raises Stopped."""
+        """Return the course names that cells rebound or patched, as the process reports. Raises StoppedError."""
         try:
-            reply = self._request_reply(["list_changed"], self.begin_limit(seconds, math.inf))
+            reply = self._request_reply(["list_changed"], self.create_time_limit(seconds, math.inf))
         except (ProtocolError, OSError) as error:  # a late reply would be taken for that to the next request
             raise self._stop(self._wait_for_reason(error)) from None
         names = reply if isinstance(reply, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
-    def begin_limit(self, seconds: float, clock_limit: float) -> ProcessTimeLimit:
+    def create_time_limit(self, seconds: float, clock_limit: float) -> ProcessTimeLimit:
         """Begin a time limit for the process and its forks. `clock_limit` is in seconds by the clock."""
         return ProcessTimeLimit(seconds, partial(self.supervisor.measure_times, self.pid), clock_limit)
 
     def fork(self, group: str, seconds: float) -> StudentProcess:
-        """Fork the process as it is now. The fork belongs to this process group. Raises Stopped."""
+        """Fork the process as it is now. The fork belongs to this process group. Raises StoppedError."""
         self._require_idle()
         ours, theirs = socket.socketpair()
         try:
             self.supervisor.adopt(self.pid, "")  # processes that cells have started belong to no check
-            time_limit = self.begin_limit(seconds, math.inf)
+            time_limit = self.create_time_limit(seconds, math.inf)
             self._ask(["fork"], time_limit.measure_wall_left())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             self._receive_reply(time_limit)
@@ -131,7 +133,7 @@ class StudentProcess:
     def connect(self, group: str, seconds: float) -> Connection:
         """Connect to a fork of the process as it is now, to call its objects. The fork belongs to this group.
 
-        If the process can't be forked, connect to the process itself, only once. Raises Stopped.
+        If the process can't be forked, connect to the process itself, only once. Raises StoppedError.
         """
         process = self.fork(group, seconds) if self.can_fork else self
         if not self.can_fork:
@@ -156,7 +158,7 @@ class StudentProcess:
         if self.end_reason or self.serves:
             return not self.explain_end()
         try:
-            self._request_reply(["ping"], self.begin_limit(PING_SECONDS, math.inf))
+            self._request_reply(["ping"], self.create_time_limit(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._wait_for_reason(error))
         return not self.end_reason
@@ -176,7 +178,7 @@ class StudentProcess:
 
     def _require_idle(self) -> None:
         if self.end_reason or self.serves:
-            raise Stopped(self.end_reason or "the Python process is already serving a check")
+            raise StoppedError(self.end_reason or "the Python process is already serving a check")
 
     def _wait_for_reason(self, error: Exception) -> str:
         """Wait until it's known why the process ended: its socket closes earlier, on a busy machine much earlier."""
@@ -196,13 +198,13 @@ class StudentProcess:
 
     def _ask(self, request: WireValue, seconds: float) -> None:
         if self.end_reason:
-            raise Stopped(self.end_reason)
+            raise StoppedError(self.end_reason)
         self.control.settimeout(seconds)
         send(self.control, request)
 
-    def _stop(self, reason: str) -> Stopped:
+    def _stop(self, reason: str) -> StoppedError:
         self.end_reason = reason
         self.supervisor.stop(self.pid)
         with contextlib.suppress(OSError):
             self.control.close()
-        return Stopped(reason)
+        return StoppedError(reason)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import DroppedReferences, Stopped
+from autograder.examiner.connection import DroppedReferences, StoppedError
 from autograder.rpc.frames import MAX_ITEMS
 from autograder.rpc.masked_text import unmask_text
 
@@ -77,7 +77,7 @@ class StudentProxy:
     def __len__(self) -> int:
         length = self._operate("len")
         if not isinstance(length, int) or not 0 <= length <= MAX_ITEMS:  # list() and tuple() allocate that many
-            raise Stopped("the Python process sent an invalid length")
+            raise StoppedError("the Python process sent an invalid length")
         return length
 
     def __bool__(self) -> bool:

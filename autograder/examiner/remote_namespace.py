@@ -58,7 +58,7 @@ class RemoteNamespace:
         return StudentProxy(self, name, None)
 
     def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any:
-        """Run an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
+        """Run an operation on a student's object. Raises what the student's code raised, by type, or StoppedError."""
         arriving = ArrivingTensors()
         exchange = ValueExchange(
             self._find_name, self._resolve_function, self._pack_opaque, self._unpack_handle, arriving.enter, masked=True

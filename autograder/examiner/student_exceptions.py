@@ -18,6 +18,6 @@ def rebuild_exception(raised: WireValue, given: Mapping[str, Any]) -> Exception:
     """
     error = unpack_exception(raised, given)
     error.from_student = True  # type: ignore[attr-defined]
-    if words := describe_limit(error):
-        error.reason = StopReason(words)  # type: ignore[attr-defined]
+    if message := describe_limit(error):
+        error.reason = StopReason(message)  # type: ignore[attr-defined]
     return error

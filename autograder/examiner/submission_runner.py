@@ -17,14 +17,14 @@ from typing import Any
 
 from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, ReplayPoint
 from autograder.examiner.clock import Clock
-from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
+from autograder.examiner.connection import PING_SECONDS, Connection, StoppedError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 
 RESTARTS = 3  # for one check cell; after that its checks fail
 SHARED = "the shared fork"
 QUICK = 2.0  # seconds for all cells: running them again costs no more than a fork for each submission
-Start = Callable[[], StudentProcess]
+ProcessFactory = Callable[[], StudentProcess]
 
 
 class SubmissionRunner:
@@ -34,7 +34,7 @@ class SubmissionRunner:
         start: Returns a new student process.
     """
 
-    def __init__(self, start: Start, clock: Clock) -> None:
+    def __init__(self, start: ProcessFactory, clock: Clock) -> None:
         self._start, self._clock = start, clock
         self._process = start()
         self._last_process = self._process  # that of the last connection
@@ -56,7 +56,7 @@ class SubmissionRunner:
             seconds: Its own time limit.
 
         Raises:
-            Stopped: If it took too long or ended the process. Another process then runs the cells before this one.
+            StoppedError: If it took too long or ended the process. Another process then runs the cells before this one.
         """
         limit = self._clock.limit_cell(seconds)
         if self._process.end_reason:
@@ -64,7 +64,7 @@ class SubmissionRunner:
         begun = time.monotonic()
         try:
             outputs = self._process.run(source, number, limit, protected)
-        except Stopped:
+        except StoppedError:
             self._try_to_replace()
             raise
         finally:
@@ -82,13 +82,13 @@ class SubmissionRunner:
 
         If the process uses CUDA, nothing is kept: the cells run again up to each replay point.
 
-        Raises Stopped if forking fails. The last cell is then blamed, and left out from then on.
+        Raises StoppedError if forking fails. The last cell is then blamed, and left out from then on.
         """
         names, self._current_points = self._current_points, []
         try:
             for name in names if self._process.can_fork else ():
                 self._connections[name] = self._process.connect(name, self._clock.limit_check())
-        except Stopped:
+        except StoppedError:
             self._drop_last_cell()
             raise
 
@@ -98,25 +98,25 @@ class SubmissionRunner:
             return []
         try:
             return self._process.fetch_changed_names(self._clock.limit_check())
-        except Stopped:
+        except StoppedError:
             self._try_to_replace()
             return []
 
     def share_last_state(self) -> None:
-        """Open the connection that the current points share, after all cells. Raises Stopped as keep_state() does."""
+        """Open the connection that the current points share, after all cells. Raises errors as keep_state() does."""
         try:
             if self._current_points:
                 if self._seconds <= QUICK:
                     self._process.stop_forking()
                 self._shared = self._process.connect(SHARED, self._clock.limit_check())
-        except Stopped:
+        except StoppedError:
             self._drop_last_cell()
             raise
 
     def connect(self, name: str) -> Connection:
-        """Return a connection to the state at this replay point, in a new process if one broke. Raises Stopped."""
+        """Return a connection to the state at this replay point, in a new process if one broke. Raises StoppedError."""
         if name in self._current_points:
-            with contextlib.suppress(Stopped):
+            with contextlib.suppress(StoppedError):
                 return self._connect_shared(name)
         return self._reuse_connection(name) or self._connect_replay(name)
 
@@ -133,7 +133,7 @@ class SubmissionRunner:
             self._replay = None
         try:
             self._replace()
-        except Stopped:
+        except StoppedError:
             return False
         return True
 
@@ -148,12 +148,12 @@ class SubmissionRunner:
         for process in self._list_processes():
             process.kill_group(name)
 
-    def begin_limit(self, seconds: float) -> ProcessTimeLimit:
+    def create_time_limit(self, seconds: float) -> ProcessTimeLimit:
         """Begin a time limit for the process of the last connection."""
-        return self._last_process.begin_limit(seconds, self._clock.measure_left())
+        return self._last_process.create_time_limit(seconds, self._clock.measure_left())
 
-    def _begin_ping_limit(self) -> ProcessTimeLimit:
-        return self._process.begin_limit(PING_SECONDS, math.inf)
+    def _create_ping_limit(self) -> ProcessTimeLimit:
+        return self._process.create_time_limit(PING_SECONDS, math.inf)
 
     def explain_end(self) -> str:
         """Return the limit that the process of the last connection reached, or how it ended; empty if all is well."""
@@ -176,13 +176,13 @@ class SubmissionRunner:
 
     def _connect_shared(self, name: str) -> Connection:
         """Connect to the state after the last cell: to the fork that checks share, or to the process itself."""
-        if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_limit()):
+        if self._shared is None or self._shared.broken or not self._shared.reset(self._create_ping_limit()):
             self._end_shared()
             if not self._process.can_fork and self._process.end_reason:
                 self._spend_restart(name)
                 self._replace()
             if not self._process.ping():
-                raise Stopped("the Python process is lost")
+                raise StoppedError("the Python process is lost")
             self._shared = self._process.connect(SHARED, self._clock.limit_check())
         self._last_process = self._process
         return self._shared
@@ -192,7 +192,7 @@ class SubmissionRunner:
         connection = self._connections.get(name)
         if connection is None:
             return None
-        if not connection.broken and connection.reset(self._begin_ping_limit()):
+        if not connection.broken and connection.reset(self._create_ping_limit()):
             self._last_process = self._process
             return connection
         connection.close()
@@ -227,11 +227,11 @@ class SubmissionRunner:
     def _try_to_replace(self) -> None:
         """Replace the process if there's time. Otherwise replays do so later, in the time for checks."""
         if self._clock.has_time():
-            with contextlib.suppress(Stopped):
+            with contextlib.suppress(StoppedError):
                 self._replace()
 
     def _replace(self) -> None:
-        """Run the cells again in a new process, and keep the same states again. Raises Stopped."""
+        """Run the cells again in a new process, and keep the same states again. Raises StoppedError."""
         self._hang_up()
         self._process.kill()
         self._process = self._last_process = self._start()
@@ -242,7 +242,7 @@ class SubmissionRunner:
                 self._connections[item.name] = self._process.connect(item.name, self._clock.limit_check())
 
     def _spend_restart(self, name: str) -> None:
-        """Raise Stopped if the cells ran again for this check cell too often."""
+        """Raise StoppedError if the cells ran again for this check cell too often."""
         if self._restarts[name] == RESTARTS:
-            raise Stopped(self._last_process.end_reason or "the Python process was lost too often")
+            raise StoppedError(self._last_process.end_reason or "the Python process was lost too often")
         self._restarts[name] += 1

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from labkit.cause import Cause, StopReason
 
 SECONDS = 60.0
@@ -20,7 +20,7 @@ TOO_LONG = "working with this result took too long"
 
 
 class Watchdog:
-    """Raises Stopped between start() and stop() if the processor time is used up.
+    """Raises StoppedError between start() and stop() if the processor time is used up.
 
     Args:
         enabled: Whether this is the main thread; elsewhere nothing happens.
@@ -53,12 +53,12 @@ def run_watchdog(seconds: float = SECONDS) -> Iterator[Watchdog]:
 
 
 @contextlib.contextmanager
-def bound_work(seconds: float = SECONDS) -> Iterator[None]:
-    """Limit the processor time of a with block. Raises Stopped when it's used up."""
+def limit_work(seconds: float = SECONDS) -> Iterator[None]:
+    """Limit the processor time of a with block. Raises StoppedError when it's used up."""
     with run_watchdog(seconds) as dog:
         dog.start()
         yield
 
 
 def _raise_stopped(*_: Any) -> None:
-    raise Stopped(StopReason(TOO_LONG, Cause.GRADER))
+    raise StoppedError(StopReason(TOO_LONG, Cause.GRADER))

@@ -13,7 +13,7 @@ from autograder.base.timestamps import format_time
 from autograder.gradebook.history import HistoryEntry
 from autograder.model.term import LabTerm, Term, to_naive_utc
 
-COMMAND = "watch"  # as the history names it
+WATCH_COMMAND = "watch"  # as the history names it
 UNTIL_GRADED = "until your instructor grades the lab"
 
 
@@ -127,12 +127,12 @@ def describe_counting_mark(history: Sequence[HistoryEntry], zone: tzinfo = UTC) 
 
 def _list_used_attempts(history: Sequence[HistoryEntry]) -> list[datetime | None]:
     """Return the times of the submissions that a watch has marked, earliest first."""
-    return list(dict.fromkeys(mark.submitted for mark in history if mark.command == COMMAND))
+    return list(dict.fromkeys(mark.submitted for mark in history if mark.command == WATCH_COMMAND))
 
 
 def _compute_wait_end(history: Sequence[HistoryEntry], settings: LabTerm) -> datetime | None:
     """Compute when the wait after the last mark ends."""
-    marks = [mark for mark in history if mark.command == COMMAND]
+    marks = [mark for mark in history if mark.command == WATCH_COMMAND]
     if not marks or not settings.wait_minutes:
         return None
     return to_naive_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)

@@ -15,7 +15,7 @@ from autograder.intake.copying import copy_folder, open_folder
 from autograder.model.arrivals import CLOCKS, Arrival
 
 
-class ChangedError(OSError):
+class SubmissionChangedError(OSError):
     """The submission changed after it was chosen: its time in the file system is a different one."""
 
 
@@ -38,7 +38,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
             # If students share a user, a folder's owner says nothing about its files.
             copy_folder(descriptor, new, owner if get_user_name(owner) == arrival.student else None, wait)
             if convert_file_time(find_newest_change(descriptor)) > arrival.changed_at + CLOCKS:
-                raise ChangedError("it changed after it was chosen")
+                raise SubmissionChangedError("it changed after it was chosen")
         for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
             _replace_file(new / name, text)
 

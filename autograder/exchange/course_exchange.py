@@ -41,7 +41,9 @@ def read_exchange(nbgrader: NbgraderCourse, labs: Sequence[str]) -> tuple[list[A
         return [], []
     try:
         arrivals = list(inbox.iter_arrivals(labs, now=now))
-        return arrivals, describe_uncounted(arrivals, now) + inbox.describe_unplaced(list_assignments(nbgrader.root))
+        return arrivals, describe_uncounted(arrivals, now) + inbox.describe_unplaced_entries(
+            list_assignments(nbgrader.root)
+        )
     except OSError as error:
         raise GradlabError(f"{inbox.inbound} can't be read: {error.strerror}") from None
 

@@ -19,7 +19,7 @@ from nbgrader.utils import notebook_hash
 from autograder.base.submission_files import SECRET, read_small_text
 from autograder.base.text import join_names, make_readable
 from autograder.base.timestamps import convert_file_time, get_utc_now, parse_time
-from autograder.exchange.inbox_memory import InboxMemory, Incomplete, Owner
+from autograder.exchange.inbox_memory import InboxMemory, IncompleteArrival, Owner
 from autograder.intake.copying import open_folder
 from autograder.model.arrivals import NEVER, Arrival
 from autograder.reports.notice_page import HEAD_BYTES, is_notice_page
@@ -71,7 +71,7 @@ class Inbox:
                     yield arrival
         memory.forget_vanished(present)
 
-    def describe_unplaced(self, labs: Iterable[str]) -> list[str]:
+    def describe_unplaced_entries(self, labs: Iterable[str]) -> list[str]:
         """Return a line about what in inbound/ isn't a submission of any of these labs; none if there is nothing."""
         pattern = _compile_name_pattern(labs)
         names = sorted(make_readable(name) for name in os.listdir(self.inbound) if not pattern.fullmatch(name))
@@ -116,7 +116,7 @@ class Inbox:
             memory.arrivals[folder.name] = arrival
             return arrival
         partial = replace(unseen, owner=status.st_uid, problem=arrival, in_transit=in_transit)
-        memory.incomplete[folder.name] = Incomplete(partial, status.st_ctime_ns, is_abandoned=not in_transit)
+        memory.incomplete[folder.name] = IncompleteArrival(partial, status.st_ctime_ns, is_abandoned=not in_transit)
         return partial
 
     def _read_arrival(

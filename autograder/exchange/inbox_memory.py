@@ -11,7 +11,7 @@ Owner = tuple[str, int | str]  # lab, and uid or name: submissions of one owner 
 
 
 @dataclass
-class Incomplete:
+class IncompleteArrival:
     """A folder that wasn't complete when it was last opened."""
 
     arrival: Arrival
@@ -28,7 +28,7 @@ class InboxMemory:
 
     arrivals: dict[str, Arrival] = field(default_factory=dict)
     """Submissions that need no further look."""
-    incomplete: dict[str, Incomplete] = field(default_factory=dict)
+    incomplete: dict[str, IncompleteArrival] = field(default_factory=dict)
     """Folders that may still become complete."""
     skipped: set[str] = field(default_factory=set)
     """Folders that are never opened: they aren't submissions, or exceed what one owner may submit."""

@@ -18,7 +18,7 @@ from autograder.base.errors import GradlabError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
 from autograder.forkserver.orders import Order, OrderKind, ServerSettings, read_layers, read_start, read_status
-from autograder.forkserver.server_process import ServerProcess, start_server
+from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
 from autograder.rpc.fields import check_float, check_length, check_list, check_number
 from autograder.rpc.frames import ProtocolError, WireValue, receive, send
 from autograder.sandbox import Limits, find_runtime_paths
@@ -48,8 +48,8 @@ class ForkServer:
     Once it's `lost`, it no longer answers, and later submissions need another one.
 
     Args:
-        secret: Folders that must not exist for a student process.
-        server: A server process that is already running.
+        secret_folders: Folders that must not exist for a student process.
+        server_process: A server process that is already running.
 
     Raises:
         GradlabError: If this machine isolates less than required, or a secret folder is in one that Python needs.
@@ -58,16 +58,16 @@ class ForkServer:
     def __init__(
         self,
         process_settings: ProcessSettings | None = None,
-        secret: Iterable[Path] = (),
-        server: ServerProcess | None = None,
+        secret_folders: Iterable[Path] = (),
+        server_process: ForkServerProcess | None = None,
     ) -> None:
         process_settings = process_settings or ProcessSettings()
         self.limits, self.device, compiled = process_settings.limits, process_settings.device, process_settings.compiled
         readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
-        refuse_readable(secret, (*find_runtime_paths(), *readable))
+        refuse_readable_secrets(secret_folders, (*find_runtime_paths(), *readable))
         self.lost = False
-        self.server = server or start_server()
-        self.orders, *self.spare_sockets = self.server.orders
+        self.server_process = server_process or start_fork_server_process()
+        self.orders, *self.spare_sockets = self.server_process.orders
         try:
             paths = tuple(str(path) for path in readable)
             settings = ServerSettings(process_settings.isolation, self.limits, paths, self.device, str(compiled or ""))
@@ -162,7 +162,7 @@ class ForkServer:
     def close(self) -> None:
         """Hang up and wait for the fork server to end, which it does once every client has hung up."""
         self.lost = True
-        self.server.close()
+        self.server_process.close()
 
     def _ask(self, order: WireValue, read: Callable[[WireValue], T]) -> T:
         """Return the reply to an order, which `read` checks."""
@@ -201,7 +201,7 @@ class ForkServer:
 
     def _make_lost_error(self, error: ProtocolError) -> GradlabError:
         self.lost = True
-        return GradlabError(f"the fork server is lost ({error}; exit status {self.server.process.poll()})")
+        return GradlabError(f"the fork server is lost ({error}; exit status {self.server_process.process.poll()})")
 
 
 def _read_nothing(reply: WireValue) -> None:
@@ -216,29 +216,29 @@ def _read_times(reply: WireValue) -> list[CpuTime]:
 def start_fork_servers(
     jobs: int,
     process_settings: ProcessSettings | None = None,
-    secret: Iterable[Path] = (),
-    server: ServerProcess | None = None,
+    secret_folders: Iterable[Path] = (),
+    server_process: ForkServerProcess | None = None,
 ) -> list[ForkServer]:
     """Start a fork server for each job. Closing the first one ends all.
 
     The others are forks of the first, so all take only as long as one.
 
     Args:
-        server: A server process that was started for at least as many jobs.
+        server_process: A server process that was started for at least as many jobs.
 
     Raises:
         GradlabError: If the first one can't start; see ForkServer.
     """
-    first = ForkServer(process_settings, secret, server or start_server(jobs))
+    first = ForkServer(process_settings, secret_folders, server_process or start_fork_server_process(jobs))
     for orders in first.spare_sockets[jobs - 1 :]:
         orders.close()  # the process was started for more jobs
     return [first, *[first.connect_fork(orders) for orders in first.spare_sockets[: jobs - 1]]]
 
 
-def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:
+def refuse_readable_secrets(secret_folders: Iterable[Path], readable: Iterable[Path]) -> None:
     """Raise GradlabError if a secret folder is inside one that every student process can read."""
     for path in readable:
-        for folder in secret:
+        for folder in secret_folders:
             if folder.resolve().is_relative_to(path.resolve()):
                 raise GradlabError(
                     f"{folder} is in {path}, which submissions can read because Python or labkit is there.",

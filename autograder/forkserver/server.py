@@ -31,7 +31,7 @@ from autograder.sandbox import (
     find_layers,
     find_runtime_paths,
     list_layer_names,
-    require_level,
+    select_required_layers,
 )
 
 if TYPE_CHECKING:
@@ -50,25 +50,25 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
     states = find_layers()  # before torch is loaded, while the forks that try the layers are cheap
     has_settings, _, _ = select.select(clients[:1], [], [], 0)
-    serve = None if has_settings else _import_libraries(groups)
+    serve = None if has_settings else _prepare_serving(groups)
     try:
         settings = read_server_settings(receive(clients[0]))
     except ConnectionClosed:
         return  # there was nothing to grade
     try:
-        layers = require_level(settings.isolation, states)
+        layers = select_required_layers(settings.isolation, states)
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return
     send(clients[0], ["", list_layer_names(layers)])
-    serve = serve or _import_libraries(groups)
+    serve = serve or _prepare_serving(groups)
     if settings.compiled:
         importlib.import_module("torch._inductor.compile_fx")
         make_forks_cheap()
     orders = _fork_for_each(clients)
     adopt_orphans()
     paths = (*find_runtime_paths(), *map(Path, settings.readable))
-    runs = Supervisor(
+    supervisor = Supervisor(
         layers,
         settings.limits,
         paths,
@@ -77,11 +77,11 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
         lambda control: serve(control, settings.compiled),
     )
     try:
-        _serve(orders, runs)
+        _serve(orders, supervisor)
     except ConnectionClosed:
         return
     finally:
-        runs.stop_all()
+        supervisor.stop_all()
         if orders is clients[0]:
             shutil.rmtree(home, ignore_errors=True)
 
@@ -99,18 +99,18 @@ def _fork_for_each(clients: Sequence[socket.socket]) -> socket.socket:
     return served
 
 
-def _serve(orders: socket.socket, runs: Supervisor) -> None:
+def _serve(orders: socket.socket, supervisor: Supervisor) -> None:
     last_poll = time.monotonic()
     while True:
-        ready, _, _ = select.select([orders], [], [], POLL_SECONDS if runs.running else None)
+        ready, _, _ = select.select([orders], [], [], POLL_SECONDS if supervisor.running else None)
         if ready:
-            send(orders, _carry_out(read_order(receive(orders)), orders, runs))
+            send(orders, _carry_out(read_order(receive(orders)), orders, supervisor))
         if time.monotonic() - last_poll > POLL_SECONDS:
-            runs.poll()
+            supervisor.poll()
             last_poll = time.monotonic()
 
 
-def _import_libraries(groups: Collection[str]) -> Callable[[int, str], None]:
+def _prepare_serving(groups: Collection[str]) -> Callable[[int, str], None]:
     """Import torch and the rest.
 
     Returns:
@@ -146,24 +146,24 @@ def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     return kernel
 
 
-def _carry_out(order: Order, orders: socket.socket, runs: Supervisor) -> WireValue:
+def _carry_out(order: Order, orders: socket.socket, supervisor: Supervisor) -> WireValue:
     """Carry out an order and return the answer, None if there's nothing to say."""
     match order.kind:
         case OrderKind.START:
             _, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
             if not descriptors:
                 raise ConnectionClosed("the client ended within an order")
-            return runs.start(descriptors[0])
+            return supervisor.start(descriptors[0])
         case OrderKind.ADOPT:
-            runs.adopt(order.pid, order.group)
+            supervisor.adopt(order.pid, order.group)
         case OrderKind.KILL_GROUP:
-            runs.kill_group(order.pid, order.group)
+            supervisor.kill_group(order.pid, order.group)
         case OrderKind.CHECK_STATUS:
-            return runs.check_status(order.pid)
+            return supervisor.check_status(order.pid)
         case OrderKind.MEASURE_TIMES:
-            return runs.measure_times(order.pid)
+            return supervisor.measure_times(order.pid)
         case OrderKind.STOP:
-            runs.stop(order.pid)
+            supervisor.stop(order.pid)
     return None
 
 

@@ -23,7 +23,7 @@ END_SECONDS = 120.0  # after that it's killed because it hangs, which leaves its
 
 
 @dataclass(frozen=True)
-class ServerProcess:
+class ForkServerProcess:
     """The process of a fork server."""
 
     process: subprocess.Popen[bytes]
@@ -44,7 +44,7 @@ class ServerProcess:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
-def start_server(clients: int = 1, groups: Collection[str] = EVERYTHING) -> ServerProcess:
+def start_fork_server_process(clients: int = 1, groups: Collection[str] = EVERYTHING) -> ForkServerProcess:
     """Start a fork server, before anything secret is read.
 
     Args:
@@ -64,4 +64,4 @@ def start_server(clients: int = 1, groups: Collection[str] = EVERYTHING) -> Serv
     )
     for _, theirs in pairs:
         theirs.close()
-    return ServerProcess(process, tuple(ours for ours, _ in pairs), home)
+    return ForkServerProcess(process, tuple(ours for ours, _ in pairs), home)

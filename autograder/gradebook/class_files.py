@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.notebook_file import read_plain_cells
-from autograder.gradebook.store import get_result_path, load_result
+from autograder.gradebook.result_documents import get_result_path, load_document
 from autograder.gradebook.student_answers import collect_answers
 from autograder.model.notes import Note
 from autograder.model.result_upgrade import upgrade_result
@@ -34,8 +34,8 @@ class StudentFiles:
     remarks: tuple[Note, ...] = ()
     notebooks: int = 1
     """How many notebooks the submission has."""
-    damaged: bool = False
-    """Whether nothing that was submitted could be graded."""
+    empty: bool = False
+    """Whether nothing that was submitted could be read, so it counts as empty."""
     stopped: tuple[str, ...] = ()
     """The ids of cells that ran into a limit or ended their process."""
     changed: tuple[str, ...] = ()
@@ -59,8 +59,8 @@ def read_student_files(course: Path, lab: str, student: str, whole: bool, checks
         written = collect_answers(read_plain_cells(get_autograded_path(course, lab, student)))
         files = replace(files, written=written)
     if not (whole and checks):
-        return _add_trouble(files, course, lab, student)
-    document = load_result(course, lab, student)
+        return _add_document_summary(files, course, lab, student)
+    document = load_document(course, lab, student)
     if document is None:
         return files
     labels = make_labels(document)
@@ -69,7 +69,7 @@ def read_student_files(course: Path, lab: str, student: str, whole: bool, checks
         notes=document.notes,
         remarks=document.remarks,
         notebooks=len(document.notebooks),
-        damaged=document.empty,
+        empty=document.empty,
         stopped=document.stopped,
         changed=document.changed,
         made_of=document.made_of,
@@ -78,7 +78,7 @@ def read_student_files(course: Path, lab: str, student: str, whole: bool, checks
     )
 
 
-def _add_trouble(files: StudentFiles, course: Path, lab: str, student: str) -> StudentFiles:
+def _add_document_summary(files: StudentFiles, course: Path, lab: str, student: str) -> StudentFiles:
     """Add the notes, the stopped cells and `made_of` of the result document, without its checks."""
     path = get_result_path(course, lab, student)
     try:
@@ -87,7 +87,7 @@ def _add_trouble(files: StudentFiles, course: Path, lab: str, student: str) -> S
             files,
             notes=tuple(Note.model_validate(note) for note in document.get("notes", ())),
             notebooks=len(document.get("notebooks", ())),
-            damaged=document.get("empty", False),
+            empty=document.get("empty", False),
             stopped=tuple(document.get("stopped", ())),
             made_of=document.get("made_of", {}),
         )

@@ -16,20 +16,20 @@ from sqlalchemy import select
 
 from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.class_files import StudentFiles, read_student_files
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.gradebook.counting_submissions import find_counting_times
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.history import HistoryEntry, read_history
-from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.gradebook.lab_columns import read_columns, read_labels
 from autograder.gradebook.labels import CellLabels, make_sort_key
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.gradebook.student_answers import LabSource, read_lab_source
 from autograder.gradebook.submission_rows import (
     SubmissionRow,
     compute_seconds_late,
     read_submission_rows,
-    refuse_ungraded,
+    refuse_ungraded_lab,
 )
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.arrivals import Arrival, collect_times, find_uncollected
@@ -88,7 +88,7 @@ class _ClassRecords:
 
 def read_class(
     db_url: str, course: Path, lab: str, arrivals: Sequence[Arrival] = (), whole: bool = True, checks: bool = True
-) -> LabClass:
+) -> ClassResults:
     """Read everyone's results in this lab. Students who aren't on the roster are included if they submitted it.
 
     Args:
@@ -100,11 +100,11 @@ def read_class(
         GradlabError: If the gradebook doesn't know the lab.
     """
     with open_gradebook(db_url) as gradebook:
-        refuse_ungraded(gradebook, course, lab)
+        refuse_ungraded_lab(gradebook, course, lab)
         records = _read_records(gradebook, course, lab, arrivals)
     members = tuple(_build_member(records, student, whole, checks) for student in records.list_students())
     source = records.source
-    return LabClass(lab, records.columns, members, records.due, source.stubs, source.solutions)
+    return ClassResults(lab, records.columns, members, records.due, source.stubs, source.solutions)
 
 
 def list_labs(db_url: str) -> list[str]:
@@ -155,7 +155,7 @@ def _build_member(records: _ClassRecords, student: str, whole: bool, checks: boo
         has_submitted=student in records.submitters,
         uncollected=student in records.students_to_collect,
         attempts=tuple(records.attempts.get(student, ())),
-        until=records.extensions.get(student),
+        extension_end=records.extensions.get(student),
     )
     row = records.rows.get(student)
     if row is None:
@@ -171,14 +171,14 @@ def _add_grading(member: Member, records: _ClassRecords, row: SubmissionRow, fil
     return replace(
         member,
         graded=True,
-        again=student in records.unwritten or (newest is not None and newest != row.submitted),
-        older=bool(digest) and files.made_of.get(LAB, digest) != digest,
+        needs_regrading=student in records.unwritten or (newest is not None and newest != row.submitted),
+        from_earlier_build=bool(digest) and files.made_of.get(LAB, digest) != digest,
         marks=marks,
         penalty=round(row.penalty, 4),
         submitted=row.submitted,
-        until=extended or row.until,
-        late=compute_seconds_late(row.submitted, max(extended, due)) if extended and due else row.seconds_late,
-        damaged=files.damaged,
+        extension_end=extended or row.extension_end,
+        seconds_late=compute_seconds_late(row.submitted, max(extended, due)) if extended and due else row.seconds_late,
+        empty=files.empty,
         notes=files.notes,
         remarks=files.remarks,
         notebooks=files.notebooks,
@@ -201,7 +201,7 @@ def _build_marks(records: _ClassRecords, row: SubmissionRow) -> dict[str, Mark]:
     for cell in row.cells:
         name = records.labels.label(cell.name, cell.notebook)
         points = None if cell.points is None else round(cell.points, 4)
-        marks[name] = Mark(points, records.worth.get(name, 0.0), cell.waits)
+        marks[name] = Mark(points, records.worth.get(name, 0.0), cell.needs_manual_grade)
     return marks
 
 
@@ -223,7 +223,7 @@ def _find_unwritten_excuses(
         excused = term.get_excuses(lab, student)
         if history[-1].has_excuses(excused) if history else not excused:
             continue
-        result = load_result(course, lab, student)
+        result = load_document(course, lab, student)
         if result and not rows[student].has_points_of(result, excused):
             unwritten.add(student)
     return unwritten

@@ -9,8 +9,8 @@ from typing import Any
 from nbgrader.api import Assignment, Gradebook, Notebook
 from sqlalchemy import func, select
 
+from autograder.gradebook.class_results import Column
 from autograder.gradebook.gradebook_cells import is_extra_credit, read_gradebook_cells
-from autograder.gradebook.lab_class import Column
 from autograder.gradebook.labels import CellLabels
 from autograder.model.assignments import find_kind
 from autograder.model.metadata import read_cell_metadata

@@ -15,7 +15,7 @@ from autograder.gradebook.excuses import Excused, find_excused
 from autograder.gradebook.gradebook_cells import GradebookCell, is_extra_credit, read_gradebook_cells
 from autograder.gradebook.labels import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.notebook_file import read_course_notebook
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.gradebook.submission_rows import (
     CellKey,
@@ -23,7 +23,7 @@ from autograder.gradebook.submission_rows import (
     SubmissionRow,
     read_comments,
     read_submission_rows,
-    refuse_ungraded,
+    refuse_ungraded_lab,
 )
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.assignments import AssignmentKind
@@ -58,7 +58,7 @@ def read_results(db_url: str, course: Path, lab: str, term: Term | None = None) 
         GradlabError: If the lab is unknown.
     """
     with open_gradebook(db_url) as gradebook:
-        refuse_ungraded(gradebook, course, lab)
+        refuse_ungraded_lab(gradebook, course, lab)
         return sorted(
             _build_results(gradebook, course, lab, term=term), key=lambda result: make_sort_key(result.student)
         )
@@ -67,10 +67,10 @@ def read_results(db_url: str, course: Path, lab: str, term: Term | None = None) 
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
     """Read the result of one graded submission. Raises GradlabError if there isn't one."""
     with open_gradebook(db_url) as gradebook:
-        return find_result(gradebook, course, lab, student)
+        return read_result_from(gradebook, course, lab, student)
 
 
-def find_result(gradebook: Gradebook, course: Path, lab: str, student: str) -> SubmissionResult:
+def read_result_from(gradebook: Gradebook, course: Path, lab: str, student: str) -> SubmissionResult:
     """Find the result of one graded submission in an open gradebook. Raises GradlabError if there isn't one."""
     try:
         results = _build_results(gradebook, course, lab, [student])
@@ -98,7 +98,7 @@ def _build_results(
     for student, row in rows.items():
         in_order = replace(row, cells=_sort_cells(row.cells, course, lab, student))
         decisions = LabDecisions(term.get_excuses(lab, student), extra)
-        document = load_result(course, lab, student)
+        document = load_document(course, lab, student)
         results.append(build_result(student, lab, in_order, document, cells, comments.get(student, {}), decisions))
     return results
 
@@ -140,12 +140,12 @@ def build_result(
         points=round(max(row.points, 0), 4),
         worth=sum(cell.worth for cell in cells.values() if not is_extra_credit(labels, cell, 0.0, decisions.extra)),
         penalty=round(row.penalty, 4),
-        needs_manual_grade=row.waits,
+        needs_manual_grade=row.needs_manual_grade,
         exercises=tuple(exercises),
         notes=document.notes if document else (),
         changed=document.changed if document else (),
         submitted=row.submitted,
-        late=row.seconds_late,
+        seconds_late=row.seconds_late,
         notebooks=document.notebooks if document else (),
     )
 
@@ -168,7 +168,7 @@ def _build_exercise(
         by_hand=cell.by_hand,
         comment=comment,
         checks=graded.checks if graded else (),
-        waits=row.waits,
+        needs_manual_grade=row.needs_manual_grade,
         excused=find_excused(labels, labels.join(row.name, row.notebook), decisions.excused),
         extra=is_extra_credit(labels, cell, course_worth, decisions.extra),
         notebook=row.notebook if is_stock else "",

@@ -22,7 +22,7 @@ class ExerciseResult(StrictModel):
     comment: str = ""
     """That person's comment."""
     checks: tuple[Outcome, ...] = ()
-    waits: bool = False
+    needs_manual_grade: bool = False
     """Whether a person has to read it, perhaps again because the answer has changed since it was marked."""
     excused: frozenset[str] | None = None
     """The ids of checks that count as passed; an empty set means all of them, None means there's no excuse."""
@@ -53,7 +53,7 @@ class SubmissionResult(StrictModel):
     """The course's names that it had rebound, for the instructor."""
     submitted: datetime | None = None
     """When it was submitted, in naive UTC, if that's known."""
-    late: float = 0.0
+    seconds_late: float = 0.0
     """Seconds after the due date, or after the student's extension."""
     notebooks: tuple[str, ...] = ()
     """The names of a stock assignment's notebooks, including those without a graded cell."""

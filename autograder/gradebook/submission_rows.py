@@ -47,7 +47,7 @@ class CellRow:
     """Points from a person, which count instead."""
     extra: float
     """Extra credit from a person."""
-    waits: bool
+    needs_manual_grade: bool
     """Whether a person still has to read it, perhaps again."""
 
     @property
@@ -63,7 +63,7 @@ class SubmissionRow:
 
     submitted: datetime | None
     """When it was submitted, in naive UTC, if that's known."""
-    until: datetime | None
+    extension_end: datetime | None
     """When the student's extension ends."""
     seconds_late: float
     penalty: float
@@ -76,8 +76,8 @@ class SubmissionRow:
         return sum(cell.points or 0.0 for cell in self.cells) - self.penalty
 
     @property
-    def waits(self) -> bool:
-        return any(cell.waits for cell in self.cells)
+    def needs_manual_grade(self) -> bool:
+        return any(cell.needs_manual_grade for cell in self.cells)
 
     @property
     def auto_scores(self) -> dict[str, float | None]:
@@ -102,7 +102,7 @@ class SubmissionRow:
         return self.has_points_of(result, excused) and not is_late and submitted in (None, self.submitted)
 
 
-def refuse_ungraded(gradebook: Gradebook, course: Path, lab: str) -> None:
+def refuse_ungraded_lab(gradebook: Gradebook, course: Path, lab: str) -> None:
     """Raise GradlabError if the gradebook doesn't know the lab."""
     try:
         gradebook.find_assignment(lab)
@@ -134,10 +134,10 @@ def read_submission_rows(gradebook: Gradebook, lab: str, students: Sequence[str]
         rows[student] = _build_row(time, assignment.duedate, extension, penalties.get(student, 0.0))
     cells = notebooks.join(SubmittedNotebook.notebook).join(SubmittedNotebook.grades).join(Grade.cell)
     scores = (Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade)
-    for student, notebook, name, auto, manual, extra, waits in gradebook.db.execute(
+    for student, notebook, name, auto, manual, extra, needs_manual_grade in gradebook.db.execute(
         cells.add_columns(Notebook.name, BaseCell.name, *scores)
     ):
-        rows[student].cells.append(CellRow(notebook, name, auto, manual, extra or 0.0, bool(waits)))
+        rows[student].cells.append(CellRow(notebook, name, auto, manual, extra or 0.0, bool(needs_manual_grade)))
     gradebook.db.commit()  # no transaction stays open while submissions are graded
     return rows
 
@@ -167,8 +167,8 @@ def _select_students(assignment: Any, students: Sequence[str]) -> Any:
 def _build_row(
     submitted: datetime | None, due: datetime | None, extension: timedelta | None, penalty: float
 ) -> SubmissionRow:
-    until = due + extension if due and extension else None
-    return SubmissionRow(submitted, until, compute_seconds_late(submitted, until or due), penalty)
+    extension_end = due + extension if due and extension else None
+    return SubmissionRow(submitted, extension_end, compute_seconds_late(submitted, extension_end or due), penalty)
 
 
 def compute_seconds_late(submitted: datetime | None, until: datetime | None) -> float:

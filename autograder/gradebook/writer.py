@@ -24,7 +24,7 @@ from autograder.base.errors import GradlabError
 from autograder.gradebook.excuses import Excused, compute_points, find_excused
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.labels import make_labels
-from autograder.gradebook.new_gradebook import patch_version_lookup
+from autograder.gradebook.schema_version import patch_version_lookup
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import choose_name, get_answer_name
 

@@ -17,10 +17,10 @@ from traitlets.config import Config
 
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.examination import StepResult, examine_steps
 from autograder.examiner.output_filter import write_outputs
-from autograder.examiner.watchdog import bound_work
+from autograder.examiner.watchdog import limit_work
 from autograder.forkserver.client import ForkServer
 from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_cells import LabCell, parse_cells
@@ -29,7 +29,7 @@ from autograder.grading.task import Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
-from autograder.intake.repair import build_blank, repair_lab_notebook
+from autograder.intake.repair import build_blank_notebook, repair_lab_notebook
 from autograder.intake.submitted_cells import build_released_cell, is_answer
 from autograder.model.fingerprint import collect_environment, get_versions
 from autograder.model.marks import MarkSheet, compute_marks
@@ -70,14 +70,14 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     try:
         if file.content is None:
             raise RefusedSubmission(file.refusal)
-        with bound_work():
+        with limit_work():
             repaired = repair_lab_notebook(
                 read_notebook(file.content, file.notes), source_notebook, read_releases(task.releases)
             )
-    except Stopped:
-        repaired = build_blank(source_notebook, TOO_MUCH)
+    except StoppedError:
+        repaired = build_blank_notebook(source_notebook, TOO_MUCH)
     except RefusedSubmission as refused:
-        repaired = build_blank(source_notebook, str(refused))
+        repaired = build_blank_notebook(source_notebook, str(refused))
     notebook, settings = repaired.notebook, task.settings
     _add_checksums(notebook, _compute_checksums(task.source))
     submission = Submission(task.assignment, task.student, repaired.notes, task.kept, settings.device)

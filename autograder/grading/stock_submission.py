@@ -10,8 +10,8 @@ from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
 
 from autograder.base.digest import digest
-from autograder.examiner.connection import Stopped
-from autograder.examiner.watchdog import bound_work
+from autograder.examiner.connection import StoppedError
+from autograder.examiner.watchdog import limit_work
 from autograder.forkserver.client import ForkServer
 from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
@@ -24,15 +24,15 @@ from autograder.model.metadata import get_cell_name, is_student_written, make_st
 from autograder.model.nbgrader_cells import is_blank, is_by_hand, read_points
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
-from autograder.stock.assignment import StockContent, StockNotebook
 from autograder.stock.cell_grades import is_automatic
+from autograder.stock.content import StockContent, StockNotebook
 from autograder.stock.notebook_execution import provide_files, run_notebook
-from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair_stock_notebook
+from autograder.stock.notebook_repair import build_blank_notebook, build_released_notebook, repair_stock_notebook
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
-from autograder.stock.worked_solution import find_inside_cells
+from autograder.stock.worked_solution import find_own_process_cells
 from labkit.outcome import Outcome
 
-_inside_cells: dict[str, frozenset[str]] = {}  # cached results of find_inside_cells(), each as costly as a submission
+_own_process_cells: dict[str, frozenset[str]] = {}  # of find_own_process_cells(), each as costly as a submission
 
 
 def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
@@ -46,7 +46,7 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         notes += repair_notes
         if notebook is None:
             missing.append(source.name)
-            notebook, _ = build_blank(source, "")
+            notebook, _ = build_blank_notebook(source, "")
             cells += make_zero_cells(notebook, source.name)
         else:
             files.append((f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()))
@@ -66,7 +66,7 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         device=task.settings.device,
         versions=get_device_versions(task.settings.device),
         isolation=tuple(fork_server.layers),
-        notes=(*(Note(words=words) for words in task.notes), *notes),
+        notes=(*(Note(words=message) for message in task.notes), *notes),
         remarks=tuple(remarks),
         empty=len(missing) == len(notebooks),
         stopped=tuple(stopped),
@@ -107,11 +107,11 @@ def run_stock_notebook(
     parts = (part for path, content in course_files for part in (path, content))
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
     with use_examiner_device(settings.device):
-        if key not in _inside_cells:
-            _inside_cells[key] = find_inside_cells(
+        if key not in _own_process_cells:
+            _own_process_cells[key] = find_own_process_cells(
                 source, provide_files(start_process, course_files), timeouts, apply_limits
             )
-        plan = DecisionPlan(_inside_cells[key], isolates_tests)
+        plan = DecisionPlan(_own_process_cells[key], isolates_tests)
         return run_notebook(notebook, source, start, timeouts, apply_limits, plan)
 
 
@@ -187,11 +187,11 @@ def _repair_notebook(source: StockNotebook, file: NotebookFile | None) -> tuple[
     """Return the notebook to grade, or None, and its notes."""
     if file is None or file.content is None:
         reason = file.refusal if file else f"No notebook named {source.name}.ipynb was submitted."
-        return None, build_blank(source, reason)[1]
+        return None, build_blank_notebook(source, reason)[1]
     try:
-        with bound_work():
+        with limit_work():
             return repair_stock_notebook(read_notebook(file.content, file.notes), source)
-    except Stopped:
-        return None, build_blank(source, TOO_MUCH)[1]
+    except StoppedError:
+        return None, build_blank_notebook(source, TOO_MUCH)[1]
     except RefusedSubmission as refused:
-        return None, build_blank(source, str(refused))[1]
+        return None, build_blank_notebook(source, str(refused))[1]

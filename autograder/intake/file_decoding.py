@@ -53,8 +53,8 @@ def _decode_text(data: bytes) -> tuple[str, list[str]]:
 
 def _describe_content(data: bytes, text: str) -> str:
     start = data.lstrip()
-    if words := next((words for mark, words in KINDS_OF_FILE.items() if start.startswith(mark)), ""):
-        return words
+    if message := next((message for mark, message in KINDS_OF_FILE.items() if start.startswith(mark)), ""):
+        return message
     if "\n<<<<<<< " in text or text.startswith("<<<<<<< "):
         return "It contains merge conflict markers (<<<<<<<). Choose one of the versions, and save it as a notebook."
     if not text:

@@ -29,7 +29,7 @@ from autograder.intake.submitted_cells import (
 from autograder.model.metadata import collect_exercises, get_cell_name, is_named, refuse_unbuilt
 from autograder.model.notes import Note, NoteKind
 
-__all__ = ["NOTES_ID", "RepairedNotebook", "build_blank", "read_notes", "repair_lab_notebook"]
+__all__ = ["NOTES_ID", "RepairedNotebook", "build_blank_notebook", "read_notes", "repair_lab_notebook"]
 
 NO_RELEASES = Releases()
 MARKERS = ("### BEGIN SOLUTION", "### BEGIN HIDDEN TESTS")
@@ -84,7 +84,7 @@ def repair_lab_notebook(
     return RepairedNotebook(add_notes(notebook, notes), notes)
 
 
-def build_blank(source_notebook: NotebookNode, reason: str) -> RepairedNotebook:
+def build_blank_notebook(source_notebook: NotebookNode, reason: str) -> RepairedNotebook:
     """Build the unwritten notebook that replaces a submission which couldn't be read."""
     notes = [Note(kind=NoteKind.REFUSED, words=reason)]
     cells = [build_released_cell(c) if is_answer(c) else copy_json(c) for c in source_notebook.cells]

@@ -60,7 +60,7 @@ class RepairLog:
             (self.moved, "Cells that were moved were put back in the course's order"),
         ]
         repairs = [f"{words}: {_format_ids(ids, get_name, separator)}." for ids, words in sentences if ids]
-        return [Note(words=words) for words in (*self.whole, *repairs)]
+        return [Note(words=message) for message in (*self.whole, *repairs)]
 
 
 def _format_ids(ids: list[str], get_name: Callable[[str], str], separator: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from autograder.lms.grades import Exporter, GradeTable, format_points
+from autograder.lms.grades import Exporter, GradeTableFormat, format_points
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Submitter
 from autograder.lms.zip_entries import SubmissionFiles, ZipEntry, report_ignored
@@ -46,7 +46,7 @@ def _name_pages(origin: str, pages: Sequence[Path]) -> list[str]:
     return [f"{stem}{f'-{page.stem}' if len(pages) > 1 else ''}.html" for page in pages]
 
 
-GRADES = GradeTable(
+GRADES = GradeTableFormat(
     {"Student": "sortable_name", "ID": "lms_id", "SIS User ID": "", "SIS Login ID": "id", "Section": ""},
     {"": format_points},
     worth_row="    Points Possible",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.gradebook.lab_class import LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Member
 from autograder.lms.people import Person
 from autograder.reports.csv_files import write_table
 
@@ -17,22 +17,22 @@ class Exporter:
 
     file: str
     """The name of its file in results/."""
-    write: Callable[[Path, Sequence[Person], Sequence[LabClass]], object]
+    write: Callable[[Path, Sequence[Person], Sequence[ClassResults]], object]
     """Called with the path, everyone in the course, and the labs that count."""
 
 
 @dataclass(frozen=True)
-class GradeTable:
+class GradeTableFormat:
     """A form of grades that is a table."""
 
     person: Mapping[str, str]
     """The field of Person in each column on the left, by heading; empty for an empty column."""
-    lab: Mapping[str, Callable[[LabClass, Member | None], str]]
+    lab: Mapping[str, Callable[[ClassResults, Member | None], str]]
     """Formats each column of a lab, by the part of its heading after the lab's name; empty cells mean no mark."""
     worth_row: str = ""
     """The first cell of a row that says what each lab is worth; empty for no such row."""
 
-    def write(self, path: Path, people: Sequence[Person], labs: Sequence[LabClass]) -> None:
+    def write(self, path: Path, people: Sequence[Person], labs: Sequence[ClassResults]) -> None:
         """Write the table, as an Exporter does."""
         head = [*self.person, *(f"{lab.lab}{ending}" for lab in labs for ending in self.lab)]
         members = {lab.lab: {member.student: member for member in lab.members} for lab in labs}
@@ -49,18 +49,18 @@ class GradeTable:
         write_table(path, head, rows)
 
 
-def format_points(lab: LabClass, member: Member | None) -> str:
+def format_points(lab: ClassResults, member: Member | None) -> str:
     return format_number(member.points) if member and member.graded else ""
 
 
-def format_worth(lab: LabClass, member: Member | None = None) -> str:
+def format_worth(lab: ClassResults, member: Member | None = None) -> str:
     return format_number(lab.worth)
 
 
-def format_lateness(lab: LabClass, member: Member | None) -> str:
+def format_lateness(lab: ClassResults, member: Member | None) -> str:
     if member is None or not member.graded:
         return ""
-    minutes, seconds = divmod(int(member.late), 60)
+    minutes, seconds = divmod(int(member.seconds_late), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 

@@ -8,8 +8,8 @@ from datetime import datetime
 import yaml
 
 from autograder.base.errors import GradlabError
-from autograder.gradebook.lab_class import LabClass, Member
-from autograder.lms.grades import Exporter, GradeTable, format_lateness, format_points, format_worth
+from autograder.gradebook.class_results import ClassResults, Member
+from autograder.lms.grades import Exporter, GradeTableFormat, format_lateness, format_points, format_worth
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Submitter
 from autograder.lms.zip_entries import SubmissionFiles, ZipEntry, report_ignored
@@ -98,11 +98,11 @@ def _group_files(entries: Sequence[ZipEntry], problems: list[str]) -> list[Submi
     return list(submissions.values())
 
 
-def _format_time(lab: LabClass, member: Member | None) -> str:
+def _format_time(lab: ClassResults, member: Member | None) -> str:
     return f"{member.submitted:%Y-%m-%d %H:%M:%S +0000}" if member and member.submitted else ""
 
 
-GRADES = GradeTable(
+GRADES = GradeTableFormat(
     {"First Name": "first_name", "Last Name": "last_name", "SID": "id", "Email": "email"},
     {
         "": format_points,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from autograder.lms.grades import Exporter, GradeTable, format_points
+from autograder.lms.grades import Exporter, GradeTableFormat, format_points
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Submitter
 from autograder.lms.zip_entries import SubmissionFiles, ZipEntry, report_ignored
@@ -39,7 +39,7 @@ def _group_files(entries: Sequence[ZipEntry], problems: list[str]) -> list[Submi
     return list(submissions.values())
 
 
-GRADES = GradeTable(
+GRADES = GradeTableFormat(
     {"First name": "first_name", "Last name": "last_name", "ID number": "id", "Email address": "email"},
     {" (Real)": format_points},
 )

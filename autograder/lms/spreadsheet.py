@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from autograder.gradebook.lab_class import LabClass, Member
-from autograder.lms.grades import Exporter, GradeTable, format_lateness, format_number, format_points, format_worth
+from autograder.gradebook.class_results import ClassResults, Member
+from autograder.lms.grades import (
+    Exporter,
+    GradeTableFormat,
+    format_lateness,
+    format_number,
+    format_points,
+    format_worth,
+)
 from autograder.lms.learning_system import LearningSystem
 
 
-def _format_raw_points(lab: LabClass, member: Member | None) -> str:
+def _format_raw_points(lab: ClassResults, member: Member | None) -> str:
     return format_number(sum(mark.points or 0 for mark in member.marks.values())) if member and member.graded else ""
 
 
-def _describe_state(lab: LabClass, member: Member | None) -> str:
+def _describe_state(lab: ClassResults, member: Member | None) -> str:
     if member is None or not member.has_submitted:
         return "in the exchange" if member and member.uncollected else "missing"
     if not member.graded:
         return "not graded"
-    if member.damaged:
+    if member.empty:
         return "damaged"
-    return "to be read" if member.waits else "late" if member.late else "graded"
+    return "to be read" if member.needs_manual_grade else "late" if member.seconds_late else "graded"
 
 
-GRADES = GradeTable(
+GRADES = GradeTableFormat(
     {"id": "id", "first_name": "first_name", "last_name": "last_name", "email": "email", "lms_user_id": "lms_id"},
     {
         "": format_points,

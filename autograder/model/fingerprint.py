@@ -55,7 +55,7 @@ MARKS = (
     "model/result_upgrade.py",
     "model/versions.py",
     "stock",
-    "workers/solution_cache.py",
+    "workers/compile_cache.py",
     "workers/worker.py",
 )
 PROOFS = (*SHARED, "authoring", "proving")

@@ -21,7 +21,7 @@ class Mark:
     """What it earns now; None if nothing does yet."""
     worth: float = 0.0
     """The most that it can earn."""
-    waits: bool = False
+    needs_manual_grade: bool = False
     """Whether a person still has to read it, or some of it, perhaps again."""
     reason: str = ""
     """Why it has no points, or counts as empty."""

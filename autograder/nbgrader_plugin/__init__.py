@@ -13,7 +13,7 @@ from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import Config
 
 
-def make_usual_config() -> Config:
+def make_default_config() -> Config:
     """Return the settings that configure() makes."""
     config = Config()
     configure(config)
@@ -30,7 +30,7 @@ def configure(c: Any) -> None:
     stock = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
     names = [f"{kind.__module__}.{kind.__name__}" for kind in stock if kind is not ClearSolutions]
     names.insert(stock.index(ClearSolutions), "autograder.nbgrader_plugin.converters.ClearAnswers")
-    names[stock.index(SaveCells)] = "autograder.nbgrader_plugin.save_cells.SaveChangedCells"
+    names[stock.index(SaveCells)] = "autograder.nbgrader_plugin.cell_saver.SaveChangedCells"
     c.GenerateAssignment.preprocessors = [
         "autograder.nbgrader_plugin.converters.UpgradeMetadata",
         *names,
@@ -52,7 +52,7 @@ def configure(c: Any) -> None:
     c.GenerateFeedback.preprocessors = []
     # A student's output must not run in the browser of someone who reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
-    c.HTMLExporter.preprocessors = ["autograder.nbgrader_plugin.formgrader_text.BoundPictures"]
+    c.HTMLExporter.preprocessors = ["autograder.nbgrader_plugin.formgrader_text.PictureLimit"]
     filters = {
         "markdown2html": "render_text",
         "clean_html": "render_html",

@@ -14,12 +14,12 @@ from traitlets import Float, Unicode
 
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.imports import find_course_groups
-from autograder.forkserver.server_process import start_server
+from autograder.forkserver.server_process import start_fork_server_process
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.notebook_file import read_course_notebook
+from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.result_reader import read_result
-from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score
 from autograder.grading.lab_submission import Submission, grade_notebook, read_preprocessor_settings
 from autograder.grading.stock_submission import compute_stock_marks
@@ -27,7 +27,7 @@ from autograder.grading.task import USUAL, ExamineSettings, make_settings
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
-from autograder.intake.repair import build_blank, read_notes, repair_lab_notebook
+from autograder.intake.repair import build_blank_notebook, read_notes, repair_lab_notebook
 from autograder.model.assignments import AssignmentKind, find_kind
 from autograder.model.marks import compute_marks
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
@@ -47,7 +47,7 @@ from autograder.nbgrader_plugin.stock_autograde import (
 from autograder.reports.feedback import PageOptions, render_page_with_fallback
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
-from autograder.stock.assignment import upgrade_metadata
+from autograder.stock.content import upgrade_metadata
 
 _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
 
@@ -72,7 +72,7 @@ class SubmissionExporter(NotebookExporter):
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair_lab_notebook(read_submission(Path(filename)), course, releases)
         except RefusedSubmission as refused:
-            repaired = build_blank(course, str(refused))
+            repaired = build_blank_notebook(course, str(refused))
         for note in repaired.notes:
             self.log.warning("%s: %s", ids["student"], describe_note(note))
         return self.from_notebook_node(repaired.notebook, resources=resources, **kwargs)
@@ -169,14 +169,14 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         term = read_term(course)
         excused = term.get_excuses(result.lab, result.student)
         until = term.get_extensions(result.lab).get(result.student)
-        before = load_result(course, result.lab, result.student)
+        before = load_document(course, result.lab, result.student)
         if result.kind is AssignmentKind.STOCK:
             marks = compute_stock_marks(result, {resources["nbgrader"]["notebook"]: nb})
             present = [Path(path).stem for path in self.parent.parent.notebooks]
-            write_result(course, merge_results(before and drop_absent_notebooks(before, present), result, course))
+            write_document(course, merge_results(before and drop_absent_notebooks(before, present), result, course))
         else:
             marks = compute_marks(result, nb)
-            write_result(course, result)
+            write_document(course, result)
         self._marks = apply_decisions(marks, result, excused, before)
         nb, resources = super().preprocess(nb, resources)
         points = sum(self._marks.scores[cell.id] or 0.0 for cell in result.cells if cell.id in self._marks.scores)
@@ -221,7 +221,7 @@ def _get_fork_server(isolation: str, limits: Limits, course: Path, groups: froze
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:
         close_fork_servers()
-        _open[key] = ForkServer(ProcessSettings(isolation, limits), [course], start_server(1, groups))
+        _open[key] = ForkServer(ProcessSettings(isolation, limits), [course], start_fork_server_process(1, groups))
     return _open[key]
 
 

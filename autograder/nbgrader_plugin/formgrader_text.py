@@ -24,7 +24,7 @@ from nbformat import NotebookNode
 from autograder.model.course import Kind
 from autograder.model.metadata import read_cell_metadata
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
-from autograder.reports.prose import PAGE_PIXELS, Budget, bound_page, render_prose
+from autograder.reports.prose import PAGE_PIXELS, Budget, limit_page, render_prose
 from autograder.reports.safe_svg import count_safe_pixels
 
 MAX_COLOURED, MAX_LINES = 100_000, 500  # characters and lines of code on a page: highlighting is quadratic in them
@@ -54,7 +54,7 @@ def get_page_budget(context: Context) -> PageBudget:
     return budget
 
 
-class BoundPictures(Preprocessor):
+class PictureLimit(Preprocessor):
     """Replaces pictures in outputs that a browser can't show, or that would run in it, by a message."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
@@ -74,6 +74,9 @@ class BoundPictures(Preprocessor):
         return nb, resources
 
 
+BoundPictures = PictureLimit  # its old name, which nbgrader_config.py files may list
+
+
 @pass_context
 def render_text(context: Context, source: str) -> Markup:
     """Render a text as HTML: the course's own as nbconvert does, others without HTML, scripts and addresses.
@@ -87,7 +90,7 @@ def render_text(context: Context, source: str) -> Markup:
         renderer = IPythonRenderer(escape=False, attachments=attachments)
         with contextlib.suppress(InvalidNotebook):  # raised for a missing picture
             return Markup(MarkdownWithMath(renderer=renderer).render(source))
-    with bound_page(get_page_budget(context).texts):
+    with limit_page(get_page_budget(context).texts):
         return NO_FORMULAS.format(render_prose(source, attachments))
 
 

@@ -25,8 +25,8 @@ from autograder.model.assignments import list_source_notebooks
 from autograder.model.metadata import make_stock_name, split_stock_name
 from autograder.model.notes import Note, is_refused
 from autograder.model.result import Result
-from autograder.stock.assignment import StockNotebook, read_content
-from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair_stock_notebook
+from autograder.stock.content import StockNotebook, read_content
+from autograder.stock.notebook_repair import build_blank_notebook, build_released_notebook, repair_stock_notebook
 from autograder.stock.settings import get_student_files
 
 
@@ -80,7 +80,7 @@ def sanitize_notebook(path: Path, source: StockNotebook) -> tuple[NotebookNode, 
         content, notes = read_file(path, [other for other in path.parent.glob("*.ipynb") if other != path])
         return repair_stock_notebook(read_notebook(content, notes), source)
     except RefusedSubmission as refused:
-        return build_blank(source, str(refused))
+        return build_blank_notebook(source, str(refused))
 
 
 def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: StockGrading) -> Result:
@@ -90,7 +90,7 @@ def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: Sto
     rules = CopyRules(grading.ignored_files, get_student_files(grading.config, assignment))
     paths = list_companion_files(course, assignment, student, rules)
     files, course_paths, messages = read_companion_files(course, assignment, student, paths)
-    notes = [*read_notes(notebook), *(Note(words=words, notebook=source.name) for words in messages)]
+    notes = [*read_notes(notebook), *(Note(words=message, notebook=source.name) for message in messages)]
     empty = is_refused(notes)
     file = f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()
     course_files = [(path, content) for path, content in files if path in course_paths]

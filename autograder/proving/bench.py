@@ -16,7 +16,7 @@ from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
 from autograder.model.course import Cell, Exercise, Kind, Lab, StepKind
-from autograder.proving.attempt import Attempt, AttemptReport, open_check_connection, run_through_examiner
+from autograder.proving.answer_run import AnswerRun, open_check_connection, run_through_examiner
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
 from autograder.proving.near_misses import get_near_misses
@@ -30,7 +30,7 @@ RUNS = (StepKind.GIVEN, StepKind.EXAMPLE, StepKind.STUDENT)  # the steps that a 
 
 
 @dataclass(frozen=True)
-class Trial:
+class AnswerResult:
     """The result of trying one answer."""
 
     outcomes: tuple[Outcome, ...] = ()
@@ -62,45 +62,41 @@ class Bench:
         self.defined = _list_exercises(lab, [c.id for c in lab.cells].index(exercise.cell_id) + 1)
         self.check_cell = lab.cell(exercise.check_id)
 
-    def try_source(self, source: str) -> Trial:
+    def try_source(self, source: str) -> AnswerResult:
         """Try an answer, given as the source of the exercise's cell."""
-        return self._try(source)
+        return self._run(source)
 
-    def try_blank(self) -> Trial:
-        return self._try(self._blank)
+    def try_blank(self) -> AnswerResult:
+        return self._run(self._blank)
 
-    def try_generated(self) -> dict[str, Trial]:
-        """Try the wrong answers that gradlab makes from the reference. Returns the trials by description."""
-        trials = {label: self._try(self._reference, (label,)) for label in get_spoilers()}
+    def try_generated(self) -> dict[str, AnswerResult]:
+        """Try the wrong answers that gradlab makes from the reference. Returns the results by description."""
+        results = {label: self._run(self._reference, (label,)) for label in get_spoilers()}
         if self.exercise.parameters:
-            trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._count_visible_calls()))
-        return {label: trial for label, trial in trials.items() if trial.has_effect or trial.failure}
+            results[HARD_CODED] = self._run(self._reference, (HARD_CODED, self._count_visible_calls()))
+        return {label: result for label, result in results.items() if result.has_effect or result.failure}
 
-    def try_near_misses(self) -> dict[str, Trial]:
-        """Try the near misses. Returns, by description, the trials of those that differed from the reference."""
-        trials = {label: self._try(self._reference, (label,)) for label in get_near_misses()}
-        return {label: trial for label, trial in trials.items() if trial.has_effect}
+    def try_near_misses(self) -> dict[str, AnswerResult]:
+        """Try the near misses. Returns, by description, the results of those that differed from the reference."""
+        results = {label: self._run(self._reference, (label,)) for label in get_near_misses()}
+        return {label: result for label, result in results.items() if result.has_effect}
 
-    def try_liar(self, source: str) -> Trial:
+    def try_liar(self, source: str) -> AnswerResult:
         """Try a lying answer: its source runs instead of the exercise, and again after the given probes."""
-        return self._attempt(Attempt(self.exercise.name, source, self.check_cell.source, last=source))
+        return self._run(source, last=source)
 
-    def try_lies(self) -> dict[str, Trial]:
-        """Try the liars that gradlab makes. Returns the trials by description; none if the checks use no probe."""
+    def try_lies(self) -> dict[str, AnswerResult]:
+        """Try the liars that gradlab makes. Returns the results by description; none if the checks use no probe."""
         probes, functions = self._find_given_functions()
-        trials = {}
+        results = {}
         if has_probe_call(self.check_cell.source, probes):
             for label, solved in get_lies().items():
-                trials[label] = self._try_lie(self._reference if solved else self._blank, (label, probes))
+                results[label] = self._run(self._reference if solved else self._blank, lie=(label, probes))
         parameters = _get_required_count(ast.parse(self._reference), self.exercise.name)
         for name, count in functions.items():
             if count == parameters:
-                trials[f"{name} in the exercise's place"] = self._try_lie(self._blank, (IN_ITS_PLACE, name))
-        return {label: trial for label, trial in trials.items() if trial.has_effect}
-
-    def _try_lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
-        checks = self.check_cell.source
-        return self._attempt(Attempt(self.exercise.name, source, checks, note="has_effect", lie=lie))
+                results[f"{name} in the exercise's place"] = self._run(self._blank, lie=(IN_ITS_PLACE, name))
+        return {label: result for label, result in results.items() if result.has_effect}
 
     def _find_given_functions(self) -> tuple[list[str], dict[str, int]]:
         """Return the given probes, and the number of required arguments of each other given function."""
@@ -128,22 +124,21 @@ class Bench:
     def _watch(self, hidden: bool, note: str) -> Any:
         checks = _select_checks(self.check_cell, hidden)
         replacement = (WATCHED, list(self.exercise.parameters))
-        return self._run(Attempt(self.exercise.name, self._reference, checks, replacement, note))["note"]
+        run = AnswerRun(self.exercise.name, self._reference, checks, replacement, note)
+        return run_through_examiner(run, self.process, self.namespace, self.defined)["note"]
 
-    def _try(self, source: str, replace: tuple[Any, ...] = ()) -> Trial:
-        note = "has_effect" if replace else ""
-        return self._attempt(Attempt(self.exercise.name, source, self.check_cell.source, replace, note))
-
-    def _attempt(self, attempt: Attempt) -> Trial:
+    def _run(
+        self, source: str, replace: tuple[Any, ...] = (), lie: tuple[Any, ...] = (), last: str = ""
+    ) -> AnswerResult:
+        note = "has_effect" if replace or lie else ""
+        run = AnswerRun(self.exercise.name, source, self.check_cell.source, replace, note, last, lie)
         try:
-            report = self._run(attempt)
+            report = run_through_examiner(run, self.process, self.namespace, self.defined)
         except ForkError as failure:
-            return Trial(failure=str(failure))
+            return AnswerResult(failure=str(failure))
         outcomes = tuple(build_outcome(o) for o in report["outcomes"])
-        return Trial(outcomes, compute_earned(outcomes, self.exercise.points), has_effect=report["note"] is not False)
-
-    def _run(self, attempt: Attempt) -> AttemptReport:
-        return run_through_examiner(attempt, self.process, self.namespace, self.defined)
+        points = compute_earned(outcomes, self.exercise.points)
+        return AnswerResult(outcomes, points, has_effect=report["note"] is not False)
 
     @property
     def _reference(self) -> str:

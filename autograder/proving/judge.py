@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from autograder.base.errors import format_problem
 from autograder.model.course import Answer, Exercise, Lab
-from autograder.proving.bench import Trial
+from autograder.proving.bench import AnswerResult
 from labkit.outcome import Blame, Outcome
 
 RIGHT_ANSWERS = 2
@@ -16,61 +16,61 @@ GENERATED_SHARE = 0.1  # of the points, which a generated wrong answer may earn 
 LIARS_SHARE = 0.2  # of a lab's points, for plain computations that claim to use the required technique
 
 
-def judge_reference(lab: Lab, exercise: Exercise, trial: Trial) -> Iterator[str]:
+def judge_reference(lab: Lab, exercise: Exercise, result: AnswerResult) -> Iterator[str]:
     """Yield problems of the reference solution, which must pass every check."""
     location = f"{_locate_cell(lab, exercise.cell_id)}: reference solution of {exercise.name}"
-    yield from _judge_passing(location, exercise, trial)
+    yield from _judge_passing(location, exercise, result)
 
 
-def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[str]:
+def judge_answer(answer: Answer, exercise: Exercise, result: AnswerResult) -> Iterator[str]:
     """Yield problems of an answer: a right one must pass, a wrong one must fail exactly the checks in its fails=."""
     verdict = "right" if answer.right else "wrong"
     location = f'{answer.path}:{answer.line}: {verdict} answer of {exercise.name} "{answer.label}"'
     if answer.right:
-        yield from _judge_passing(location, exercise, trial)
+        yield from _judge_passing(location, exercise, result)
         return
-    if trial.failure:
-        yield f"{location}: it can't be tried: {trial.failure}"
+    if result.failure:
+        yield f"{location}: it can't be tried: {result.failure}"
         return
-    if not trial.failed_checks:
+    if not result.failed_checks:
         yield format_problem(f"{location}: it gets full marks", "add a check that fails for it, or call it right")
-    elif set(trial.failed_checks) != set(answer.fails):
+    elif set(result.failed_checks) != set(answer.fails):
         yield format_problem(
-            f"{location}: it fails other checks than it says\n    it fails:\n{_format_table(trial)}",
+            f"{location}: it fails other checks than it says\n    it fails:\n{_format_table(result)}",
             "fails="
-            + ",".join(trial.failed_checks)
+            + ",".join(result.failed_checks)
             + ", or change the answer; gradlab prove --update writes these lists",
         )
     else:
-        yield from _judge_exceptions(location, answer, trial)
+        yield from _judge_exceptions(location, answer, result)
 
 
-def judge_generated(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
+def judge_generated(lab: Lab, exercise: Exercise, label: str, result: AnswerResult) -> Iterator[str]:
     """Yield a problem if a generated wrong answer earns too much, or stops the check cell.
 
     Args:
         label: The description of the answer.
     """
     location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
-    if trial.failure:
-        yield f'{location}: the generated wrong answer "{label}" stops the check cell: {trial.failure}'
-    elif trial.points > GENERATED_SHARE * exercise.points:
-        passed = ", ".join(repr(o.id) for o in trial.outcomes if o.passed)
+    if result.failure:
+        yield f'{location}: the generated wrong answer "{label}" stops the check cell: {result.failure}'
+    elif result.points > GENERATED_SHARE * exercise.points:
+        passed = ", ".join(repr(o.id) for o in result.outcomes if o.passed)
         yield format_problem(
-            f'{location}: the generated wrong answer "{label}" earns {trial.points:g} of {exercise.points:g} points\n'
+            f'{location}: the generated wrong answer "{label}" earns {result.points:g} of {exercise.points:g} points\n'
             f"    it passes: {passed}",
             "mark a check that it fails as required=True, or add one",
         )
 
 
-def judge_lie(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
+def judge_lie(lab: Lab, exercise: Exercise, label: str, result: AnswerResult) -> Iterator[str]:
     """Yield a problem if a liar that gradlab makes earns points without the observed checks.
 
     Args:
         label: The description of the lie.
     """
-    if (points := trial.compute_unobserved_points(exercise.points)) > 0:
-        passed = ", ".join(repr(o.id) for o in trial.outcomes if o.passed)
+    if (points := result.compute_unobserved_points(exercise.points)) > 0:
+        passed = ", ".join(repr(o.id) for o in result.outcomes if o.passed)
         yield format_problem(
             f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}: a liar earns {points:g} "
             f"of {exercise.points:g} points: {label}\n    it passes: {passed}",
@@ -93,19 +93,19 @@ def judge_liars(lab: Lab, points: dict[str, float]) -> Iterator[str]:
         )
 
 
-def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> Iterator[str]:
+def judge_blank(lab: Lab, exercise: Exercise, points: float, result: AnswerResult) -> Iterator[str]:
     """Yield a problem if the empty notebook earns points, or its first check doesn't say that nothing is written yet.
 
     Args:
         points: What the exercise earns if the whole notebook is empty.
-        trial: The empty exercise, tried with all earlier exercises solved.
+        result: The empty exercise, tried with all earlier exercises solved.
     """
     location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
-    if trial.failure:
-        yield f"{location}: on the empty notebook, the check cell stops: {trial.failure}"
-    elif (earned := max(points, trial.points)) > 0:
+    if result.failure:
+        yield f"{location}: on the empty notebook, the check cell stops: {result.failure}"
+    elif (earned := max(points, result.points)) > 0:
         yield format_problem(f"{location}: the empty notebook earns {earned:g}", "call the exercise in each check")
-    elif (first := trial.outcomes[0]).error != UNWRITTEN:
+    elif (first := result.outcomes[0]).error != UNWRITTEN:
         yield format_problem(
             f"{location}: on the empty notebook, the first check says {first.seen!r}, not that nothing is written yet",
             f"let the {UNWRITTEN} of the empty exercise reach the check",
@@ -113,12 +113,12 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> It
 
 
 def judge_coverage(
-    lab: Lab, exercise: Exercise, answers: Sequence[Answer], trials: Sequence[Trial], constant: Sequence[str]
+    lab: Lab, exercise: Exercise, answers: Sequence[Answer], results: Sequence[AnswerResult], constant: Sequence[str]
 ) -> Iterator[str]:
     """Yield problems with coverage: too few answers, unreached misconceptions, and constant parameters.
 
     Args:
-        trials: The trials of the answers.
+        results: What the answers got.
         constant: Parameters that have the same value in every call of the hidden checks.
     """
     for right, least in ((True, RIGHT_ANSWERS), (False, WRONG_ANSWERS)):
@@ -127,7 +127,7 @@ def judge_coverage(
             noun = f"{'right' if right else 'wrong'} answer{'s' if count != 1 else ''}"
             location = _locate_cell(lab, exercise.cell_id)
             yield format_problem(f"{location}: {exercise.name} has {count} {noun}", f"write at least {least}")
-    reached = {o.misconception for trial in trials for o in trial.outcomes if o.misconception}
+    reached = {o.misconception for result in results for o in result.outcomes if o.misconception}
     for check in exercise.checks:
         for message in check.misconceptions:
             if message not in reached:
@@ -150,21 +150,21 @@ def _locate_cell(lab: Lab, cell_id: str) -> str:
     return f"{cell.path}:{cell.line}"
 
 
-def _judge_passing(location: str, exercise: Exercise, trial: Trial) -> Iterator[str]:
-    if trial.failure:
-        yield f"{location}: it can't be tried: {trial.failure}"
-    elif trial.failed_checks:
+def _judge_passing(location: str, exercise: Exercise, result: AnswerResult) -> Iterator[str]:
+    if result.failure:
+        yield f"{location}: it can't be tried: {result.failure}"
+    elif result.failed_checks:
         yield format_problem(
-            f"{location}: it gets {trial.points:g} of {exercise.points:g} points\n{_format_table(trial)}",
+            f"{location}: it gets {result.points:g} of {exercise.points:g} points\n{_format_table(result)}",
             "correct the check that rejects it, or the answer",
         )
 
 
-def _judge_exceptions(location: str, answer: Answer, trial: Trial) -> Iterator[str]:
+def _judge_exceptions(location: str, answer: Answer, result: AnswerResult) -> Iterator[str]:
     """Yield problems with exceptions: a check that failed by one proves something only if the answer expects it."""
-    raised = {o.error for o in trial.outcomes if not o.passed and o.error}
+    raised = {o.error for o in result.outcomes if not o.passed and o.error}
     for kind in raised - {answer.raises}:
-        outcome = next(o for o in trial.outcomes if o.error == kind)
+        outcome = next(o for o in result.outcomes if o.error == kind)
         source = "the check itself" if outcome.blame is Blame.CHECK else "the answer"
         yield format_problem(
             f"{location}: {outcome.id!r} failed because {source} raised {kind} ({outcome.seen})",
@@ -174,8 +174,8 @@ def _judge_exceptions(location: str, answer: Answer, trial: Trial) -> Iterator[s
         yield format_problem(f"{location}: it says raises={answer.raises}, but nothing raised that", "remove raises=")
 
 
-def _format_table(trial: Trial) -> str:
-    return "\n".join(f"      {_format_row(o)}" for o in trial.outcomes if not o.passed)
+def _format_table(result: AnswerResult) -> str:
+    return "\n".join(f"      {_format_row(o)}" for o in result.outcomes if not o.passed)
 
 
 def _format_row(outcome: Outcome) -> str:

@@ -9,7 +9,7 @@ import torch
 from autograder.base.errors import format_problem
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.model.course import Exercise, Lab
-from autograder.proving.bench import Bench, Trial, compute_notebook_points, iter_benches
+from autograder.proving.bench import AnswerResult, Bench, compute_notebook_points, iter_benches
 from autograder.proving.failing_lists import FailingChecks, can_update
 from autograder.proving.judge import (
     judge_answer,
@@ -57,7 +57,7 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
     torch.set_num_threads(1)
     make_forks_cheap()  # saves a third of the time, since each answer is tried in a fork
     proof = Proof(lab.name, lab.points)
-    blank: dict[str, Trial] = {}
+    blank: dict[str, AnswerResult] = {}
     for bench in iter_benches(lab):
         exercise = bench.exercise
         if only and exercise.name != only:
@@ -67,31 +67,31 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
         if problems := list(judge_reference(lab, exercise, reference)):
             proof.problems += problems
             continue
-        trials = [bench.try_source(a.source) for a in answers]
-        for answer, trial in zip(answers, trials, strict=True):
-            problems = list(judge_answer(answer, exercise, trial))
+        results = [bench.try_source(a.source) for a in answers]
+        for answer, result in zip(answers, results, strict=True):
+            problems = list(judge_answer(answer, exercise, result))
             proof.problems += problems
             if (
                 not answer.right
-                and trial.failed_checks
-                and set(trial.failed_checks) != set(answer.fails)
+                and result.failed_checks
+                and set(result.failed_checks) != set(answer.fails)
                 and can_update(answer)
             ):
-                proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, trial.failed_checks)
+                proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, result.failed_checks)
         generated = bench.try_generated()
-        for label, trial in generated.items():
-            proof.problems += judge_generated(lab, exercise, label, trial)
+        for label, result in generated.items():
+            proof.problems += judge_generated(lab, exercise, label, result)
         blank[exercise.name] = bench.try_blank()
         _try_lies(lab, exercise, bench, proof)
-        proof.problems += judge_coverage(lab, exercise, answers, trials, bench.find_constant_parameters())
+        proof.problems += judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters())
         proof.right += sum(a.right for a in answers)
         proof.wrong += sum(not a.right for a in answers)
         proof.generated += len(generated)
         if mutate:
             _try_mutants(lab, exercise, bench, proof)
     blank_points = compute_notebook_points(lab, {})  # after the benches, which report a cell that raises
-    for name, trial in blank.items():
-        proof.problems += judge_blank(lab, lab.exercise(name), blank_points[name], trial)
+    for name, result in blank.items():
+        proof.problems += judge_blank(lab, lab.exercise(name), blank_points[name], result)
     proof.problems += judge_liars(lab, proof.claimed)
     return proof
 
@@ -99,21 +99,21 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
 def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
     """Try the liars that gradlab makes and those of the author, and record the most points that each kind earns."""
     lies = bench.try_lies()
-    for label, trial in lies.items():
-        proof.problems += judge_lie(lab, exercise, label, trial)
+    for label, result in lies.items():
+        proof.problems += judge_lie(lab, exercise, label, result)
     proof.lies += len(lies)
     proof.lied[exercise.name] = max((t.compute_unobserved_points(exercise.points) for t in lies.values()), default=0.0)
     liars = [(answer, bench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
-    for answer, trial in liars:
-        if trial.failure:
+    for answer, result in liars:
+        if result.failure:
             proof.problems.append(
                 format_problem(
                     f'{answer.path}:{answer.line}: liar of {exercise.name} "{answer.label}": it can\'t be tried: '
-                    f"{trial.failure}",
+                    f"{result.failure}",
                     "correct the answer",
                 )
             )
-    proof.claimed[exercise.name] = max((trial.points for _, trial in liars), default=0.0)
+    proof.claimed[exercise.name] = max((result.points for _, result in liars), default=0.0)
 
 
 def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
@@ -123,7 +123,7 @@ def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> No
     near_misses = bench.try_near_misses()
     proof.mutants += len(mutants) + len(near_misses)
     survivors = [d for d, source in mutants.items() if _has_full_marks(bench.try_source(source))]
-    survivors += [d for d, trial in near_misses.items() if _has_full_marks(trial)]
+    survivors += [d for d, result in near_misses.items() if _has_full_marks(result)]
     for description in survivors:
         if description in exercise.equivalent:
             proof.survivors.append((exercise.name, description))
@@ -143,5 +143,5 @@ def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> No
         )
 
 
-def _has_full_marks(trial: Trial) -> bool:
-    return not trial.failure and not trial.failed_checks
+def _has_full_marks(result: AnswerResult) -> bool:
+    return not result.failure and not result.failed_checks

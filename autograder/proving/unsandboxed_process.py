@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import torch.fx.experimental.symbolic_shapes  # noqa: F401  else each fork's first backward takes 0.3 s to import it
 
-from autograder.examiner.clock import Limit
-from autograder.examiner.connection import Stopped
+from autograder.examiner.clock import CellTimeLimit
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
 from autograder.proving.forks import ForkError
@@ -98,7 +98,7 @@ def fork_process(process: StudentProcess) -> StudentProcess:
     """Fork the process as it is now, so ending the fork leaves the process alone. Raises ForkError."""
     try:
         forked = process.fork("a branch", FORK_SECONDS)
-    except Stopped as stopped:
+    except StoppedError as stopped:
         raise ForkError(str(stopped)) from None
     assert isinstance(process.supervisor, UnsandboxedSupervisor)
     return forked.supervise_with(replace(process.supervisor, has_branch_only=True))
@@ -106,10 +106,10 @@ def fork_process(process: StudentProcess) -> StudentProcess:
 
 def run_cell_in(process: StudentProcess, source: str) -> None:
     """Run a cell. Raises CellError if it raises, ForkError if it ends the process or is too slow."""
-    limit = Limit(CELL_SECONDS, f"no answer within {CELL_SECONDS:g} s", math.inf)
+    limit = CellTimeLimit(CELL_SECONDS, f"no answer within {CELL_SECONDS:g} s", math.inf)
     try:
         outputs = process.run(source, 1, limit)
-    except Stopped as stopped:
+    except StoppedError as stopped:
         raise ForkError(str(stopped)) from None
     for output in outputs:
         if output["output_type"] == "error":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from shlex import quote
 
-from autograder.gradebook.lab_class import LabClass
+from autograder.gradebook.class_results import ClassResults
 from autograder.gradebook.labels import make_sort_key
 from autograder.model.term import Term, format_minute, to_naive_utc
 
@@ -16,7 +16,7 @@ NEVER = datetime.max
 
 
 @dataclass(frozen=True)
-class Dates:
+class LabDates:
     """The dates of a lab, in naive UTC. LabTerm describes the fields that have no description here."""
 
     lab: str
@@ -45,20 +45,20 @@ class Dates:
         return ", ".join(named) + (f" and {more} more: gradlab report {quote(self.lab)}" if more else "")
 
 
-def build_calendar(labs: Sequence[LabClass], term: Term) -> list[Dates]:
+def build_calendar(labs: Sequence[ClassResults], term: Term) -> list[LabDates]:
     """Return the dates of every lab that has a class or is in term.toml, in order; labs without dates are last."""
-    classes = {lab_class.lab: lab_class for lab_class in labs}
+    classes = {class_results.lab: class_results for class_results in labs}
     names = sorted({*classes, *term.labs}, key=make_sort_key)
     return sorted((_make_dates(lab, classes.get(lab), term) for lab in names), key=_find_first_date)
 
 
-def _make_dates(lab: str, lab_class: LabClass | None, term: Term) -> Dates:
+def _make_dates(lab: str, class_results: ClassResults | None, term: Term) -> LabDates:
     rules = term.lab(lab)
     watched_until, solutions = (to_naive_utc(time) if time else None for time in (rules.until, rules.solutions))
-    extensions = {m.student: until for m, until in lab_class.extensions} if lab_class else {}
-    due = lab_class.due if lab_class else None
-    return Dates(lab, due, watched_until, solutions, extensions, rules.attempts, rules.wait_minutes, rules.practice)
+    extensions = {m.student: until for m, until in class_results.extensions} if class_results else {}
+    due = class_results.due if class_results else None
+    return LabDates(lab, due, watched_until, solutions, extensions, rules.attempts, rules.wait_minutes, rules.practice)
 
 
-def _find_first_date(dates: Dates) -> datetime:
+def _find_first_date(dates: LabDates) -> datetime:
     return dates.due or dates.watched_until or dates.solutions or NEVER

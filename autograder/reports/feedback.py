@@ -27,15 +27,15 @@ from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
 from autograder.reports.exercise_cells import find_another_way, find_quiz, is_blank, read_ticks, render_question
 from autograder.reports.page_templates import render_template
-from autograder.reports.prose import bound_page, render_prose
+from autograder.reports.prose import limit_page, render_prose
 from autograder.reports.standing import format_duration
-from autograder.reports.stock_cells import group_stock_cells, select_part
+from autograder.reports.stock_cells import group_stock_cells, select_notebook
 from autograder.reports.student_cells import render_cell, render_student_cells
 from autograder.reports.student_view import (
     EXCUSED,
     build_student_view,
+    drop_hidden_checks,
     find_own_process_names,
-    leave_out_hidden_checks,
 )
 from labkit.difference import Difference
 from labkit.hint import fold_hints
@@ -107,7 +107,7 @@ def write_feedback(
 
 def render_page_with_fallback(result: SubmissionResult, notebook: Any, options: PageOptions) -> str:
     """Render the page. If the student's work can't be shown, leave it out: the mark must still reach the student."""
-    with bound_page():
+    with limit_page():
         try:
             return render_feedback_page(result, notebook, options)
         except Exception as error:  # a student wrote the notebook
@@ -137,8 +137,8 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         notebook: The autograded notebook, with the student's own cells and their outputs.
         options: What the page shows.
     """
-    tell, part = options.tell, options.notebook_name
-    whole, result = select_part(result, part), select_part(leave_out_hidden_checks(result, tell), part)
+    tell, name = options.tell, options.notebook_name
+    whole, result = select_notebook(result, name), select_notebook(drop_hidden_checks(result, tell), name)
     hidden_points = {
         e.name: round(e.worth - shown.worth, 4) for e, shown in zip(whole.exercises, result.exercises, strict=True)
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autograder.base.text import truncate
-from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.reports.class_statistics import Correlation, compute_discrimination, compute_mean_share
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ def has_answered(member: Member, exercise: str) -> bool:
     return exercise in member.answers or bool(mark and mark.points)
 
 
-def summarize_exercises(lab_class: LabClass) -> list[ExerciseFinding]:
+def summarize_exercises(class_results: ClassResults) -> list[ExerciseFinding]:
     exercises = []
-    for column in lab_class.columns:
-        writers = [m for m in lab_class.graded_members if has_answered(m, column.name)]
+    for column in class_results.columns:
+        writers = [m for m in class_results.graded_members if has_answered(m, column.name)]
         marked = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
         exercises.append(
-            _summarize_exercise(column, marked, len(writers), len(lab_class.graded_members) - len(writers))
+            _summarize_exercise(column, marked, len(writers), len(class_results.graded_members) - len(writers))
         )
     return exercises
 
@@ -91,22 +91,23 @@ def _get_points(member: Member, name: str) -> float:
     return (mark.points or 0.0) if mark else 0.0
 
 
-def list_failed_checks(lab_class: LabClass) -> list[CheckFinding]:
+def list_failed_checks(class_results: ClassResults) -> list[CheckFinding]:
     """Return the checks that at least one student failed, the most common first."""
     failed: Counter[tuple[str, str, bool]] = Counter()
     writers = {
-        column.name: sum(has_answered(m, column.name) for m in lab_class.graded_members) for column in lab_class.columns
+        column.name: sum(has_answered(m, column.name) for m in class_results.graded_members)
+        for column in class_results.columns
     }
-    for exercise, _, outcome in _list_failures(lab_class):
+    for exercise, _, outcome in _list_failures(class_results):
         failed[exercise, outcome.label, outcome.hidden] += 1
     checks = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
     return sorted(checks, key=lambda c: (-c.failed, c.exercise, c.label))
 
 
-def list_misconceptions(lab_class: LabClass) -> list[AlikeAnswers]:
+def list_misconceptions(class_results: ClassResults) -> list[AlikeAnswers]:
     """Return the misconceptions that checks recognize, with the students who hold them, the most common first."""
     holders: dict[tuple[str, str], dict[str, Member]] = {}
-    for exercise, member, outcome in _list_failures(lab_class):
+    for exercise, member, outcome in _list_failures(class_results):
         if outcome.misconception:
             holders.setdefault((exercise, outcome.misconception), {})[member.student] = member
     return _sort_answers(
@@ -117,11 +118,11 @@ def list_misconceptions(lab_class: LabClass) -> list[AlikeAnswers]:
     )
 
 
-def find_shared_mistakes(lab_class: LabClass) -> list[AlikeAnswers]:
+def find_shared_mistakes(class_results: ClassResults) -> list[AlikeAnswers]:
     """Return the wrong answers that two or more students share, the most common first."""
     failures: dict[tuple[str, str], list[str]] = {}
-    members = {member.student: member for member in lab_class.graded_members}
-    for exercise, member, outcome in _list_failures(lab_class):
+    members = {member.student: member for member in class_results.graded_members}
+    for exercise, member, outcome in _list_failures(class_results):
         failures.setdefault((exercise, member.student), []).append(_describe_failure(outcome))
     alike: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
     for (exercise, student), lines in failures.items():
@@ -129,11 +130,11 @@ def find_shared_mistakes(lab_class: LabClass) -> list[AlikeAnswers]:
     return _sort_answers([AlikeAnswers(*key, tuple(sharers)) for key, sharers in alike.items() if len(sharers) > 1])
 
 
-def _list_failures(lab_class: LabClass) -> list[tuple[str, Member, Outcome]]:
+def _list_failures(class_results: ClassResults) -> list[tuple[str, Member, Outcome]]:
     """Return the exercise, member and outcome of each failed check of an exercise that was written."""
     return [
         (exercise, member, outcome)
-        for member in lab_class.graded_members
+        for member in class_results.graded_members
         for exercise, outcomes in member.checks.items()
         if has_answered(member, exercise)
         for outcome in outcomes
@@ -142,8 +143,8 @@ def _list_failures(lab_class: LabClass) -> list[tuple[str, Member, Outcome]]:
 
 
 def _describe_failure(outcome: Outcome) -> str:
-    words = truncate(outcome.misconception or outcome.seen, MAX_SEEN, "…")
-    return f"{outcome.label}: {words}" if words else outcome.label
+    message = truncate(outcome.misconception or outcome.seen, MAX_SEEN, "…")
+    return f"{outcome.label}: {message}" if message else outcome.label
 
 
 def _sort_answers(answers: list[AlikeAnswers]) -> list[AlikeAnswers]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.base.timestamps import get_utc_now
-from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.model.arrivals import describe_collecting
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import compute_spread
@@ -31,21 +31,23 @@ HEADINGS = {
 }
 
 
-def write_report(lab_class: LabClass, path: Path, stray: Sequence[str] = ()) -> None:
+def write_report(class_results: ClassResults, path: Path, stray: Sequence[str] = ()) -> None:
     """Write the report as one page that needs no other files.
 
     Args:
         stray: A line for each thing in submitted/ and in the exchange that isn't graded.
     """
-    if not any(member.has_submitted for member in lab_class.members):
-        raise GradlabError(f"no one has submitted {lab_class.lab} yet", fix=describe_collecting(quote(lab_class.lab)))
+    if not any(member.has_submitted for member in class_results.members):
+        raise GradlabError(
+            f"no one has submitted {class_results.lab} yet", fix=describe_collecting(quote(class_results.lab))
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
-    term, similar = path.with_name("term.html"), path.with_name(f"{lab_class.lab}.similar.html")
+    term, similar = path.with_name("term.html"), path.with_name(f"{class_results.lab}.similar.html")
     others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}
-    path.write_text(render_report(lab_class, stray=stray, **others), encoding="utf-8")
+    path.write_text(render_report(class_results, stray=stray, **others), encoding="utf-8")
 
 
-def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
+def render_report(class_results: ClassResults, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
     """Return the report as HTML.
 
     Args:
@@ -53,38 +55,38 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
         similar: The page of similar submissions, if there is one.
         stray: As in write_report().
     """
-    graded = lab_class.graded_members
-    exercises = findings.summarize_exercises(lab_class)
-    drawings = _draw_charts(lab_class, exercises)
+    graded = class_results.graded_members
+    exercises = findings.summarize_exercises(class_results)
+    drawings = _draw_charts(class_results, exercises)
     sections = {
-        "extended": lab_class.extensions,
-        "checks": findings.list_failed_checks(lab_class),
-        "misconceptions": findings.list_misconceptions(lab_class),
-        "alike": findings.find_shared_mistakes(lab_class),
+        "extended": class_results.extensions,
+        "checks": findings.list_failed_checks(class_results),
+        "misconceptions": findings.list_misconceptions(class_results),
+        "alike": findings.find_shared_mistakes(class_results),
         "repaired": [m for m in graded if m.messages],
         "changed": [m for m in graded if m.changed],
         "moved": [m for m in graded if len({(h.points, h.worth) for h in m.history}) > 1],
     }
     return render_live(
         "report.html.j2",
-        lab=lab_class.lab,
-        lab_class=lab_class,
-        submitters=sum(member.has_submitted and member.on_roster for member in lab_class.members),
-        on_roster=sum(member.on_roster for member in lab_class.members),
-        numbers=compute_spread([member.points for member in lab_class.counting_members]),
-        standings=group_by_standing(lab_class),
+        lab=class_results.lab,
+        class_results=class_results,
+        submitters=sum(member.has_submitted and member.on_roster for member in class_results.members),
+        on_roster=sum(member.on_roster for member in class_results.members),
+        numbers=compute_spread([member.points for member in class_results.counting_members]),
+        standings=group_by_standing(class_results),
         headings=HEADINGS,
         exercises=exercises,
         chart={name: drawings.get(name) for name in ("points", "exercises", "timeline")},
-        contents=_list_contents(lab_class, drawings, sections),
+        contents=_list_contents(class_results, drawings, sections),
         unwritten=sum(not member.page.endswith(".html") for member in graded),
-        waiting=sum(member.waits for member in lab_class.counting_members),
-        several=sum(len(member.attempts) > 1 for member in lab_class.members),
-        with_attempts=any(member.attempts for member in lab_class.members),
+        waiting=sum(member.needs_manual_grade for member in class_results.counting_members),
+        several=sum(len(member.attempts) > 1 for member in class_results.members),
+        with_attempts=any(member.attempts for member in class_results.members),
         max_groups=MAX_GROUPS,
         term=term,
         similar=similar,
-        cells=_make_row_renderer(lab_class.columns),
+        cells=_make_row_renderer(class_results.columns),
         duration=format_duration,
         reasons=list_reasons,
         stray=stray,
@@ -92,29 +94,31 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
     )
 
 
-def _draw_charts(lab_class: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
+def _draw_charts(class_results: ClassResults, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
     """Draw the charts that have data, by name: of points, of exercises, and of times of submission."""
-    if not lab_class.counting_members:
+    if not class_results.counting_members:
         return {}
     drawn = (
-        [charts.draw_points_chart([member.points for member in lab_class.counting_members], lab_class.worth)]
-        if lab_class.worth
+        [charts.draw_points_chart([member.points for member in class_results.counting_members], class_results.worth)]
+        if class_results.worth
         else []
     )
     shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
     if shares:
         drawn.append(charts.draw_exercises_chart(shares))
     now = get_utc_now()  # the name of a folder in the exchange can give any time
-    firsts = [member.attempts[0] for member in lab_class.members if member.attempts and member.attempts[0] <= now]
-    latest = [member.submitted for member in lab_class.members if member.submitted]
+    firsts = [member.attempts[0] for member in class_results.members if member.attempts and member.attempts[0] <= now]
+    latest = [member.submitted for member in class_results.members if member.submitted]
     if firsts or latest:
-        drawn.append(charts.draw_timeline_chart(sorted(firsts or latest), lab_class.due, bool(firsts)))
+        drawn.append(charts.draw_timeline_chart(sorted(firsts or latest), class_results.due, bool(firsts)))
     return {chart.name: chart for chart in drawn}
 
 
-def _list_contents(lab_class: LabClass, drawings: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
+def _list_contents(
+    class_results: ClassResults, drawings: dict[str, Any], sections: dict[str, Any]
+) -> list[tuple[str, str]]:
     """Return the anchors and titles of the page's sections."""
-    graded = bool(lab_class.graded_members)
+    graded = bool(class_results.graded_members)
     contents = [
         ("look", "Needs attention", True),
         ("extensions", "Extensions", bool(sections["extended"])),
@@ -146,8 +150,8 @@ def _render_cell(member: Member, column: Column) -> tuple[str, str]:
     if mark is None:
         return "", ""
     if mark.points is None:
-        return ("waits", "h") if mark.waits else ("", "")
-    if mark.waits:
+        return ("waits", "h") if mark.needs_manual_grade else ("", "")
+    if mark.needs_manual_grade:
         return f"{format_points(mark.points)}, again", "h"
     if not findings.has_answered(member, column.name):
         return "", ""

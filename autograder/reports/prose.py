@@ -57,7 +57,7 @@ class Budget:
         """Whether no more texts are rendered."""
         return self.seconds <= 0 or self.characters <= 0 or self.elements <= 0
 
-    def charge(self, rendered: Rendered) -> bool:
+    def charge(self, rendered: RenderedText) -> bool:
         """Charge a text to the budget, and return whether the page has room for it. Its time counts in any case."""
         self.seconds -= rendered.seconds
         if rendered.html is None:
@@ -69,7 +69,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedText:
     """A text after rendering."""
 
     html: str | None = None
@@ -104,7 +104,7 @@ def reserve_pixels(count: int) -> bool:
 
 
 @contextlib.contextmanager
-def bound_page(budget: Budget | None = None) -> Iterator[None]:
+def limit_page(budget: Budget | None = None) -> Iterator[None]:
     """Bound what all texts of one page may use together; once that's spent, texts are shown unformatted.
 
     Args:
@@ -121,7 +121,7 @@ def _render_unformatted(text: str) -> Markup:
     return Markup('<pre class="plain">{}</pre>').format(truncate(text, MAX_SHOWN))
 
 
-def _render(text: str, attachments: Attachments) -> Rendered:
+def _render(text: str, attachments: Attachments) -> RenderedText:
     with _LOCK:
         if attachments or text not in _CACHE:
             rendered = _get_renderer().render(text, attachments)
@@ -139,7 +139,7 @@ class _Renderer:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def render(self, text: str, attachments: Attachments) -> Rendered:
+    def render(self, text: str, attachments: Attachments) -> RenderedText:
         message = json.dumps([text, attachments]).encode()
         process = self._start()
         assert process.stdin is not None and process.stdout is not None
@@ -152,8 +152,8 @@ class _Renderer:
             page = self._read(process, length)
         except (OSError, EOFError):
             self.close()
-            return Rendered()
-        return Rendered(page.decode() if page else None, seconds, pixels)
+            return RenderedText()
+        return RenderedText(page.decode() if page else None, seconds, pixels)
 
     def close(self) -> None:
         if self._process is not None:
@@ -195,4 +195,4 @@ def _get_renderer() -> _Renderer:
 
 
 _LOCK = threading.Lock()
-_CACHE: dict[str, Rendered] = {}  # by text: the course's own texts are on every student's page
+_CACHE: dict[str, RenderedText] = {}  # by text: the course's own texts are on every student's page

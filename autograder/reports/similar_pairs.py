@@ -48,7 +48,7 @@ class SimilarPair:
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """The result of a search for similar pairs."""
 
     pairs: tuple[SimilarPair, ...]
@@ -65,7 +65,7 @@ def search_pairs(
     course_texts: Mapping[str, Sequence[str]],
     is_independent: Callable[[str, str], bool] = lambda first, second: True,
     seed: int = 0,
-) -> Search:
+) -> SearchResult:
     """Find pairs of students whose notebooks are alike.
 
     Args:
@@ -76,7 +76,7 @@ def search_pairs(
     students = sorted(answers)
     names = sorted({name for texts in answers.values() for name in texts})
     if len(students) < MIN_NOTEBOOKS:
-        return Search((), float("inf"), len(students))
+        return SearchResult((), float("inf"), len(students))
     cosines = {
         name: measure_nearness([answers[s].get(name) for s in students], course_texts.get(name, ())) for name in names
     }
@@ -90,7 +90,7 @@ def search_pairs(
         SimilarPair(students[i], students[j], float(total[i, j]), _compare_exercises(cosines, evidence, i, j))
         for i, j in above[:MAX_PAIRS]
     ]
-    return Search(tuple(pairs), threshold, len(students), len(above) - len(pairs))
+    return SearchResult(tuple(pairs), threshold, len(students), len(above) - len(pairs))
 
 
 def measure_nearness(texts: Sequence[str | None], course_texts: Sequence[str]) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from autograder.base.text import format_count
-from autograder.gradebook.lab_class import LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Member
 from autograder.model.metadata import make_stock_name
 from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import NoteKind
@@ -35,22 +35,22 @@ def list_standings(member: Member, any_submitted: bool = True) -> list[Standing]
     holds = {
         Standing.MISSING: any_submitted and not member.has_submitted and not member.uncollected,
         Standing.UNCOLLECTED: member.uncollected,
-        Standing.TO_GRADE: member.has_submitted and (not member.graded or member.again),
-        Standing.OLDER: member.older,
-        Standing.DAMAGED: member.damaged,
+        Standing.TO_GRADE: member.has_submitted and (not member.graded or member.needs_regrading),
+        Standing.OLDER: member.from_earlier_build,
+        Standing.DAMAGED: member.empty,
         Standing.LIMIT: bool(member.stopped),
-        Standing.WAITS: member.waits,
-        Standing.LATE: member.late > 0,
+        Standing.WAITS: member.needs_manual_grade,
+        Standing.LATE: member.seconds_late > 0,
         Standing.STRANGER: not member.on_roster,
     }
     return [standing for standing, is_true in holds.items() if is_true]
 
 
-def group_by_standing(lab_class: LabClass) -> dict[Standing, list[Member]]:
+def group_by_standing(class_results: ClassResults) -> dict[Standing, list[Member]]:
     """Return the members who have each standing."""
-    any_submitted = any(member.has_submitted for member in lab_class.members)
+    any_submitted = any(member.has_submitted for member in class_results.members)
     members: dict[Standing, list[Member]] = {standing: [] for standing in Standing}
-    for member in lab_class.members:
+    for member in class_results.members:
         for standing in list_standings(member, any_submitted):
             members[standing].append(member)
     return members

@@ -9,9 +9,9 @@ from statistics import fmean
 
 from autograder.base.text import format_count
 from autograder.base.timestamps import get_utc_now
-from autograder.gradebook.lab_class import LabClass
+from autograder.gradebook.class_results import ClassResults
 from autograder.model.term import LabTerm, format_minute, to_naive_utc
-from autograder.reports.calendar import Dates
+from autograder.reports.calendar import LabDates
 from autograder.reports.class_statistics import MIN_STUDENTS
 from autograder.reports.standing import Standing, group_by_standing
 
@@ -64,26 +64,30 @@ class LabStatus:
         return steps
 
 
-def compute_status(lab_class: LabClass, limits: LabTerm | None = None) -> LabStatus:
+def compute_status(class_results: ClassResults, limits: LabTerm | None = None) -> LabStatus:
     """Compute the status of a lab.
 
     Args:
         limits: What term.toml sets for the lab.
     """
     limits = limits or LabTerm()
-    due = lab_class.due is None or lab_class.due <= get_utc_now()
+    due = class_results.due is None or class_results.due <= get_utc_now()
     ended = limits.until is not None and to_naive_utc(limits.until) <= get_utc_now()
     is_withheld = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would show everything
-    shares = [member.points / lab_class.worth for member in lab_class.counting_members] if lab_class.worth else []
+    shares = (
+        [member.points / class_results.worth for member in class_results.counting_members]
+        if class_results.worth
+        else []
+    )
     return LabStatus(
-        lab=lab_class.lab,
-        submitters=sum(member.has_submitted for member in lab_class.members),
-        graded=len(lab_class.graded_members),
-        counts={standing: len(members) for standing, members in group_by_standing(lab_class).items()},
+        lab=class_results.lab,
+        submitters=sum(member.has_submitted for member in class_results.members),
+        graded=len(class_results.graded_members),
+        counts={standing: len(members) for standing, members in group_by_standing(class_results).items()},
         mean=fmean(shares) if len(shares) >= MIN_STUDENTS else None,
         without_page=0
         if is_withheld
-        else sum(not member.page.endswith(".html") for member in lab_class.graded_members),
+        else sum(not member.page.endswith(".html") for member in class_results.graded_members),
         due=due,
         limited=limits.attempts is not None or limits.wait_minutes > 0,
         ended=ended,
@@ -123,7 +127,7 @@ def build_numbers_table(statuses: Sequence[LabStatus]) -> tuple[list[str], list[
     return ["lab", *shown], rows
 
 
-def build_dates_table(labs: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:
+def build_dates_table(labs: Sequence[LabDates]) -> tuple[list[str], list[list[str]]]:
     """Return the head and rows of the calendar, without columns that are empty for all labs; no rows if all are."""
     columns = {
         "due, UTC": [format_minute(lab.due) if lab.due else "" for lab in labs],

@@ -19,11 +19,11 @@ from autograder.model.metadata import get_cell_name
 OUTPUT_LEFT_OUT = "(this cell's output is left out, since hidden tests ran before it)\n"
 
 
-def select_part(result: SubmissionResult, notebook: str) -> SubmissionResult:
+def select_notebook(result: SubmissionResult, notebook_name: str) -> SubmissionResult:
     """Keep only the exercises of one notebook of a stock assignment; points and notes stay the whole submission's."""
     if len(result.notebooks) < 2:
         return result
-    exercises = tuple(e for e in result.exercises if e.notebook == notebook)
+    exercises = tuple(e for e in result.exercises if e.notebook == notebook_name)
     return result.model_copy(update={"exercises": exercises})
 
 

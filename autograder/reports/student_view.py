@@ -16,7 +16,7 @@ from autograder.gradebook.submission_result import ExerciseResult, SubmissionRes
 from autograder.model.term import Tell
 from labkit.cause import Cause
 from labkit.difference import Difference
-from labkit.outcome import SHORT_SECONDS, Blame, Outcome, compute_share, select_hints, select_paying
+from labkit.outcome import SHORT_SECONDS, Blame, Outcome, compute_share, select_earning, select_hints
 
 EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a word of a value counts as one
@@ -42,7 +42,7 @@ class ShownCheck:
     """Only for a visible check before the first hidden one. A later one's could carry a hidden input."""
     points: float = 0.0
     """What it earns if it passes, out of the exercise's points."""
-    unpaid: str = ""
+    unearned: str = ""
     """Why it passed and earns nothing, or what its failure stops."""
 
 
@@ -69,11 +69,13 @@ def build_student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") 
             counts_as = counted_by_id[id(outcome)]
             points = exercise.worth * outcome.weight / weights
             is_excused, is_all_excused = counts_as.passed and not outcome.passed, exercise.excused == frozenset()
-            unpaid = EXCUSED if is_excused else "" if is_all_excused else describe_unpaid(counts_as, counted)
+            unearned = EXCUSED if is_excused else "" if is_all_excused else explain_unearned(counts_as, counted)
             check = (
-                _show_stock_test(outcome) if exercise.notebook and after_hidden else show_check(outcome, after_hidden)
+                _build_shown_stock_test(outcome)
+                if exercise.notebook and after_hidden
+                else build_shown_check(outcome, after_hidden)
             )
-            check = replace(check, points=points, unpaid=unpaid)
+            check = replace(check, points=points, unearned=unearned)
             if id(outcome) in short_ids:  # the first of them explains it for all
                 check, short_ids = replace(check, seen=check.seen + SHORT_LIMIT), set()
             view[exercise.name].append(check)
@@ -95,14 +97,14 @@ def is_shown(outcome: Outcome, tell: Tell) -> bool:
     return tell == "all" or (tell == "visible" and not outcome.hidden)
 
 
-def leave_out_hidden_checks(result: SubmissionResult, tell: Tell) -> SubmissionResult:
+def drop_hidden_checks(result: SubmissionResult, tell: Tell) -> SubmissionResult:
     """Return the result as a page with this `tell` counts it: without hidden checks, if it shows only visible ones.
 
     The penalty for lateness is a share of all points, so it's left out then, too.
     """
     if tell != "visible":
         return result
-    exercises = tuple(e if e.by_hand else _drop_hidden_checks(e) for e in result.exercises)
+    exercises = tuple(e if e.by_hand else _drop_from_exercise(e) for e in result.exercises)
     with_hidden = {(e.notebook, e.cell) for e in result.exercises if e.cell and any(o.hidden for o in e.checks)}
     return result.model_copy(
         update={
@@ -127,7 +129,7 @@ def find_own_process_names(exercises: Sequence[ExerciseResult]) -> set[str]:
     return {exercise.name for exercise in before if exercise.own_process}
 
 
-def _drop_hidden_checks(exercise: ExerciseResult) -> ExerciseResult:
+def _drop_from_exercise(exercise: ExerciseResult) -> ExerciseResult:
     visible = [outcome for outcome in exercise.checks if not outcome.hidden]
     counted = visible if exercise.excused is None else set_passed(visible, exercise.excused)
     weights = sum(outcome.weight for outcome in exercise.checks)
@@ -142,18 +144,18 @@ def _drop_hidden_checks(exercise: ExerciseResult) -> ExerciseResult:
     return exercise.model_copy(update=update)
 
 
-def describe_unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
-    """Say why a check that passed earns nothing, and what a required one that failed stops; see select_paying()."""
+def explain_unearned(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
+    """Say why a check that passed earns nothing, and what a required one that failed stops; see select_earning()."""
     if outcome.required and not outcome.passed:
         return "The exercise earns no points until this check passes."
-    if not outcome.passed or outcome in select_paying(outcomes):
+    if not outcome.passed or outcome in select_earning(outcomes):
         return ""
     failed = next((o for o in outcomes if o.required and not o.passed), None)
     condition = f"this passes: {failed.label}" if failed else "a check of your result's values passes"
     return f"Earns points once {condition}."
 
 
-def _show_stock_test(outcome: Outcome) -> ShownCheck:
+def _build_shown_stock_test(outcome: Outcome) -> ShownCheck:
     """Show a stock test from the first hidden one on.
 
     It ran in the submission's process, which may have read the hidden test. So the page says only whether it passed,
@@ -163,7 +165,7 @@ def _show_stock_test(outcome: Outcome) -> ShownCheck:
     return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen)
 
 
-def show_check(outcome: Outcome, after_hidden: bool) -> ShownCheck:
+def build_shown_check(outcome: Outcome, after_hidden: bool) -> ShownCheck:
     """Show one check.
 
     Args:

@@ -10,7 +10,7 @@ from statistics import fmean
 from autograder.base.errors import GradlabError
 from autograder.base.text import format_count
 from autograder.base.timestamps import get_utc_now
-from autograder.gradebook.lab_class import LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Member
 from autograder.model.arrivals import describe_collecting
 from autograder.model.term import Term
 from autograder.reports import charts
@@ -26,7 +26,7 @@ LOW = 0.5  # of the points
 
 
 @dataclass(frozen=True)
-class Row:
+class StudentRow:
     """A student's term."""
 
     student: str
@@ -43,7 +43,7 @@ class Row:
     """False only if there is a roster and it doesn't name the student."""
 
 
-def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
+def build_rows(labs: Sequence[ClassResults], practice: frozenset[str] = frozenset()) -> list[StudentRow]:
     """Return a row for each student. A lab that no one submitted doesn't count.
 
     Args:
@@ -61,11 +61,11 @@ def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset())
         name = next((member.name for member in in_labs if member), "")
         behind = _explain_behind([(member or Member(student), lab) for member, lab in counted])
         on_roster = all(member.on_roster for member in in_labs if member)
-        rows.append(Row(student, name, by_lab, round(total, 4), worth, behind if on_roster else (), on_roster))
+        rows.append(StudentRow(student, name, by_lab, round(total, 4), worth, behind if on_roster else (), on_roster))
     return rows
 
 
-def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
+def _explain_behind(counted: Sequence[tuple[Member, ClassResults]]) -> tuple[str, ...]:
     """Return reasons to ask this student how it is going; none if the student keeps up."""
     due = [(member, lab) for member, lab in counted if _is_due(member, lab)]
     absent = [lab for member, lab in due if not (member.has_submitted or member.uncollected)]
@@ -76,7 +76,7 @@ def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ..
     if len(missed) >= MISSED:
         names = ", ".join(lab.lab for lab in missed)
         reasons.append(f"{format_count(len(missed), 'lab', 'is', 'are')} missing: {names}")
-    marked = [(m.points, lab.worth) for m, lab in counted if m.graded and lab.worth and not m.waits]
+    marked = [(m.points, lab.worth) for m, lab in counted if m.graded and lab.worth and not m.needs_manual_grade]
     shares = [points / worth for points, worth in marked]
     if len(shares) > 3 and fmean(shares[:-2]) - fmean(shares[-2:]) >= DROP:
         reasons.append(
@@ -91,11 +91,11 @@ def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ..
     return tuple(reasons)
 
 
-def _is_due(member: Member, lab: LabClass) -> bool:
-    return lab.due is None or max(lab.due, member.until or lab.due) <= get_utc_now()
+def _is_due(member: Member, lab: ClassResults) -> bool:
+    return lab.due is None or max(lab.due, member.extension_end or lab.due) <= get_utc_now()
 
 
-def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
+def write_term_page(labs: Sequence[ClassResults], term: Term, path: Path) -> None:
     """Write the page, and the table of points as CSV next to it."""
     if not any(member.has_submitted for lab in labs for member in lab.members):
         raise GradlabError("no one has submitted anything yet", fix=describe_collecting())
@@ -109,7 +109,9 @@ def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
     write_table(path.with_suffix(".csv"), ["student", "name", "points", "worth", *(lab.lab for lab in labs)], table)
 
 
-def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, reports: dict[str, str]) -> str:
+def render_term_page(
+    labs: Sequence[ClassResults], rows: Sequence[StudentRow], term: Term, reports: dict[str, str]
+) -> str:
     """Return the page as HTML.
 
     Args:
@@ -143,20 +145,20 @@ def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, 
     )
 
 
-def _make_row_renderer(labs: Sequence[LabClass]) -> Callable[[Row], list[tuple[str, str, str]]]:
+def _make_row_renderer(labs: Sequence[ClassResults]) -> Callable[[StudentRow], list[tuple[str, str, str]]]:
     """Return a function that renders a student's row: text, page and CSS class for each lab."""
 
-    def render_row(row: Row) -> list[tuple[str, str, str]]:
+    def render_row(row: StudentRow) -> list[tuple[str, str, str]]:
         return [_render_cell(member, lab) for member, lab in zip(row.by_lab, labs, strict=True)]
 
     return render_row
 
 
-def _render_cell(member: Member | None, lab: LabClass) -> tuple[str, str, str]:
+def _render_cell(member: Member | None, lab: ClassResults) -> tuple[str, str, str]:
     if member is None:
         return "", "", ""
     if not member.graded:
         return "to grade", "", "h"
-    text = format_points(member.points) + (", waits" if member.waits else "")
+    text = format_points(member.points) + (", waits" if member.needs_manual_grade else "")
     share = member.points / lab.worth if lab.worth else 1.0
     return text, member.page, "f" if share >= 0.9 else "z" if share < LOW else "p"

@@ -1,4 +1,4 @@
-"""The requests and replies of calls and uses. In a frame, each is a list of its fields in this order.
+"""The requests and replies of calls and callbacks. In a frame, each is a list of its fields in this order.
 
 read_message() turns a received list into a message and only counts its fields, so a field whose type is only a
 WireValue must be checked before it's used (rpc/fields.py).
@@ -54,7 +54,7 @@ class CallReply(NamedTuple):
     """GraphNodes."""
 
 
-class Use(NamedTuple):
+class CallbackCall(NamedTuple):
     """A request from the student process while it serves a call: use the check's object of this number."""
 
     number: WireValue
@@ -63,8 +63,8 @@ class Use(NamedTuple):
     keywords: WireValue
 
 
-class OperationReply(NamedTuple):
-    """The reply to a Use, or to a Product of one."""
+class CallbackReply(NamedTuple):
+    """The reply to a CallbackCall, or to a VjpRequest for the node of one."""
 
     raised: WireValue
     result: Packed
@@ -77,7 +77,7 @@ class OperationReply(NamedTuple):
     """Results that it gives."""
 
 
-class Product(NamedTuple):
+class VjpRequest(NamedTuple):
     """A request in either direction: compute the vector-Jacobian product of a node."""
 
     node: WireValue
@@ -90,8 +90,8 @@ class Product(NamedTuple):
     accumulate: WireValue
 
 
-class ProductReply(NamedTuple):
-    """The reply to a Product."""
+class VjpReply(NamedTuple):
+    """The reply to a VjpRequest."""
 
     raised: WireValue
     gradients: Packed

@@ -86,7 +86,7 @@ class Unpacker:
         unpack = UNPACKERS.get(check_text(packed[0]))
         if unpack is None:
             value = values.unpack(packed[0], packed[1:], lambda v: self._unpack_item(v, depth + 1))
-            self._bound_hashes(value)
+            self._limit_hashes(value)
             return values.strip_names(value) if self._masked else value
         return unpack(self, packed, depth + 1)
 
@@ -100,7 +100,7 @@ class Unpacker:
         unpack = self._unpack
         return [unpack(packed[n], depth) for n in range(1, len(packed))]
 
-    def _bound_hashes(self, value: Any) -> None:
+    def _limit_hashes(self, value: Any) -> None:
         """Refuse many values of one hash, wherever they are: a check that puts them into a set would take hours."""
         if not isinstance(value, HASHED_BY_CONTENT) or _is_plain_key(value):
             return
@@ -115,7 +115,7 @@ class Unpacker:
 
     def _unpack_tuple(self, packed: list[WireValue], depth: int) -> Any:
         value = tuple(self._unpack_items(packed, depth))
-        self._bound_hashes(value)
+        self._limit_hashes(value)
         return value
 
     def _unpack_list(self, packed: list[WireValue], depth: int) -> Any:

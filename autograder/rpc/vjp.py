@@ -26,8 +26,8 @@ class Node:
     function's value. The caller may go through all of them in one backward pass."""
 
 
-class BackwardPass(NamedTuple):
-    """The caller's backward pass."""
+class BackwardOptions(NamedTuple):
+    """What a backward pass of the caller asks for."""
 
     task: int
     """The number that torch gave it."""
@@ -50,13 +50,13 @@ def find_gradient_edge(t: Tensor) -> GradientEdge:
         torch._C._set_grad_enabled(recording)
 
 
-def get_current_pass(anchor: Any) -> BackwardPass:
-    """Return the backward pass in which this is called.
+def get_current_options(anchor: Any) -> BackwardOptions:
+    """Return the options of the backward pass in which this is called.
 
     Args:
         anchor: The node of a leaf that only a pass that fills every .grad reaches.
     """
-    return BackwardPass(
+    return BackwardOptions(
         torch._C._current_graph_task_id(),
         torch._C._autograd._get_current_graph_task_keep_graph(),
         torch.is_grad_enabled(),
@@ -65,7 +65,7 @@ def get_current_pass(anchor: Any) -> BackwardPass:
 
 
 def compute_vjp(
-    node: Node, grads: list[Tensor | None], needed: list[int], backward_pass: BackwardPass
+    node: Node, grads: list[Tensor | None], needed: list[int], options: BackwardOptions
 ) -> list[Tensor | None]:
     """Return the gradients of the needed inputs. Raises what backward raises.
 
@@ -76,18 +76,18 @@ def compute_vjp(
     pairs = [(out, g) for out, g in zip(node.outputs, grads, strict=True) if g is not None]
     outputs, weights = [out for out, _ in pairs], [g for _, g in pairs]
     inputs = [node.inputs[i] for i in needed]
-    node.shared = node.shared or backward_pass.create_graph
+    node.shared = node.shared or options.create_graph
     if node.shared:
-        _refuse_second_pass(outputs, backward_pass)
-    return _run_backward(node, inputs, outputs, weights, backward_pass.retain_graph or node.shared, backward_pass)
+        _refuse_second_pass(outputs, options)
+    return _run_backward(node, inputs, outputs, weights, options.retain_graph or node.shared, options)
 
 
 def _run_backward(
-    node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, backward_pass: BackwardPass
+    node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, options: BackwardOptions
 ) -> list[Tensor | None]:
     """Return the gradient of each input, None if there's none. The inputs' own .grad stays as it was."""
     results: list[Tensor | None] = [None] * len(inputs)
-    accumulate, create = backward_pass.accumulate, backward_pass.create_graph
+    accumulate, create = options.accumulate, options.create_graph
     leaves = [edge.node.variable for edge in inputs if hasattr(edge.node, "variable")] if accumulate else []
     grads = [leaf.grad for leaf in leaves]
     hooks = []
@@ -137,17 +137,17 @@ class _GradientStop:
             self.hooks.update(self.waiting)
 
 
-def _refuse_second_pass(outputs: list[Any], backward_pass: BackwardPass) -> None:
+def _refuse_second_pass(outputs: list[Any], options: BackwardOptions) -> None:
     """Raise RuntimeError for a second pass through a shared graph, as torch does after a graph was freed.
 
     Nothing is really freed, because the same pass may arrive here again through another call.
     """
     for node in _iter_nodes(outputs):
-        freed_by = node.metadata.get(FREED_BY, backward_pass.task)
-        if freed_by != backward_pass.task and _has_saved_tensors(node):
+        freed_by = node.metadata.get(FREED_BY, options.task)
+        if freed_by != options.task and _has_saved_tensors(node):
             raise RuntimeError("Trying to backward through the graph a second time: specify retain_graph=True")
-        if not backward_pass.retain_graph:
-            node.metadata[FREED_BY] = backward_pass.task
+        if not options.retain_graph:
+            node.metadata[FREED_BY] = options.task
 
 
 def _iter_nodes(edges: list[Any]) -> Iterator[Any]:

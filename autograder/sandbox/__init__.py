@@ -1,7 +1,7 @@
 """The sandbox of a student process, in layers, one a file.
 
-A runner calls require_level() once. For each run it claims a uid and a scratch directory, launches the run (prepare,
-fork, enter as the child's first act) and watches it.
+A runner calls select_required_layers() once. For each run it claims a uid and a scratch directory, launches the run
+(prepare, fork, enter as the child's first act) and watches it.
 """
 
 from autograder.sandbox.doctor import (
@@ -9,8 +9,8 @@ from autograder.sandbox.doctor import (
     find_layers,
     find_strongest_level,
     report_layers,
-    require_level,
     select_layers,
+    select_required_layers,
 )
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.home import build_process_environment, create_scratch
@@ -46,7 +46,7 @@ __all__ = [
     "measure_memory",
     "prepare",
     "report_layers",
-    "require_level",
     "select_layers",
+    "select_required_layers",
     "watch_memory",
 ]

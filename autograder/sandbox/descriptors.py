@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
-from autograder.sandbox.plan import Entry, Layer, Stage
+from autograder.sandbox.plan import EntryState, Layer, Stage
 
 STANDARD = (0, 1, 2)
 
@@ -30,7 +30,7 @@ def close_all_but(descriptors: Collection[int]) -> None:
             os.close(null)
 
 
-def _enter(entry: Entry) -> None:
+def _enter(entry: EntryState) -> None:
     close_all_but({*entry.plan.open_descriptors} | ({entry.keeper_pipe} if entry.keeper_pipe >= 0 else set()))
 
 

@@ -19,7 +19,7 @@ from autograder.sandbox.namespaces import IPC, NETWORK, PID
 from autograder.sandbox.plan import Layer, Network, find_runtime_paths
 from autograder.sandbox.seccomp import SECCOMP
 from autograder.sandbox.system import CAP_SYS_ADMIN, has_capability
-from autograder.sandbox.trial import find_hindrance, try_alone, try_together
+from autograder.sandbox.trial import explain_unavailable_layer, try_alone, try_together
 from autograder.sandbox.uid import POOL, UID
 
 # Each level is a list of groups, and needs one layer of each group.
@@ -77,7 +77,7 @@ def find_layers() -> dict[Layer, LayerState]:
         raise GradlabError(f"grading needs Linux for its sandbox, but this is {sys.platform}", fix="use a container")
     states = {}
     for layer in LAYERS:
-        reason = find_hindrance(layer)
+        reason = explain_unavailable_layer(layer)
         states[layer] = LayerState(not reason, reason)
     reason, ineffective = try_together(select_layers(states))
     tried = frozenset() if reason else select_layers(states)
@@ -150,7 +150,7 @@ def find_strongest_level(states: Mapping[Layer, LayerState]) -> str:
     return next(name for name in LEVELS if not list_missing(name, states))
 
 
-def require_level(level: str = "full", states: Mapping[Layer, LayerState] | None = None) -> frozenset[Layer]:
+def select_required_layers(level: str = "full", states: Mapping[Layer, LayerState] | None = None) -> frozenset[Layer]:
     """Return the strongest layers of this machine. Raises GradlabError if they are fewer than the level needs."""
     if level not in LEVELS:
         raise GradlabError(f"there's no level --isolation={level}", fix=f"choose one of {', '.join(LEVELS)}")

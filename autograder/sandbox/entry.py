@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.sandbox import namespaces
 from autograder.sandbox.layers import sort_layers
 from autograder.sandbox.namespaces import NETWORK
-from autograder.sandbox.plan import Entry, Plan
+from autograder.sandbox.plan import EntryState, Plan
 from autograder.sandbox.privileges import make_dumpable, set_death_signal_by_pipe
 from autograder.sandbox.processes import Run
 from autograder.sandbox.uid import UID
@@ -59,7 +59,7 @@ def enter(plan: Plan) -> None:
     prepare(plan)
     if len(os.listdir("/proc/self/task")) != 1:
         raise GradlabError("enter() needs a process with one thread: a layer only affects the thread that takes it.")
-    entry = Entry(plan, parent=os.getppid())
+    entry = EntryState(plan, parent=os.getppid())
     if os.getsid(0) != os.getpid():
         os.setsid()
     make_dumpable()

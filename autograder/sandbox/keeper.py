@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from autograder.sandbox.descriptors import close_all_but
 from autograder.sandbox.kill import adopt_orphans, kill
-from autograder.sandbox.plan import Entry, Layer, Stage
+from autograder.sandbox.plan import EntryState, Layer, Stage
 from autograder.sandbox.privileges import make_undumpable, set_death_signal
 from autograder.sandbox.processes import find_descendants
 from autograder.sandbox.system import CLONE_NEWPID
@@ -70,7 +70,7 @@ def _end_like(status: int) -> NoReturn:
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def _enter(entry: Entry) -> None:
+def _enter(entry: EntryState) -> None:
     pid_namespace = any(layer.namespace == CLONE_NEWPID for layer in entry.plan.layers)
     entry.keeper_pipe = fork_below(entry.parent, pid_namespace)
     os.setsid()

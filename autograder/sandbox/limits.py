@@ -10,7 +10,7 @@ import os
 import resource
 from pathlib import Path
 
-from autograder.sandbox.plan import Entry, Layer, Limits, Stage
+from autograder.sandbox.plan import EntryState, Layer, Limits, Stage
 from autograder.sandbox.system import wait
 
 
@@ -55,7 +55,7 @@ def count_tasks(uid: int) -> int:
     return total
 
 
-def _enter(entry: Entry) -> None:
+def _enter(entry: EntryState) -> None:
     counts_only_run = entry.plan.uid is not None or entry.user_namespace
     apply(entry.plan.limits, 0 if counts_only_run else count_tasks(os.getuid()))
 

@@ -26,7 +26,7 @@ class Stage(IntEnum):
 
 
 @dataclass
-class Entry:
+class EntryState:
     """The state of a process while it takes its layers."""
 
     plan: Plan
@@ -48,7 +48,7 @@ class Layer:
     name: str
     """Its name in plans, in results and in `gradlab doctor`."""
     stage: Stage
-    enter: Callable[[Entry], object] = do_nothing
+    enter: Callable[[EntryState], object] = do_nothing
     """Take it, in the run."""
     namespace: int = 0
     """Its flag of unshare()."""

@@ -11,7 +11,7 @@ import os
 import select
 import signal
 
-from autograder.sandbox.plan import Entry, Layer, Stage
+from autograder.sandbox.plan import EntryState, Layer, Stage
 from autograder.sandbox.system import (
     PR_CAP_AMBIENT,
     PR_CAP_AMBIENT_CLEAR_ALL,
@@ -65,7 +65,7 @@ def drop_capabilities() -> None:
     call("capset", (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)(), about="drop all")
 
 
-def _enter(entry: Entry) -> None:
+def _enter(entry: EntryState) -> None:
     if entry.keeper_pipe < 0:
         set_death_signal(entry.parent)
     drop_capabilities()

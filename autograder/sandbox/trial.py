@@ -27,7 +27,7 @@ from autograder.sandbox.uid import UID, claim_uid
 MAX_REPLY = 1 << 14
 
 
-def find_hindrance(layer: Layer) -> str:
+def explain_unavailable_layer(layer: Layer) -> str:
     """Return why this machine can't have a layer, if that's known without trying it; else ""."""
     try:
         layer.prepare(Plan(Path("/"), frozenset({layer})))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from autograder.base.errors import GradlabError
 from autograder.sandbox.kill import has_processes, kill_uid
-from autograder.sandbox.plan import Entry, Layer, Plan, Stage
+from autograder.sandbox.plan import EntryState, Layer, Plan, Stage
 from autograder.sandbox.privileges import make_dumpable
 from autograder.sandbox.processes import find_uid_processes
 from autograder.sandbox.system import CAP_SETUID, become_user, call, has_capability, read_status
@@ -116,7 +116,7 @@ def _prepare(_: Plan) -> None:
         raise GradlabError("needs root")
 
 
-def _enter(entry: Entry) -> None:
+def _enter(entry: EntryState) -> None:
     assert entry.plan.uid is not None  # checked by prepare()
     become_user(entry.plan.uid)
     make_dumpable()

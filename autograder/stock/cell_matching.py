@@ -17,7 +17,7 @@ from autograder.intake.cell_origin import shorten_first_line
 from autograder.intake.claims import read_claims
 from autograder.intake.repair_notes import RepairLog
 from autograder.intake.submitted_cells import find_defined_names
-from autograder.stock.assignment import StockCell, StockNotebook
+from autograder.stock.content import StockCell, StockNotebook
 
 KEPT = ("grade", "solution", "locked", "task")  # with one of these, nbgrader keeps a cell
 UNWRITTEN = "NotImplementedError"  # raised by the stub of a program

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autograder.stock.assignment import StockNotebook
+from autograder.stock.content import StockNotebook
 from autograder.stock.score import EXCEPTIONS
 
 MODULES = frozenset("math cmath numpy statistics fractions itertools functools operator collections string re".split())

@@ -14,16 +14,16 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.examiner.clock import Clock, Timeouts
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs, write_outputs
 from autograder.examiner.process import StudentProcess
-from autograder.examiner.submission_runner import Start, SubmissionRunner
+from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
 from autograder.intake.cell_origin import get_short_name, get_shown_name
 from autograder.model.metadata import get_cell_name
 from autograder.model.notes import NoteKind
 from autograder.rpc.global_state import GlobalState
-from autograder.stock.assignment import StockNotebook
 from autograder.stock.cell_grades import find_quiet_cells, grade_cell, is_automatic
+from autograder.stock.content import StockNotebook
 from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_course_source
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
 from autograder.stock.proxy_tests import ProxyDecision, run_tests_on_proxies
@@ -34,10 +34,10 @@ from labkit.cause import Cause
 PUT_SECONDS = 60.0
 EXAMINER_SECONDS = 60.0  # of processor time that the tests of a cell may take in the grader
 SHORT_SECONDS = 5.0  # the same limit, after tests of this notebook took too long
-Filter = Callable[[NotebookNode], NotebookNode]
+OutputFilter = Callable[[NotebookNode], NotebookNode]
 
 
-def provide_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
+def provide_files(start: ProcessFactory, files: Sequence[tuple[str, bytes]]) -> ProcessFactory:
     """Return a function that starts student processes with these files in their home."""
 
     def start_with_files() -> StudentProcess:
@@ -51,9 +51,9 @@ def provide_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
 def run_notebook(
     notebook: NotebookNode,
     source: StockNotebook,
-    start: Start,
+    start: ProcessFactory,
     timeouts: Timeouts,
-    filter_outputs: Filter,
+    filter_outputs: OutputFilter,
     plan: DecisionPlan | None = None,
 ) -> NotebookRun:
     """Run and grade a repaired notebook, whose code cells get their outputs.
@@ -84,9 +84,9 @@ def run_notebook(
     finally:
         GlobalState().apply(before)
         runner.kill()
-    _bound_outputs(code)
-    for name, words in run.stopped.items():
-        run.add_note(name, words, name in quiet, NoteKind.STOPPED)
+    _limit_all_outputs(code)
+    for name, message in run.stopped.items():
+        run.add_note(name, message, name in quiet, NoteKind.STOPPED)
     names = [(cell, get_cell_name(cell)) for cell in code if is_automatic(cell)]
     run.cells = [grade_cell(cell, scores[name], run, hidden.get(name, False), name in quiet) for cell, name in names]
     return run
@@ -120,7 +120,7 @@ def _run_cells(
             )
             run.decisions[name] = (
                 ProxyDecision(None, is_planned=True)
-                if name in plan.inside_cells
+                if name in plan.own_process_cells
                 else _decide_in_fork(cell, runner, decide_tests)
             )
         if stopped := _run_cell(cell, number, runner, source.limits.get(key)):
@@ -132,7 +132,7 @@ def _run_cell(cell: NotebookNode, number: int, runner: SubmissionRunner, seconds
     stopped = ""
     try:
         outputs = runner.run(cell.source, number, seconds=seconds)
-    except Stopped as reason:
+    except StoppedError as reason:
         stopped = str(reason)
         outputs = [{"output_type": "error", "ename": "Stopped", "evalue": stopped, "traceback": [stopped]}]
     write_outputs(cell, outputs, number)
@@ -148,11 +148,11 @@ def _decide_in_fork(
         runner.add_replay_point(name)
         runner.keep_state()
         return decide_tests(cell, name)
-    except Stopped as stopped:
+    except StoppedError as stopped:
         return ProxyDecision(None, str(stopped), stopped.reason.cause)
 
 
-def _bound_outputs(code: Sequence[NotebookNode]) -> None:
+def _limit_all_outputs(code: Sequence[NotebookNode]) -> None:
     remaining = MAX_OF_SUBMISSION
     for cell in code:
         bounded, remaining = limit_outputs(list(cell.outputs), remaining)

@@ -18,8 +18,8 @@ from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
 from autograder.model.nbgrader_cells import has_nbgrader_metadata, read_grade_id, write_nbgrader_metadata
 from autograder.model.notes import Note, NoteKind
-from autograder.stock.assignment import StockCell, StockNotebook
 from autograder.stock.cell_matching import match_cells
+from autograder.stock.content import StockCell, StockNotebook
 
 COUNTING = ("grade", "points", "solution", "task")  # not locked: nbgrader locks test cells whatever their metadata says
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -50,7 +50,7 @@ def repair_stock_notebook(submitted: NotebookNode, source: StockNotebook) -> tup
     return add_notes(notebook, notes), notes
 
 
-def build_blank(source: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
+def build_blank_notebook(source: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
     """Build the notebook as nbgrader keeps it, to replace one that is missing or couldn't be read."""
     cells = [_build_course_cell(cell, cell.source) for cell in source.cells]
     _number(cells)

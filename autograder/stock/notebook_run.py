@@ -13,7 +13,7 @@ from autograder.stock.proxy_tests import ProxyDecision
 class DecisionPlan:
     """How test cells are decided."""
 
-    inside_cells: frozenset[str] = frozenset()
+    own_process_cells: frozenset[str] = frozenset()
     """Cells that are decided only in the submission's own process; see worked_solution.py."""
     isolate: bool = False
     """Whether tests outside that process run in a child of the grader; see run_tests_on_proxies()."""
@@ -38,14 +38,16 @@ class NotebookRun:
     """Names by which a student finds each cell."""
     short_names: dict[str, str] = field(default_factory=dict)
 
-    def add_note(self, name: str, words: str, quiet: bool, kind: NoteKind = NoteKind.TEST) -> None:
+    def add_note(self, name: str, message: str, quiet: bool, kind: NoteKind = NoteKind.TEST) -> None:
         """Add a note about a cell.
 
         Args:
             name: nbgrader's name of the cell.
             quiet: Whether only the instructor sees the note.
         """
-        note = Note(kind=kind, words=words, notebook=self.notebook, cell=self.short_names[name], shown=self.names[name])
+        note = Note(
+            kind=kind, words=message, notebook=self.notebook, cell=self.short_names[name], shown=self.names[name]
+        )
         (self.remarks if quiet else self.notes).append(note)
 
     @property

@@ -20,11 +20,11 @@ from nbformat import NotebookNode
 
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.clock import Clock
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.submission_runner import SubmissionRunner
-from autograder.examiner.watchdog import TOO_LONG, bound_work
+from autograder.examiner.watchdog import TOO_LONG, limit_work
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.masked_text import MaskedBytes, MaskedText, unmask_bytes, unmask_text
 from autograder.sandbox.kernel_limits import call_in_child, limit_process
@@ -86,7 +86,7 @@ def run_tests_on_proxies(
         connection.renew()
 
         def run() -> ProxyDecision:
-            with limit_process(math.ceil(2 * seconds)), bound_work(seconds):
+            with limit_process(math.ceil(2 * seconds)), limit_work(seconds):
                 return _run_tests(cell, name, namespace)
 
         return call_in_child(run, lost=ProxyDecision(0.0, TOO_LONG, Cause.GRADER)) if isolate else run()
@@ -109,7 +109,7 @@ def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Prox
             return ProxyDecision(_score_value(cell, value))  # formatting the value is work on it too
     except NoValueError as error:
         return ProxyDecision(None, str(error))
-    except Stopped as stopped:
+    except StoppedError as stopped:
         cause = stopped.reason.cause
         return ProxyDecision(None if cause is Cause.BUSY else 0.0, str(stopped), cause)
     except Exception:

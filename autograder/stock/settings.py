@@ -104,8 +104,8 @@ def get_cell_limits(config: Mapping[str, Any], cells: Sequence[NotebookNode]) ->
     try:
         return {get_cell_key(cell): _parse_seconds(limit(cell)) for cell in cells if cell.cell_type == "code"}
     except Exception as error:
-        words = f"{type(error).__name__}: {error}"
-        raise GradlabError(f"c.Execute.timeout_func in nbgrader_config.py doesn't work: {words}") from None
+        message = f"{type(error).__name__}: {error}"
+        raise GradlabError(f"c.Execute.timeout_func in nbgrader_config.py doesn't work: {message}") from None
 
 
 def find_skipped_cells(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> tuple[str, ...]:
@@ -149,28 +149,28 @@ def refuse_other_marks(config: Mapping[str, Any]) -> None:
             )
 
 
-def list_unread_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
+def list_unread_settings(config: Mapping[str, Any], defaults: Mapping[str, Any] = NOTHING) -> list[str]:
     """List the settings of nbgrader's grading that aren't read here, with a line for each reason.
 
     Args:
-        usual: The settings that configure() makes.
+        defaults: The settings that configure() makes.
     """
     reasons: dict[str, list[str]] = {}
     for section, section_reasons in UNREAD.items():
         for name, value in config.get(section, {}).items():
             reason = section_reasons.get(name, section_reasons[""])
-            if reason and not _is_usual(usual, section, name, value) and not _has_no_effect(name, value):
+            if reason and not _is_default(defaults, section, name, value) and not _has_no_effect(name, value):
                 reasons.setdefault(reason, []).append(f"c.{section}.{name}")
     return [_format_line(names, reason) for reason, names in reasons.items()]
 
 
-def list_unread_page_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
+def list_unread_page_settings(config: Mapping[str, Any], defaults: Mapping[str, Any] = NOTHING) -> list[str]:
     """List the settings of nbgrader's feedback that aren't read here, in the same way."""
     names = [
         f"c.{section}.{name}"
         for section in FEEDBACK
         for name, value in config.get(section, {}).items()
-        if name != "force" and not _is_usual(usual, section, name, value) and not _has_no_effect(name, value)
+        if name != "force" and not _is_default(defaults, section, name, value) and not _has_no_effect(name, value)
     ]
     return [_format_line(names, PAGES)] if names else []
 
@@ -181,8 +181,8 @@ def _format_line(names: Sequence[str], reason: str) -> str:
     return f"{listed} in nbgrader_config.py {'are' if others else 'is'} not read: {reason}"
 
 
-def _is_usual(usual: Mapping[str, Any], section: str, name: str, value: Any) -> bool:
-    settings = usual.get(section, {})
+def _is_default(defaults: Mapping[str, Any], section: str, name: str, value: Any) -> bool:
+    settings = defaults.get(section, {})
     return name in settings and (settings[name] == value or repr(settings[name]) == repr(value))
 
 

@@ -23,14 +23,14 @@ from autograder.base.errors import GradlabError
 from autograder.intake.cell_origin import shorten_first_line
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.nbgrader_cells import is_kept, read_grade_id, read_nbgrader_metadata
-from autograder.stock.assignment import SILENT, refuse_other_languages, upgrade_metadata
+from autograder.stock.content import SILENT, refuse_other_languages, upgrade_metadata
 
 NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")
 PATTERNS = "*?[]"  # nbgrader treats names as file patterns
 UNFIT = {"+": "nbgrader doesn't accept names with +", "{": "nbgrader replaces what is in braces"}
 
 
-def refuse_unfit(course: Path, name: str, config: Mapping[str, Any]) -> None:
+def refuse_unfit_source(course: Path, name: str, config: Mapping[str, Any]) -> None:
     """Raise GradlabError if nbgrader can't read source/NAME as it is."""
     _refuse_name(course / "source" / name)
     for path in list_source_notebooks(course, name):

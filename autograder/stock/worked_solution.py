@@ -7,16 +7,16 @@ long list. The course's source doesn't always show that, but a run does. No subm
 from __future__ import annotations
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.submission_runner import Start
+from autograder.examiner.submission_runner import ProcessFactory
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
-from autograder.stock.assignment import StockNotebook
+from autograder.stock.content import StockNotebook
 from autograder.stock.eligibility import can_use_proxies, inspect_course_source
-from autograder.stock.notebook_execution import Filter, run_notebook
+from autograder.stock.notebook_execution import OutputFilter, run_notebook
 from autograder.stock.notebook_repair import repair_stock_notebook
 
 
-def find_inside_cells(
-    source: StockNotebook, start: Start, timeouts: Timeouts, filter_outputs: Filter
+def find_own_process_cells(
+    source: StockNotebook, start: ProcessFactory, timeouts: Timeouts, filter_outputs: OutputFilter
 ) -> frozenset[str]:
     """Return the names of test cells whose points the worked solution gets only in its own process.
 

@@ -24,10 +24,10 @@ from autograder.rpc.fields import check_bytes, check_length, check_list, check_n
 from autograder.rpc.flags import Flags, pack_flags, read_torch_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
-from autograder.rpc.requests import OperationReply, Product, Use, read_message
+from autograder.rpc.requests import CallbackCall, CallbackReply, VjpRequest, read_message
 from autograder.rpc.tensors import TensorTraits, make_leaf
 from autograder.rpc.value_exchange import ValueExchange
-from autograder.rpc.vjp import get_current_pass
+from autograder.rpc.vjp import get_current_options
 
 COUNT = struct.Struct("<Q")  # the uses so far: the token in a pipe, which a thread or process takes for its turn
 
@@ -79,7 +79,7 @@ class CallbackProxies:
         exchange = self._create_exchange()
         message = exchange.pack((*args, *kwargs.values()))
         blocks, count = len(exchange.blocks), len(exchange.objects)
-        reply = self._ask("use", *Use(number, operation, message, [*kwargs]))
+        reply = self._ask("use", *CallbackCall(number, operation, message, [*kwargs]))
         result = exchange.unpack(reply.result)
         exchange.write_blocks(reply.blocks, blocks)
         if reply.raised is not None:
@@ -90,17 +90,15 @@ class CallbackProxies:
             self._connect(check_number(reply.node), inputs, outputs)
         return result
 
-    def request_product(
-        self, node: int, inputs: list[Tensor], grads: list[Tensor | None], request: list[Any]
-    ) -> list[Any]:
-        """Return the gradients of a use's inputs, from those of its outputs.
+    def request_vjp(self, node: int, inputs: list[Tensor], grads: list[Tensor | None], request: list[Any]) -> list[Any]:
+        """Return the gradients of a call's inputs, from those of its outputs.
 
         Args:
-            request: The needed inputs, and the fields of a BackwardPass.
+            request: The needed inputs, and the fields of a BackwardOptions.
         """
         exchange = self._create_exchange()
         message = exchange.pack(grads)
-        reply = self._ask("vjp", *Product(node, message, *request))
+        reply = self._ask("vjp", *VjpRequest(node, message, *request))
         results: list[Any] = exchange.unpack(reply.result)
         exchange.write_blocks(reply.blocks, 0)
         if reply.raised is not None:
@@ -120,7 +118,7 @@ class CallbackProxies:
     def _drop(self, ticket: weakref.ref[Any]) -> None:
         self._dropped.append(self._tickets.pop(ticket))
 
-    def _ask(self, *request: WireValue) -> OperationReply:
+    def _ask(self, *request: WireValue) -> CallbackReply:
         """Wait for this thread's or fork's turn, send a request with changed global state, and return the reply."""
         if self._channel is None:
             raise RuntimeError("this process isn't connected to an examiner")
@@ -141,7 +139,7 @@ class CallbackProxies:
             token = COUNT.pack(count + 1)
         finally:
             os.write(self._turn[1], token)
-        return read_message(OperationReply, reply)
+        return read_message(CallbackReply, reply)
 
     def _create_exchange(self) -> ValueExchange:
         return ValueExchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)
@@ -222,8 +220,8 @@ class _Use(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         ticket, *inputs = ctx.saved_tensors
         needed = [n for n, is_needed in enumerate(ctx.needs_input_grad[4:]) if is_needed]
-        request = [needed, *get_current_pass(ctx.next_functions[1][0])]
-        needed_grads = ctx.callbacks.request_product(int(ticket), inputs, list(grads), request)
+        request = [needed, *get_current_options(ctx.next_functions[1][0])]
+        needed_grads = ctx.callbacks.request_vjp(int(ticket), inputs, list(grads), request)
         result: list[Tensor | None] = [None] * len(inputs)
         for n, grad in zip(needed, needed_grads, strict=True):
             result[n] = grad

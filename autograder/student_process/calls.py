@@ -16,10 +16,10 @@ from autograder.rpc.fields import check_int, check_length, check_list, check_num
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.operations import OPERATIONS
-from autograder.rpc.requests import Call, CallReply, GraphNode, Product, ProductReply, read_message
+from autograder.rpc.requests import Call, CallReply, GraphNode, VjpReply, VjpRequest, read_message
 from autograder.rpc.tensors import is_differentiable
 from autograder.rpc.value_exchange import ValueExchange, split_arguments
-from autograder.rpc.vjp import BackwardPass, Node, compute_vjp, find_gradient_edge
+from autograder.rpc.vjp import BackwardOptions, Node, compute_vjp, find_gradient_edge
 from autograder.student_process.callback_proxies import Callback, CallbackProxies
 from autograder.student_process.changes import TensorSnapshot, take_snapshot
 from autograder.student_process.graph_layers import group_layers
@@ -54,7 +54,7 @@ class Calls:
     def reply(self, request: WireValue) -> WireValue:
         """Reply to [request, global state] with [reply, global state, dropped nodes]. Raises ProtocolError.
 
-        A request is ["call", *Call, dropped] or ["vjp", *Product, dropped].
+        A request is ["call", *Call, dropped] or ["vjp", *VjpRequest, dropped].
         """
         try:
             parts, state = check_length(request, 2)
@@ -64,7 +64,7 @@ class Calls:
                 if kind == "call":
                     return [*self._call(state, read_message(Call, rest)), self.callbacks.end_call()]
                 if kind == "vjp":
-                    return [*self._compute_vjp(state, read_message(Product, rest)), self.callbacks.end_call()]
+                    return [*self._compute_vjp(state, read_message(VjpRequest, rest)), self.callbacks.end_call()]
             raise ProtocolError("a request of an unknown kind")
         except ProtocolError:
             raise
@@ -154,32 +154,32 @@ class Calls:
             failure = TypeError(f"a check can't read this result: {error}")
             return exchange.pack(None), pack_exception(failure)
 
-    def _compute_vjp(self, state: WireValue, product: Product) -> tuple[ProductReply, WireValue]:
+    def _compute_vjp(self, state: WireValue, request: VjpRequest) -> tuple[VjpReply, WireValue]:
         """Compute the gradients of an earlier call's inputs. Return the reply and the global state."""
-        node = self.nodes[check_number(product.node)]
-        needed = [check_number(n) for n in check_list(product.needed)]
-        backward_pass = BackwardPass(
-            check_int(product.task),
-            product.retain_graph is True,
-            product.create_graph is True,
-            product.accumulate is True,
+        node = self.nodes[check_number(request.node)]
+        needed = [check_number(n) for n in check_list(request.needed)]
+        options = BackwardOptions(
+            check_int(request.task),
+            request.retain_graph is True,
+            request.create_graph is True,
+            request.accumulate is True,
         )
         exchange = self._create_exchange(Shadows())
-        grads = exchange.unpack(product.gradients)
+        grads = exchange.unpack(request.gradients)
         blocks = len(exchange.blocks)
         self._ambient.apply(state)
         try:
-            results = compute_vjp(node, grads, needed, backward_pass)
+            results = compute_vjp(node, grads, needed, options)
         except Exception as error:
-            return ProductReply(pack_exception(error), exchange.pack([]), [], None, []), self._ambient.read()
+            return VjpReply(pack_exception(error), exchange.pack([]), [], None, []), self._ambient.read()
         packed = exchange.pack(results)
-        history = [i for i, g in enumerate(results) if backward_pass.create_graph and g is not None and g.requires_grad]
+        history = [i for i, g in enumerate(results) if options.create_graph and g is not None and g.requires_grad]
         incoming = [find_gradient_edge(g) for g in grads if is_differentiable(g)]
         new = None
         if history:
             outputs = [find_gradient_edge(g) for i, g in enumerate(results) if g is not None and i in history]
             new = self._store_node(Node([*node.inputs, *incoming], outputs, node.between, shared=True))
-        return ProductReply(None, packed, exchange.read_changed_blocks(blocks), new, history), self._ambient.read()
+        return VjpReply(None, packed, exchange.read_changed_blocks(blocks), new, history), self._ambient.read()
 
     def _get_target(self, target: WireValue) -> Any:
         if isinstance(target, int):

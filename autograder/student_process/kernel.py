@@ -66,7 +66,7 @@ class Kernel:
                 self.shell.ask_exit()
             except asyncio.CancelledError as error:
                 self.show_error(error, [])
-        self._widgets.update()
+        self._widgets.send_outputs()
         items = self.outputs.below.items
         if self._loop.has_tasks():
             self._begin_outputs()  # as with nbclient, their output is lost now

@@ -43,7 +43,7 @@ def become_student_process(control: int, kernel: Kernel, course: CourseNames, co
     torch.set_num_threads(1)  # again after the fork: a thread pool doesn't survive it
     random.seed(0)  # again after the fork: Python reseeds it there
     if os.environ.get("GRADLAB_DEVICE", "").startswith("cuda") and torch.cuda.is_available():
-        bound_gpu_memory(int(os.environ["GRADLAB_GPU_MEMORY"]))
+        limit_gpu_memory(int(os.environ["GRADLAB_GPU_MEMORY"]))
     sys.path.insert(0, "")  # as in every notebook: the directory where it runs
     if compiled:
         with contextlib.suppress(OSError):  # without it, code is compiled again
@@ -53,7 +53,7 @@ def become_student_process(control: int, kernel: Kernel, course: CourseNames, co
     serve(channel, kernel, course)
 
 
-def bound_gpu_memory(max_bytes: int) -> None:
+def limit_gpu_memory(max_bytes: int) -> None:
     """Make CUDA's allocator raise OutOfMemoryError beyond so many bytes. The fork server watches from outside too."""
     for number in range(torch.cuda.device_count()):
         total = torch.cuda.get_device_properties(number).total_memory

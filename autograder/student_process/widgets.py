@@ -44,7 +44,7 @@ class Widgets:
             elif self.outputs.panes[-1] is self._panes[comm_id]:
                 self.outputs.panes.pop()
 
-    def update(self) -> None:
+    def send_outputs(self) -> None:
         """After a cell, send the Output widgets their outputs."""
         for comm_id, pane in self._panes.items():
             widget = comm.get_comm_manager().comms.get(comm_id)

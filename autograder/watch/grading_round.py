@@ -17,15 +17,15 @@ from autograder.base.progress_bar import LONG_SECONDS
 from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
 from autograder.classroom.class_grader import ClassGrader
-from autograder.classroom.class_grading import open_class
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.grading_settings import read_settings
-from autograder.exchange.attempts import COMMAND, describe_attempts
-from autograder.exchange.collection import ChangedError, collect_submission
+from autograder.classroom.open_class import open_class
+from autograder.exchange.attempts import WATCH_COMMAND, describe_attempts
+from autograder.exchange.collection import SubmissionChangedError, collect_submission
 from autograder.gradebook.counting_submissions import find_newest_submission
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.history import read_history
-from autograder.gradebook.result_reader import find_result
+from autograder.gradebook.result_reader import read_result_from
 from autograder.gradebook.submission_rows import read_submission_rows
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Task
@@ -33,7 +33,7 @@ from autograder.model.arrivals import Arrival
 from autograder.model.marks import Mark
 from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback
-from autograder.watch.watch_state import RETRIED, WatchState, find_due_arrivals
+from autograder.watch.watch_state import RETRIED, WatchState, inspect_inbox
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
@@ -95,7 +95,7 @@ class GradingRound:
     def _choose_next(self) -> Arrival | None:
         if monotonic() - self.last_look > (BUSY_SECONDS if self.due else LOOK_SECONDS):
             running = {arrival.folder for arrival in self.running.values()}
-            self.due = [arrival for arrival in find_due_arrivals(self.state) if arrival.folder not in running]
+            self.due = [arrival for arrival in inspect_inbox(self.state) if arrival.folder not in running]
             self.last_look = monotonic()
         busy = {student for _, student in self.running}
         arrival = next((due for due in self.due if busy.isdisjoint(self.state.list_members(due))), None)
@@ -118,7 +118,7 @@ class GradingRound:
             collect_submission(arrival, state.course)
         except OSError as error:
             state.forget(arrival)
-            if not isinstance(error, ChangedError):
+            if not isinstance(error, SubmissionChangedError):
                 self._report_failure(arrival, f"it can't be copied: {error}")
             return []
         try:
@@ -176,16 +176,18 @@ class GradingRound:
         if outcome.failure:
             self.ready.append(ArrivalMark(arrival=arrival, reason=outcome.failure))
             return
-        result = find_result(self.graders[lab].gradebook, state.course, lab, arrival.student)
+        result = read_result_from(self.graders[lab].gradebook, state.course, lab, arrival.student)
         now, settings = get_utc_now(), state.get_lab_term(arrival)
         marks = read_history(state.course, lab, arrival.student)
         attempts = describe_attempts(arrival.when, marks, settings, now, state.inbox.zone)
         state.inbox.release(arrival, write_feedback([result], state.course, lab, settings.tell, attempts))
         seconds = (now - arrival.when).total_seconds()
-        damaged = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
-        waits = result.needs_manual_grade
-        mark = ArrivalMark(result.points, result.worth, waits, damaged, arrival=arrival, seconds=seconds)
-        self.ready.append(mark)
+        reason = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
+        self.ready.append(
+            ArrivalMark(
+                result.points, result.worth, result.needs_manual_grade, reason, arrival=arrival, seconds=seconds
+            )
+        )
 
     def _report_failure(self, arrival: Arrival, reason: str) -> None:
         self.submitter_outcomes.pop(arrival.folder, None)
@@ -197,7 +199,7 @@ class GradingRound:
         """Open this lab's grader, which locks the lab."""
         if lab not in self.graders:
             with ExitStack() as stack:
-                opened = stack.enter_context(open_class(self.state.nbgrader, lab, self.executor, command=COMMAND))
+                opened = stack.enter_context(open_class(self.state.nbgrader, lab, self.executor, command=WATCH_COMMAND))
                 self.graders[lab], self.open[lab] = opened.grader, stack.pop_all()
         return self.graders[lab]
 

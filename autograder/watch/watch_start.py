@@ -8,10 +8,10 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.preparation import prepare_gradebook
-from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
+from autograder.classroom.unknown_names import list_unknown_names, refuse_unknown_names
 from autograder.exchange.course_exchange import open_inbox
 from autograder.forkserver.client import ProcessSettings
-from autograder.forkserver.server_process import ServerProcess
+from autograder.forkserver.server_process import ForkServerProcess
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import require_source
 from autograder.model.term import read_term
@@ -30,7 +30,7 @@ def list_released(nbgrader: NbgraderCourse) -> list[str]:
     return labs
 
 
-def prepare_all(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
+def prepare_labs(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
     """Put these labs into the gradebook before the first submission arrives and would have to wait for it.
 
     Returns:
@@ -48,14 +48,14 @@ def prepare_all(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
         return lines + list(dict.fromkeys(unknown))
 
 
-def start_pool(nbgrader: NbgraderCourse, device: str, jobs: int, server: ServerProcess | None) -> Pool:
+def start_pool(nbgrader: NbgraderCourse, device: str, jobs: int, server_process: ForkServerProcess | None) -> Pool:
     """Start workers that wait for submissions.
 
     Args:
         device: What labkit.device() returns in submissions.
         jobs: How many workers to start.
-        server: A running fork server, as in LocalExecutor.
+        server_process: A running fork server, as in LocalExecutor.
     """
     course, settings = nbgrader.root, read_settings(nbgrader.config, choose_device(device))
     process_settings = ProcessSettings(settings.isolation, settings.limits, settings.device)
-    return Pool(process_settings, settings.timeouts.submission, (course,), jobs, server)
+    return Pool(process_settings, settings.timeouts.submission, (course,), jobs, server_process)

@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
 from autograder.exchange.attempts import (
-    COMMAND,
+    WATCH_COMMAND,
     AttemptDecision,
     decide_attempt,
     describe_counting_mark,
@@ -104,7 +104,7 @@ class WatchState:
         return tries == 1
 
 
-def find_due_arrivals(state: WatchState) -> list[Arrival]:
+def inspect_inbox(state: WatchState) -> list[Arrival]:
     """Return the newest submission of each student that has to be marked now, in order of arrival.
 
     Students with fewer turns go first, so someone who submits often holds no one else up.
@@ -122,7 +122,7 @@ def find_due_arrivals(state: WatchState) -> list[Arrival]:
         if arrival.folder in state.finished or state.due_times.get(arrival.folder, now) > now:
             continue
         try:
-            inspection = _inspect(state, arrival, now)
+            inspection = _inspect_arrival(state, arrival, now)
             if inspection.is_over:
                 state.finish(arrival)
             elif inspection.decision.is_due:
@@ -147,14 +147,14 @@ class Inspection:
     """Whether nothing is left to do: it has its mark and its page, or a later submission counts."""
 
 
-def _inspect(state: WatchState, arrival: Arrival, now: datetime) -> Inspection:
+def _inspect_arrival(state: WatchState, arrival: Arrival, now: datetime) -> Inspection:
     history = read_history(state.course, arrival.lab, arrival.student)
     is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when
     earliest, settings = arrival.changed_at - CLOCKS, state.get_lab_term(arrival)
     decision = decide_attempt(
         arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone
     )
-    is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
+    is_marked = any(mark.command == WATCH_COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
     return Inspection(history, decision, is_finished or _is_superseded(state, arrival))
 
@@ -179,17 +179,17 @@ def _leave_unmarked(state: WatchState, arrival: Arrival, inspection: Inspection)
     history, decision = inspection.history, inspection.decision
     if decision.due_from:
         state.due_times[arrival.folder] = decision.due_from
-        words = f"It will be marked after {format_time(decision.due_from, state.inbox.zone)}."
+        message = f"It will be marked after {format_time(decision.due_from, state.inbox.zone)}."
         more = "If you submit again, the newer submission is marked instead."
     else:
         state.report_once(f"{arrival.student} {arrival.lab}: not marked, {decision.refusal}")
         state.finish(arrival)
         state.refused.add(arrival.folder)
-        words, more = f"Not marked: {decision.refusal}.", describe_counting_mark(history, state.inbox.zone)
+        message, more = f"Not marked: {decision.refusal}.", describe_counting_mark(history, state.inbox.zone)
     if any(mark.submitted == arrival.when for mark in history):
         return  # gradlab grade marked it, and the instructor releases its page
     submitted = format_time(arrival.when, state.inbox.zone)
-    page = render_notice_page(arrival.lab, arrival.student, submitted, words, more).encode()
+    page = render_notice_page(arrival.lab, arrival.student, submitted, message, more).encode()
     try:
         for notebook in list_source_notebooks(state.course, arrival.lab):
             if not state.inbox.has_page(arrival, notebook.stem):

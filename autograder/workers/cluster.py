@@ -45,28 +45,28 @@ class DaskExecutor:
     def choose_device(self) -> str:
         return choose_device("auto") if self.device == "auto" else self.device
 
-    def find_layers(self, settings: Settings, secret: Iterable[Path]) -> list[str]:
+    def find_layers(self, settings: Settings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers between a submission and the grader on its workers. Raises GradlabError like grade()."""
         with _connect_client(self.address, self.wait) as client:
             slots = _wait_for_slots(client, self.address, settings, self.wait, Event())
-            environment = _require_same_environment(client, slots, settings, [str(path) for path in secret])
+            environment = _require_same_environment(client, slots, settings, [str(path) for path in secret_folders])
             return list(environment.layers or ())
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
+        self, tasks: Iterator[Task | None], settings: Settings, secret_folders: Iterable[Path], stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
         """Grade the tasks, taking only as many at a time as keep the cluster busy.
 
         Args:
             tasks: The tasks, and None; see Executor.
             settings: The settings for all of them.
-            secret: Folders that student processes must not see.
+            secret_folders: Folders that student processes must not see.
             stop: Set it to send no more and return. Workers finish on their own what they have begun.
 
         Raises:
             GradlabError: If no worker can grade for `wait` seconds, or one doesn't grade like this machine.
         """
-        folders = [str(path) for path in secret]
+        folders = [str(path) for path in secret_folders]
         with _connect_client(self.address, self.wait) as client:
             slots = _wait_for_slots(client, self.address, settings, self.wait, stop)
             if not slots:
@@ -119,8 +119,8 @@ def _connect_client(address: str, wait: float) -> Iterator[Client]:
     try:
         client = Client(address, timeout=wait, set_as_default=False)
     except (OSError, ValueError) as error:
-        words = f"no scheduler answers at {address} within {wait:g} s ({error})"
-        raise GradlabError(words, fix="start one with dask scheduler, or check the address") from None
+        message = f"no scheduler answers at {address} within {wait:g} s ({error})"
+        raise GradlabError(message, fix="start one with dask scheduler, or check the address") from None
     with client:
         yield client
 
@@ -168,11 +168,13 @@ def _make_no_worker_error(client: Client, address: str, settings: Settings, wait
 
 
 def _require_same_environment(
-    client: Client, workers: Iterable[str], settings: Settings, secret: Sequence[str]
+    client: Client, workers: Iterable[str], settings: Settings, secret_folders: Sequence[str]
 ) -> Environment:
     """Return the environment that all workers and this machine grade with. Raises GradlabError if they differ."""
     expected = collect_environment(None)
-    replies = client.run(inspect_worker, settings.isolation, secret, expected, workers=list(workers), on_error="return")
+    replies = client.run(
+        inspect_worker, settings.isolation, secret_folders, expected, workers=list(workers), on_error="return"
+    )
     for worker, environment in replies.items():
         if isinstance(environment, OSError):
             continue  # it has just ended
@@ -186,7 +188,7 @@ def _require_same_environment(
     return expected
 
 
-def _submit(client: Client, task: Task, secret: Sequence[str], expected: Environment) -> Future[bytes | str]:
+def _submit(client: Client, task: Task, secret_folders: Sequence[str], expected: Environment) -> Future[bytes | str]:
     """Submit a task to the scheduler. The future returns what grade_on_worker() does."""
     settings = task.settings
     seconds = settings.timeouts.submission + STUCK_SECONDS
@@ -196,7 +198,7 @@ def _submit(client: Client, task: Task, secret: Sequence[str], expected: Environ
             grade_on_worker,
             pickle.dumps(task),
             settings.isolation,
-            secret,
+            secret_folders,
             expected,
             seconds,
             key=f"gradlab-{uuid.uuid4()}",

@@ -40,7 +40,7 @@ class Grader:
         GradlabError: If this machine doesn't isolate as much as requested.
     """
 
-    def __init__(self, isolation: str, secret: Sequence[str]) -> None:
+    def __init__(self, isolation: str, secret_folders: Sequence[str]) -> None:
         """Start the process, and wait until it says what it grades with."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -52,7 +52,7 @@ class Grader:
                     "autograder.workers.cluster_process_main",
                     str(theirs.fileno()),
                     isolation,
-                    *secret,
+                    *secret_folders,
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -86,20 +86,20 @@ class Grader:
 
 
 def grade_on_worker(
-    task: bytes, isolation: str, secret: Sequence[str], expected: Environment, seconds: float
+    task: bytes, isolation: str, secret_folders: Sequence[str], expected: Environment, seconds: float
 ) -> bytes | str:
     """Return the pickled outcome, or how this thread's grader process ended unexpectedly.
 
     Args:
         task: The pickled task.
-        secret: Folders that student processes must not see.
+        secret_folders: Folders that student processes must not see.
         expected: The environment of the other workers.
         seconds: How long the grader may take.
 
     Raises:
         GradlabError: If this worker doesn't grade as expected, because it joined after the others were inspected.
     """
-    grader = _get_thread_grader(isolation, secret, expected)
+    grader = _get_thread_grader(isolation, secret_folders, expected)
     outcome = grader.grade(task, seconds)
     if outcome is not None:
         return outcome
@@ -107,9 +107,9 @@ def grade_on_worker(
     return f"exit status {grader.close()}"
 
 
-async def inspect_worker(isolation: str, secret: Sequence[str], expected: Environment) -> Environment | str:
+async def inspect_worker(isolation: str, secret_folders: Sequence[str], expected: Environment) -> Environment | str:
     """Return what this worker grades with, or why it can't. It inspects once for each expected version of the code."""
-    return await asyncio.to_thread(_inspect_worker, isolation, secret, expected)
+    return await asyncio.to_thread(_inspect_worker, isolation, secret_folders, expected)
 
 
 def describe_difference(environment: Environment, expected: Environment) -> str:
@@ -127,11 +127,11 @@ def describe_difference(environment: Environment, expected: Environment) -> str:
     )
 
 
-def _inspect_worker(isolation: str, secret: Sequence[str], expected: Environment) -> Environment | str:
-    key = _make_grader_key(isolation, secret, expected)
+def _inspect_worker(isolation: str, secret_folders: Sequence[str], expected: Environment) -> Environment | str:
+    key = _make_grader_key(isolation, secret_folders, expected)
     if key not in _inspections:
         try:
-            grader = Grader(isolation, secret)
+            grader = Grader(isolation, secret_folders)
         except GradlabError as error:
             return str(error)
         _inspections[key] = grader.environment
@@ -142,9 +142,9 @@ def _inspect_worker(isolation: str, secret: Sequence[str], expected: Environment
     return _inspections[key]
 
 
-def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Environment) -> Grader:
+def _get_thread_grader(isolation: str, secret_folders: Sequence[str], expected: Environment) -> Grader:
     """Return this thread's grader process, or a new one for other settings. Raises GradlabError if it differs."""
-    key = _make_grader_key(isolation, secret, expected)
+    key = _make_grader_key(isolation, secret_folders, expected)
     grader, grader_key = getattr(_local, "grader", None) or (None, None)
     if grader is None or grader_key != key:
         if grader is not None:
@@ -152,7 +152,7 @@ def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Environm
         _local.grader = None
         grader = _spare.pop(key, None)
         if grader is None or grader.process.poll() is not None:
-            grader = Grader(isolation, secret)
+            grader = Grader(isolation, secret_folders)
     if problem := describe_difference(grader.environment, expected):
         grader.close()
         _local.grader = None
@@ -161,5 +161,5 @@ def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Environm
     return grader
 
 
-def _make_grader_key(isolation: str, secret: Sequence[str], expected: Environment) -> GraderKey:
-    return isolation, tuple(secret), expected.code
+def _make_grader_key(isolation: str, secret_folders: Sequence[str], expected: Environment) -> GraderKey:
+    return isolation, tuple(secret_folders), expected.code

@@ -15,15 +15,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
-from autograder.sandbox import list_layer_names, require_level
+from autograder.sandbox import list_layer_names, select_required_layers
 
 
-def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
+def main(descriptor: int, isolation: str, secret_folders: Sequence[Path]) -> None:
     """Say what this process grades with, or why it can't, and then grade for the worker at the other end."""
     connection = Connection(descriptor)
     try:
         # Before torch is loaded, while the forks that try the layers are cheap.
-        layers = list_layer_names(require_level(isolation))
+        layers = list_layer_names(select_required_layers(isolation))
     except GradlabError as error:
         connection.send(str(error))
         return
@@ -35,7 +35,7 @@ def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
     torch.set_num_threads(1)  # as in a pool: another order of summation would change results
     threading.Thread(target=_exit_with_worker, args=(descriptor,), daemon=True).start()
     connection.send(collect_environment(layers))
-    serve_tasks(connection, secret, {})
+    serve_tasks(connection, secret_folders, {})
 
 
 def _exit_with_worker(descriptor: int) -> None:

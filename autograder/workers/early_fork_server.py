@@ -8,19 +8,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from autograder.forkserver.imports import find_course_groups
-from autograder.forkserver.server_process import ServerProcess, start_server
-from autograder.gradebook.store import get_result_path
+from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
+from autograder.gradebook.result_documents import get_result_path
 from autograder.gradebook.submission_folders import list_submitted_students
 
 
-def start_early_server(course: Path, lab: str, student: str, jobs: int, again: bool) -> ServerProcess | None:
+def start_early_server(
+    course: Path, lab: str, student: str, jobs: int, include_current: bool
+) -> ForkServerProcess | None:
     """Start a fork server for the submissions to grade; None if each already has its result.
 
     Args:
         student: The only student to grade; empty for all who submitted.
-        again: Whether to grade submissions that already have a result.
+        include_current: Whether to grade submissions that already have a result.
     """
     students = [student] if student else list_submitted_students(course, lab)
-    if again or any(not get_result_path(course, lab, each).exists() for each in students):
-        return start_server(max(1, min(jobs, len(students))), find_course_groups(course, [lab]))
+    if include_current or any(not get_result_path(course, lab, each).exists() for each in students):
+        return start_fork_server_process(max(1, min(jobs, len(students))), find_course_groups(course, [lab]))
     return None

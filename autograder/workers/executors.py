@@ -10,10 +10,10 @@ from typing import Protocol
 
 from autograder.base.entry_points import load_entry_point
 from autograder.base.errors import GradlabError
-from autograder.forkserver.server_process import ServerProcess
+from autograder.forkserver.server_process import ForkServerProcess
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.sandbox import list_layer_names, require_level
+from autograder.sandbox import list_layer_names, select_required_layers
 from autograder.workers.pool import Pool, grade_all
 from autograder.workers.worker import Failure
 
@@ -30,11 +30,11 @@ class Executor(Protocol):
     def choose_device(self) -> str:
         """Return the device, with "auto" resolved."""
 
-    def find_layers(self, settings: Settings, secret: Iterable[Path]) -> list[str]:
+    def find_layers(self, settings: Settings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers of the sandbox that submissions get. Raises GradlabError if it can't grade."""
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
+        self, tasks: Iterator[Task | None], settings: Settings, secret_folders: Iterable[Path], stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
         """Grade the tasks, taking only as many at a time as there is room for, and yield each when it's done.
 
@@ -42,7 +42,7 @@ class Executor(Protocol):
             tasks: The tasks. None means that there is no task now, but there may be one later: ask again while
                 something is being graded, and return when nothing is. take_tasks() in worker.py helps.
             settings: The settings for all of them.
-            secret: Folders that student processes must not see.
+            secret_folders: Folders that student processes must not see.
             stop: Set it to abandon what is being graded.
         """
 
@@ -54,7 +54,7 @@ class LocalExecutor:
     jobs: int = 1
     """How many submissions are graded at a time."""
     device: str = "cpu"
-    server: ServerProcess | None = None
+    server_process: ForkServerProcess | None = None
     """A fork server that is already started; see start_early_server()."""
     pool: Pool | None = None
     """Workers that outlive a call of grade()."""
@@ -62,13 +62,13 @@ class LocalExecutor:
     def choose_device(self) -> str:
         return choose_device(self.device)
 
-    def find_layers(self, settings: Settings, secret: Iterable[Path]) -> list[str]:
-        return list_layer_names(require_level(settings.isolation))
+    def find_layers(self, settings: Settings, secret_folders: Iterable[Path]) -> list[str]:
+        return list_layer_names(select_required_layers(settings.isolation))
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
+        self, tasks: Iterator[Task | None], settings: Settings, secret_folders: Iterable[Path], stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        return grade_all(tasks, settings, self.jobs, secret, stop, self.server, self.pool)
+        return grade_all(tasks, settings, self.jobs, secret_folders, stop, self.server_process, self.pool)
 
 
 def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> Executor:

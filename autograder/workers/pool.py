@@ -21,7 +21,7 @@ import torch
 
 from autograder.forkserver.client import ForkServer, ProcessSettings, start_fork_servers
 from autograder.forkserver.imports import find_groups
-from autograder.forkserver.server_process import ServerProcess, start_server
+from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
 from autograder.workers.worker import (
@@ -52,9 +52,9 @@ def grade_all(
     tasks: Iterable[Task | None],
     settings: Settings,
     jobs: int,
-    secret: Iterable[Path],
+    secret_folders: Iterable[Path],
     stop: Event,
-    server: ServerProcess | None = None,
+    server_process: ForkServerProcess | None = None,
     pool: Pool | None = None,
 ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
     """Grade the tasks, taking only as many at a time as there are jobs, and yield each when it's done.
@@ -63,9 +63,9 @@ def grade_all(
         tasks: The tasks, and None; see Executor.
         settings: The settings for all of them.
         jobs: How many submissions are graded at a time.
-        secret: Folders that student processes must not see.
+        secret_folders: Folders that student processes must not see.
         stop: Set it to abandon what is being graded.
-        server: A fork server that is already started, for at least as many jobs.
+        server_process: A fork server that is already started, for at least as many jobs.
         pool: Workers that outlive this call, to use instead of new ones.
 
     Raises:
@@ -77,8 +77,16 @@ def grade_all(
         return
     is_temporary = pool is None
     if pool is None:
-        server = server or start_server(len(first), find_groups(task.source for task in first))
-        pool = Pool(make_process_settings(first[0]), settings.timeouts.submission, tuple(secret), len(first), server)
+        server_process = server_process or start_fork_server_process(
+            len(first), find_groups(task.source for task in first)
+        )
+        pool = Pool(
+            make_process_settings(first[0]),
+            settings.timeouts.submission,
+            tuple(secret_folders),
+            len(first),
+            server_process,
+        )
     try:
         for task in first:
             pool.assign(task)
@@ -103,22 +111,22 @@ class Pool:
         self,
         process_settings: ProcessSettings,
         seconds: float,
-        secret: tuple[Path, ...],
+        secret_folders: tuple[Path, ...],
         jobs: int,
-        server: ServerProcess | None,
+        server_process: ForkServerProcess | None,
     ) -> None:
         """Start the workers.
 
         Args:
             seconds: The time limit of a submission. A worker that takes STUCK_SECONDS longer counts as stuck.
-            secret: Folders that student processes must not see.
-            server: A fork server that is already started, for at least as many jobs.
+            secret_folders: Folders that student processes must not see.
+            server_process: A fork server that is already started, for at least as many jobs.
         """
-        self.process_settings, self.seconds, self.secret = process_settings, seconds, secret
-        self.fork = multiprocessing.get_context("fork")
+        self.process_settings, self.seconds, self.secret_folders = process_settings, seconds, secret_folders
+        self.context = multiprocessing.get_context("fork")
         torch.set_num_threads(1)  # no threads before a fork
-        fork_servers = start_fork_servers(jobs, process_settings, secret, server)
-        self.first = fork_servers[0]
+        fork_servers = start_fork_servers(jobs, process_settings, secret_folders, server_process)
+        self.first_fork_server = fork_servers[0]
         gc.freeze()  # a collection would touch, and thus copy, memory that the forks share
         self.workers = [self._start_worker(fork_server, fork_servers) for fork_server in fork_servers]
         for fork_server in fork_servers:
@@ -162,7 +170,7 @@ class Pool:
             worker.process.kill()
             worker.process.join()
             worker.connection.close()
-        self.first.close()
+        self.first_fork_server.close()
 
     def _retry(self, worker: Worker, task: Task) -> list[tuple[Task, Failure]]:
         """Retry the submission of a worker that died, as plan_next_try() says. Return a failure after the last try."""
@@ -175,10 +183,10 @@ class Pool:
         return []
 
     def _start_worker(self, fork_server: ForkServer | None, others: Iterable[ForkServer]) -> Worker:
-        ours, theirs = self.fork.Pipe()
+        ours, theirs = self.context.Pipe()
         inherited = [ours, *[w.orders for w in others if w is not fork_server]]
-        process = self.fork.Process(
-            target=_work, args=(theirs, inherited, fork_server, self.process_settings, self.secret), daemon=True
+        process = self.context.Process(
+            target=_work, args=(theirs, inherited, fork_server, self.process_settings, self.secret_folders), daemon=True
         )
         process.start()
         theirs.close()
@@ -195,10 +203,10 @@ def _work(
     inherited: list[Any],
     fork_server: ForkServer | None,
     process_settings: ProcessSettings,
-    secret: tuple[Path, ...],
+    secret_folders: tuple[Path, ...],
 ) -> None:
     """Answer tasks until the pool is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pool handles Ctrl-C
     for other in inherited:
         other.close()  # otherwise it wouldn't notice the end of the pool or of another worker
-    serve_tasks(connection, secret, {} if fork_server is None else {process_settings: fork_server})
+    serve_tasks(connection, secret_folders, {} if fork_server is None else {process_settings: fork_server})

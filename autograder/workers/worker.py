@@ -17,7 +17,7 @@ from autograder.grading.stock_submission import grade_stock_task
 from autograder.grading.task import Task
 from autograder.model.assignments import AssignmentKind
 from autograder.sandbox.kernel_limits import limit_memory_on
-from autograder.workers.solution_cache import prepare_compile_cache
+from autograder.workers.compile_cache import prepare_compile_cache
 
 TRIES = 2
 STUCK_SECONDS = 600.0  # in addition to a submission's time; the examiner's own work is limited, and takes far less
@@ -34,17 +34,17 @@ class Failure:
     reason: str
 
 
-def serve_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
+def serve_tasks(connection: Connection, secret_folders: Sequence[Path], fork_servers: ForkServers) -> None:
     """Answer tasks until the other side hangs up, then end this process.
 
     Args:
         connection: Receives tasks, and sends outcomes.
-        secret: Folders that student processes must not see.
+        secret_folders: Folders that student processes must not see.
         fork_servers: Fork servers that are already started; new ones are added.
     """
     with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send(grade_with_retries(connection.recv(), secret, fork_servers))
+            connection.send(grade_with_retries(connection.recv(), secret_folders, fork_servers))
     for fork_server in fork_servers.values():
         fork_server.hang_up()
     os._exit(0)  # an orderly exit with torch loaded takes most of a second
@@ -84,7 +84,9 @@ def list_fallback_tasks(task: Task) -> tuple[Task, Task, Task]:
     return task, replace(task, isolates_tests=True), task.make_refused(UNGRADABLE)
 
 
-def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission | Failure:
+def grade_with_retries(
+    task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers
+) -> GradedSubmission | Failure:
     """Grade a task with one of these fork servers, or with a new one that is added to them.
 
     A submission that makes the grader itself raise is tried once more, then graded as an empty one, with the error as
@@ -94,7 +96,7 @@ def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkSer
     log = ""
     for attempt in list_fallback_tasks(task):
         try:
-            graded = _grade(attempt, secret, fork_servers)
+            graded = _grade(attempt, secret_folders, fork_servers)
             return replace(graded, problem=log) if attempt is not task else graded
         except GradlabError as error:
             fork_server = fork_servers.get(make_process_settings(task))
@@ -108,14 +110,14 @@ def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkSer
     return Failure(log)
 
 
-def _grade(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission:
-    fork_server = _get_fork_server(task, secret, fork_servers)
+def _grade(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission:
+    fork_server = _get_fork_server(task, secret_folders, fork_servers)
     try:
         return _grade_with(fork_server, task)
     except GradlabError:
         if not fork_server.lost:
             raise
-        return _grade_with(_get_fork_server(task, secret, fork_servers), task)
+        return _grade_with(_get_fork_server(task, secret_folders, fork_servers), task)
 
 
 def _grade_with(fork_server: ForkServer, task: Task) -> GradedSubmission:
@@ -123,10 +125,10 @@ def _grade_with(fork_server: ForkServer, task: Task) -> GradedSubmission:
         return GRADERS[task.kind](task, fork_server)
 
 
-def _get_fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
+def _get_fork_server(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
     key = make_process_settings(task)
     if key in fork_servers and fork_servers[key].lost:
         fork_servers.pop(key).hang_up()
     if key not in fork_servers:
-        fork_servers[key] = ForkServer(key, secret)
+        fork_servers[key] = ForkServer(key, secret_folders)
     return fork_servers[key]

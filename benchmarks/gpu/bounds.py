@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from autograder.examiner.clock import Limit
-from autograder.examiner.connection import Stopped
+from autograder.examiner.clock import CellTimeLimit
+from autograder.examiner.connection import StoppedError
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.task import ExamineSettings, make_settings
 from autograder.sandbox import find_layers, find_strongest_level
@@ -67,11 +67,11 @@ def _around(fork_server: ForkServer) -> str:
         process.run(WITHIN, 1, _limit())
         outputs = process.run(AROUND, 2, _limit())
         return f"it went on: {outputs}"[:300]
-    except Stopped as stopped:
+    except StoppedError as stopped:
         return f"{stopped}, after {time.perf_counter() - start:.1f} s"
     finally:
         process.kill()
 
 
-def _limit() -> Limit:
-    return Limit(SECONDS, f"no answer within {SECONDS:g} s", SECONDS)
+def _limit() -> CellTimeLimit:
+    return CellTimeLimit(SECONDS, f"no answer within {SECONDS:g} s", SECONDS)

@@ -15,7 +15,7 @@ from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.task import ExamineSettings, make_settings
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.workers.solution_cache import prepare_compile_cache
+from autograder.workers.compile_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
 from benchmarks.gpu.report import Context, PartResult, passed_if
 from labkit.outcome import compute_earned

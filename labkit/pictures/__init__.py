@@ -15,7 +15,7 @@ MODULES = {  # the module that defines each name
     "show_backward": "backward",
     "show_breaks": "breaks",
     "show_broadcasting": "broadcasting",
-    "show_compiles": "compiles",
+    "show_compiles": "compilations",
     "show_curves": "curves",
     "show_dtypes": "dtypes",
     "show_graph": "graph",

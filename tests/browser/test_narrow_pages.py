@@ -14,15 +14,15 @@ from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.marks import DeskMark
 from autograder.desk.question_page import QuestionSummary, ShownAnswer
 from autograder.desk.rubric import Rubric
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.gradebook.graded_place import GradedPlace
-from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page
 from autograder.reports.lab_report import render_report
-from autograder.reports.similar_pairs import AlikeExercise, Search, SimilarPair
+from autograder.reports.similar_pairs import AlikeExercise, SearchResult, SimilarPair
 from autograder.reports.similarity_page import render_similar_page
 from autograder.reports.term_page import write_term_page
 from labkit.outcome import Outcome
@@ -42,7 +42,7 @@ def open_page(page: Page, folder: Path, text: str) -> Page:
     return page
 
 
-def make_class() -> LabClass:
+def make_class() -> ClassResults:
     members = tuple(
         Member(
             student,
@@ -56,7 +56,7 @@ def make_class() -> LabClass:
         )
         for student in STUDENTS
     )
-    return LabClass(LAB, tuple(Column(name, 3) for name in NAMES), members)
+    return ClassResults(LAB, tuple(Column(name, 3) for name in NAMES), members)
 
 
 def test_the_feedback_page_breaks_no_word(page: Page, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_report_breaks_no_word(page: Page, tmp_path: Path) -> None:
 
 def test_the_page_of_similar_submissions_breaks_no_word(page: Page, tmp_path: Path) -> None:
     pair = SimilarPair(*STUDENTS, 9.0, tuple(AlikeExercise(name, 1.0, 0, True) for name in NAMES))
-    open_page(page, tmp_path, render_similar_page(make_class(), Search((pair,), 5.0, 40)))
+    open_page(page, tmp_path, render_similar_page(make_class(), SearchResult((pair,), 5.0, 40)))
     assert is_fitting(page)
     assert find_broken_words(page, "h1, h2, p, th, td, summary, span") == []
 
@@ -98,9 +98,9 @@ def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> N
     open_page(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [QuestionSummary(place, NAMES[0], 2, 1, 1)]}))
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, th, td") == []
-    answer = ShownAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(waits=True, auto=0.0), "", "")
+    answer = ShownAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(needs_manual_grade=True, auto=0.0), "", "")
     text = Markup("Why is it so?")
-    desk_page = question_page.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
+    desk_page = question_page.QuestionPage(place, NAMES[0], text, text, (answer,), Rubric(), ())
     open_page(page, tmp_path, render_question(tmp_path.as_uri(), desk_page, ""))
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, li") == []

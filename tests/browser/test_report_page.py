@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from layout import find_broken_words
 from playwright.sync_api import Page, expect
 
-from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.reports.lab_report import render_report
@@ -29,7 +29,7 @@ def report(tmp_path: Path) -> Path:
             graded=True,
             marks={f"exercise_{e}": Mark(float((n * (e + 1)) % 4)) for e in range(14)},
             submitted=datetime(2027, 1, 30) + timedelta(hours=n),
-            late=600.0 if n == 11 else 0.0,
+            seconds_late=600.0 if n == 11 else 0.0,
             answers={f"exercise_{e}": f"def exercise_{e}(x): return {n}" for e in range(14)},
             checks={"exercise_0": (FAILED,)} if n % 2 else {},
             notes=(Note(words="Something was put right."),),
@@ -37,7 +37,7 @@ def report(tmp_path: Path) -> Path:
         )
         for n in range(12)
     )
-    group = LabClass("x", tuple(Column(f"exercise_{e}", 3) for e in range(14)), members, datetime(2027, 1, 30, 10))
+    group = ClassResults("x", tuple(Column(f"exercise_{e}", 3) for e in range(14)), members, datetime(2027, 1, 30, 10))
     path = tmp_path / "x.html"
     path.write_text(render_report(group), encoding="utf-8")
     return path
@@ -97,7 +97,9 @@ def test_heads_of_marks_are_whole_and_leave_no_gap_above_them(page: Page, tmp_pa
     marks = dict.fromkeys(names, Mark(1.0))
     members = tuple(Member(f"student_{n}", has_submitted=True, graded=True, marks=marks) for n in range(3))
     path = tmp_path / "x.html"
-    path.write_text(render_report(LabClass("x", tuple(Column(name, 3) for name in names), members)), encoding="utf-8")
+    path.write_text(
+        render_report(ClassResults("x", tuple(Column(name, 3) for name in names), members)), encoding="utf-8"
+    )
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(path.as_uri())
     row = page.locator("#marks-table thead tr")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from autograder.authoring.course_folder import build_course, read_course
-from autograder.classroom.class_grading import grade_lab
-from autograder.classroom.regrade import regrade
+from autograder.classroom.open_class import grade_lab
+from autograder.classroom.regrading import regrade
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Task
 from autograder.model.assignments import AssignmentKind
@@ -78,7 +78,9 @@ def test_a_file_that_the_machine_cannot_read_leaves_the_mark(
 
     with monkeypatch.context() as broken:
         broken.setattr(os, "open", fail)
-        outcomes = {each.student: each for each in grade_lab(open_course(small_course), LAB, two_graders, again=True)}
+        outcomes = {
+            each.student: each for each in grade_lab(open_course(small_course), LAB, two_graders, include_current=True)
+        }
     assert not outcomes["ada"].failure and os.strerror(errno.ESTALE) in outcomes["ben"].failure
     assert read_gradebook_rows(small_course) == before
     assert set(list_failures(small_course, two_graders).values()) == {""}
@@ -118,7 +120,7 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, raise_for_what_is_written)
     hand_in(small_course, {"ben": SOLUTION.replace("x * x", "x ** 2"), "cy": SOLUTION})
     before = read_gradebook_rows(small_course)
-    outcomes = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}
+    outcomes = {each.student: each for each in grade_lab(open_course(small_course), LAB, include_current=True)}
     assert "its mark was not changed" in outcomes["ada"].failure
     assert read_gradebook_rows(small_course)["ada"] == before["ada"]
     for student in ("ben", "cy"):
@@ -143,7 +145,7 @@ def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, tw
     hand_in(small_course, {"ada": None, "ben": "def sum_of_squares(x):\n    return (x * x).sum() * 2**33\n"})
     outcomes = list(grade_lab(open_course(small_course), LAB, two_graders))
     assert not any(each.failure or each.remarks for each in outcomes)
-    result = load_result(small_course, LAB, "ben")
+    result = load_document(small_course, LAB, "ben")
     assert result is not None
     (outcome,) = [outcome for cell in result.cells for outcome in cell.checks if outcome.id == "a_lot"]
     assert "MemoryError" in outcome.error

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, WRONG, hand_in, read_gradebook_rows, read_written_files
 from tests.classroom.late_class import make_class, open_class
@@ -32,7 +32,7 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
     assert read_written_files(other) == read_written_files(small_course)
     assert {f"wrong/{LAB}/data/numbers.csv", f"wrong/{LAB}/given.txt"} < set(read_written_files(other))
     for student in read_gradebook_rows(other):
-        documents = [load_result(course, LAB, student) for course in (small_course, other)]
+        documents = [load_document(course, LAB, student) for course in (small_course, other)]
         assert documents[0] and documents[1]
         assert documents[1].model_copy(update={"key": ""}).cells == documents[0].cells
         assert documents[1].notes == documents[0].notes
@@ -50,7 +50,7 @@ def test_changes_that_a_person_made_in_the_gradebook_are_kept(small_course: Path
         gradebook.find_comment("exercise-sum_of_squares", LAB, LAB, "wrong").manual_comment = "Look at the sign."
         gradebook.db.commit()
     for is_second_run in (False, True):
-        list(grade_lab(api, LAB, two_graders, again=is_second_run))
+        list(grade_lab(api, LAB, two_graders, include_current=is_second_run))
         row = read_gradebook_rows(small_course)["wrong"]
         assert row[1] == 1.75 and ("exercise-sum_of_squares", None, "Look at the sign.") in row[5]
         assert row[4][0][4] is False, "unlike with nbgrader, the mark holds: the answer is the one that was read"

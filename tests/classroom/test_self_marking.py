@@ -9,7 +9,7 @@ import pytest
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.classroom.self_marking import serve
 from autograder.demo.students import fill_notebook
-from autograder.forkserver.server_process import start_server
+from autograder.forkserver.server_process import start_fork_server_process
 from labkit.mark_file import get_page_path, read_marks
 
 LAB = "01_squares"
@@ -35,7 +35,12 @@ def test_a_damaged_notebook_is_answered_and_the_next_one_is_marked(small_course:
         copies[name].write_bytes(content)
     (tmp_path / "blocked" / ".gradlab").write_text("a file where the pages belong")
     output = io.StringIO()
-    serve(small_course, [json.dumps({"notebook": str(path)}) for path in copies.values()], output, start_server(1))
+    serve(
+        small_course,
+        [json.dumps({"notebook": str(path)}) for path in copies.values()],
+        output,
+        start_fork_server_process(1),
+    )
     answers = dict(zip(files, map(json.loads, output.getvalue().splitlines()), strict=True))
     assert answers["cp1252"]["points"] == answers["sound"]["points"] == 2
     assert "can't be written" in answers["blocked"]["refused"]

@@ -12,10 +12,10 @@ from nbgrader.api import Gradebook
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.decisions import excuse, grant_extension
+from autograder.classroom.open_class import grade_lab
 from autograder.classroom.preparation import prepare_gradebook
-from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
+from autograder.classroom.regrading import RegradeResult, RegradeScope, regrade
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.history import get_history_path, read_history
 from autograder.gradebook.nbgrader_course import open_course
@@ -78,7 +78,7 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
     assert (read_points(course, "ben"), read_points(course, "cy")) == (2, 0)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
     (check_view,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
-    assert check_view.unpaid == EXCUSED
+    assert check_view.unearned == EXCUSED
 
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
     grade_class(course, two_graders)
@@ -141,12 +141,12 @@ def test_a_mark_by_hand_is_kept_until_the_answer_changes(course: Path, two_grade
         by_hand = gradebook.find_grade("check-sum_of_squares", LAB, LAB, "cy")
         by_hand.manual_score, by_hand.needs_manual_grade = 1.5, False
         gradebook.db.commit()
-    list(grade_lab(open_course(course), LAB, two_graders, again=True))
+    list(grade_lab(open_course(course), LAB, two_graders, include_current=True))
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, False)
     hand_in(course, {"cy": WRONG + "# another\n"})
     grade_class(course, two_graders)
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, True)
-    list(grade_lab(open_course(course), LAB, two_graders, again=True))
+    list(grade_lab(open_course(course), LAB, two_graders, include_current=True))
     assert grade().needs_manual_grade  # no one has looked yet
 
 
@@ -186,7 +186,9 @@ def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
     build_course(read_course(course))
 
     def older() -> set[bool]:
-        return {member.older for member in read_class(f"sqlite:///{course}/gradebook.db", course, LAB).members}
+        return {
+            member.from_earlier_build for member in read_class(f"sqlite:///{course}/gradebook.db", course, LAB).members
+        }
 
     assert older() == {True}
     with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square': .*did you mean sum_of_squares\?"):

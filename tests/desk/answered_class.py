@@ -13,7 +13,7 @@ from autograder.classroom.preparation import prepare_gradebook
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import write_result
+from autograder.gradebook.result_documents import write_document
 from autograder.gradebook.writer import write_marks
 from autograder.model.course import Kind
 from autograder.model.marks import MarkSheet
@@ -74,7 +74,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
             nbformat.write(nbformat.from_dict(json.loads(json.dumps(notebook))), path)
             cells = (GradedCell(id=CHECK, points=0.5, worth=2.0, checks=(FAILED,)),)
             versions = Versions(gradlab="", python="", torch="")
-            write_result(course, Result(lab=LAB, student=student, versions=versions, isolation=(), cells=cells))
+            write_document(course, Result(lab=LAB, student=student, versions=versions, isolation=(), cells=cells))
             submitted = datetime(2027, 2, 2 if student == late else 1, 12)
             marks.append(
                 MarkSheet(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=submitted)

@@ -9,7 +9,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.desk.course_desk import Desk, UnknownNameError, find_place, open_desk
-from autograder.desk.marks import ConflictError, DeskMark, change_items, read_marks, read_rubric, save
+from autograder.desk.marks import ConflictError, DeskMark, change_items, read_marks, read_rubric, save_mark
 from autograder.desk.rubric import Item
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.writer import write_marks
@@ -19,7 +19,7 @@ from tests.desk.answered_class import CHECK, LAB, QUESTION
 FULL = Item(id="00000001", text="right", points=3)
 VAGUE = Item(id="00000002", text="vague", points=-1)
 WORTH = 3.0
-WAITS = DeskMark(worth=WORTH, waits=True)
+WAITS = DeskMark(worth=WORTH, needs_manual_grade=True)
 
 
 @dataclass
@@ -33,9 +33,9 @@ class Reader:
     def read_mark(self, student: str) -> DeskMark:
         return read_marks(self.gradebook, self.place, read_rubric(self.desk, self.place))[student]
 
-    def save(self, student: str, mark: DeskMark | None = None, **changes: Any) -> DeskMark:
+    def save_mark(self, student: str, mark: DeskMark | None = None, **changes: Any) -> DeskMark:
         mark = mark or self.read_mark(student)
-        return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **changes), mark.version)
+        return save_mark(self.desk, self.gradebook, self.place, student, replace(WAITS, **changes), mark.version)
 
     def replace_items(self, *items: Item, sure: bool = True) -> list[int]:
         """The numbers of marks for which it asked for confirmation."""
@@ -62,32 +62,32 @@ def reader(course: Path) -> Iterator[Reader]:
 
 def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reader: Reader) -> None:
     assert reader.read_row("ada") == (None, True, None, 0.5)
-    assert reader.save("ada", points=2.5, comment="  Good.  ") == DeskMark(2.5, WORTH, comment="Good.")
+    assert reader.save_mark("ada", points=2.5, comment="  Good.  ") == DeskMark(2.5, WORTH, comment="Good.")
     assert reader.read_row("ada") == (2.5, False, "Good.", 3.0)
-    assert reader.save("ada") == WAITS, "without points it waits again, and the comment is gone"
+    assert reader.save_mark("ada") == WAITS, "without points it waits again, and the comment is gone"
     assert reader.read_row("ada") == (None, True, None, 0.5)
 
 
 def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reader: Reader) -> None:
     assert reader.read_mark("eve").is_blank and not reader.read_mark("ada").is_blank
-    assert reader.save("eve", points=1.0).points == 1
-    assert reader.save("eve").is_blank
+    assert reader.save_mark("eve", points=1.0).points == 1
+    assert reader.save_mark("eve").is_blank
 
 
 def test_items_give_points_and_a_typed_number_counts_without_items(reader: Reader) -> None:
     assert reader.replace_items(FULL, VAGUE) == []
-    assert reader.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, WORTH, chosen=(FULL.id, VAGUE.id))
+    assert reader.save_mark("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, WORTH, chosen=(FULL.id, VAGUE.id))
     assert reader.read_row("ada")[:2] == (2, False)
-    assert reader.save("ada", points=0.25) == DeskMark(0.25, WORTH)
+    assert reader.save_mark("ada", points=0.25) == DeskMark(0.25, WORTH)
     assert read_rubric(reader.desk, reader.place).chosen == {}
 
 
 def test_changing_an_item_changes_its_marks_after_confirmation(reader: Reader) -> None:
     reader.replace_items(FULL, VAGUE)
     for student in ("ada", "ben"):
-        reader.save(student, chosen=(FULL.id, VAGUE.id))
-    reader.save("cleo", points=2.0)
-    reader.save("dan", chosen=(FULL.id,))
+        reader.save_mark(student, chosen=(FULL.id, VAGUE.id))
+    reader.save_mark("cleo", points=2.0)
+    reader.save_mark("dan", chosen=(FULL.id,))
     with Gradebook(reader.desk.db_url) as formgrader:  # where an instructor gives ben another mark
         formgrader.find_grade(QUESTION, LAB, LAB, "ben").manual_score = 1.75
         formgrader.db.commit()
@@ -107,38 +107,38 @@ def test_changing_an_item_changes_its_marks_after_confirmation(reader: Reader) -
 
 def test_a_newer_mark_is_shown_before_it_can_be_overwritten(reader: Reader) -> None:
     mark = reader.read_mark("ada")
-    reader.save("ada", points=1.0)
+    reader.save_mark("ada", points=1.0)
     with pytest.raises(ConflictError, match="meanwhile"):
-        reader.save("ada", mark, points=3.0)
+        reader.save_mark("ada", mark, points=3.0)
     reader.gradebook.db.rollback()
     assert reader.read_row("ada")[0] == 1
-    assert reader.save("ada", points=3.0).points == 3
+    assert reader.save_mark("ada", points=3.0).points == 3
     with pytest.raises(ConflictError, match="gone"):
-        reader.save("ada", chosen=("deadbeef",))
+        reader.save_mark("ada", chosen=("deadbeef",))
 
 
 def test_a_changed_answer_waits_again_with_its_old_mark(reader: Reader) -> None:
-    reader.save("ada", points=1.0, comment="Why?")
+    reader.save_mark("ada", points=1.0, comment="Why?")
     other = MarkSheet("ada", {QUESTION: None, CHECK: 0.5})
     write_marks(reader.gradebook, LAB, [other], lambda *_: None, {})
-    assert reader.read_mark("ada") == DeskMark(1, WORTH, waits=True, comment="Why?")
-    assert reader.save("ada", points=1.0, comment="Why?").waits is False
+    assert reader.read_mark("ada") == DeskMark(1, WORTH, needs_manual_grade=True, comment="Why?")
+    assert reader.save_mark("ada", points=1.0, comment="Why?").needs_manual_grade is False
 
 
 def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reader: Reader) -> None:
     reader.place = find_place(reader.desk, reader.gradebook, LAB, LAB, CHECK)
     from_checks = DeskMark(worth=reader.place.worth, auto=0.5)
     assert reader.read_mark("ada") == from_checks
-    reader.save("ada", points=2.0, comment="A slip.")
+    reader.save_mark("ada", points=2.0, comment="A slip.")
     assert reader.read_row("ada") == (2, False, "A slip.", 2)
-    assert reader.save("ada") == from_checks
+    assert reader.save_mark("ada") == from_checks
 
 
 def test_the_late_penalty_follows_the_mark(reader: Reader) -> None:
     half = replace(reader.desk, penalty=lambda student, score, seconds: score / 2)
     reader.gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 10:00 UTC")
     reader.desk = half
-    reader.save("ada", points=2.5)
+    reader.save_mark("ada", points=2.5)
     with Gradebook(half.db_url) as gradebook:
         assert gradebook.find_submission(LAB, "ada").late_submission_penalty == 1.5
 
@@ -148,4 +148,4 @@ def test_names_that_the_gradebook_does_not_know_are_refused(reader: Reader) -> N
         with pytest.raises(UnknownNameError):
             find_place(reader.desk, reader.gradebook, *names)
     with pytest.raises(UnknownNameError):
-        save(reader.desk, reader.gradebook, reader.place, "../ada", WAITS, "")
+        save_mark(reader.desk, reader.gradebook, reader.place, "../ada", WAITS, "")

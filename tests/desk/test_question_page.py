@@ -8,7 +8,7 @@ from nbgrader.api import Gradebook
 
 from autograder.desk.course_desk import Desk, find_place, open_desk
 from autograder.desk.html_pages import render_overview, render_question
-from autograder.desk.question_page import Page, build_page, list_questions
+from autograder.desk.question_page import QuestionPage, build_page, list_questions
 from autograder.gradebook.autograded_folder import get_autograded_path
 from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_stock
 from tests.stock.stock_course import OURS, write
@@ -16,7 +16,7 @@ from tests.stock.stock_course import OURS, write
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-def read(course: Path, lab: str, notebook: str, cell: str) -> Page:
+def read(course: Path, lab: str, notebook: str, cell: str) -> QuestionPage:
     desk = open_desk(course)
     with Gradebook(desk.db_url) as gradebook:
         return build_page(desk, gradebook, find_place(desk, gradebook, lab, notebook, cell))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from autograder.examiner import callbacks, node_store
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from labkit.probes import ProbeError
 from labkit.recorded_calls import Seen
 from tests.examiner.world import open_world
@@ -136,7 +136,7 @@ def test_functions_have_no_attributes(name: str) -> None:
 def test_only_callbacks_that_were_passed_can_be_used(number: object) -> None:
     with (
         open_world(f=lambda g: g._callbacks.use(number, "call", (), {})) as world,
-        pytest.raises(Stopped, match="invalid reply"),
+        pytest.raises(StoppedError, match="invalid reply"),
     ):
         world.get_proxy("f")(lambda: 1)
 
@@ -145,7 +145,7 @@ def test_only_callbacks_that_were_passed_can_be_used(number: object) -> None:
 def test_the_operations_are_a_closed_set(operation: str) -> None:
     with (
         open_world(f=lambda o: o._callbacks.use(o._number, operation, ("shown", 1), {})) as world,
-        pytest.raises(Stopped, match="invalid reply"),
+        pytest.raises(StoppedError, match="invalid reply"),
     ):
         world.get_proxy("f")(CourseClass())
 
@@ -162,7 +162,10 @@ def test_a_use_cannot_return_to_the_student() -> None:
 
 def test_the_number_of_uses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callbacks, "MAX_USES", 20)
-    with open_world(f=lambda g: [g() for _ in range(30)]) as world, pytest.raises(Stopped, match="more than 20 times"):
+    with (
+        open_world(f=lambda g: [g() for _ in range(30)]) as world,
+        pytest.raises(StoppedError, match="more than 20 times"),
+    ):
         world.get_proxy("f")(lambda: 1)
 
 
@@ -173,7 +176,7 @@ def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch
     ) as world:
         x = torch.ones((), requires_grad=True)
         world.get_proxy("one")(lambda t: t * 2, x)
-        with pytest.raises(Stopped, match="kept for backward"):
+        with pytest.raises(StoppedError, match="kept for backward"):
             world.get_proxy("f")(lambda t: t * 2, x)
 
 
@@ -185,7 +188,7 @@ def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pyt
 
     with open_world(f=expands) as world:
         world.get_proxy("f")(lambda t: t * t, 4)
-        with pytest.raises(Stopped, match="kept for backward"):
+        with pytest.raises(StoppedError, match="kept for backward"):
             world.get_proxy("f")(lambda t: t * t, 40)
 
 
@@ -194,7 +197,7 @@ def test_the_time_of_a_check_counts_its_uses() -> None:
         while True:
             g()
 
-    with open_world(seconds=1.0, f=use_for_ever) as world, pytest.raises(Stopped, match="time limit"):
+    with open_world(seconds=1.0, f=use_for_ever) as world, pytest.raises(StoppedError, match="time limit"):
         world.get_proxy("f")(lambda: time.sleep(0.02))
 
 

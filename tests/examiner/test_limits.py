@@ -9,7 +9,7 @@ from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import Step, StepResult, examine_steps
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.forkserver.client import ForkServer, ProcessSettings
-from autograder.forkserver.server_process import start_server
+from autograder.forkserver.server_process import start_fork_server_process
 from autograder.model.course import StepKind
 from autograder.sandbox import Limits, find_layers, find_strongest_level
 from labkit.cause import Cause
@@ -52,7 +52,9 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(ProcessSettings(find_strongest_level(find_layers()), LIMITS), server=start_server(1, ()))
+    process = ForkServer(
+        ProcessSettings(find_strongest_level(find_layers()), LIMITS), server_process=start_fork_server_process(1, ())
+    )
     yield process
     process.close()
 

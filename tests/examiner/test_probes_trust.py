@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.connection import Connection, StoppedError
 from autograder.examiner.execution import run_check_cell
 from autograder.examiner.remote_namespace import RemoteNamespace
 from labkit import probes
@@ -120,7 +120,7 @@ def test_a_false_count_alone_pays_nothing() -> None:
 def test_a_list_that_is_too_long_is_no_answer() -> None:
     with open_world(f=lambda: 0, lie=lambda: lie([0] * 2**18)) as world:
         world.get_proxy("lie")()
-        with pytest.raises((TypeError, Stopped)):
+        with pytest.raises((TypeError, StoppedError)):
             probes.saved(world.get_proxy("f"))
 
 

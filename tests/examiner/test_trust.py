@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.connection import Connection, StoppedError
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import decode_message, encode_message
 from autograder.student_process.calls import Calls
@@ -67,14 +67,14 @@ def test_a_tensor_subclass_arrives_as_a_tensor() -> None:
 
 
 def test_a_process_that_ends_is_distinguished_from_one_that_hangs() -> None:
-    with open_world(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
+    with open_world(f=lambda: os._exit(3)) as world, pytest.raises(StoppedError, match="ended"):
         world.get_proxy("f")()
     with open_world(0.3, f=lambda: time.sleep(3600)) as world:
         f = world.get_proxy("f")
-        with pytest.raises(Stopped, match="time limit"):
+        with pytest.raises(StoppedError, match="time limit"):
             f()
         world.connection.channel.close()  # nothing more is asked: the late answer would be taken for the next one
-        with pytest.raises(Stopped, match="time limit"):
+        with pytest.raises(StoppedError, match="time limit"):
             f()
 
 
@@ -100,7 +100,7 @@ def test_a_result_that_cannot_be_inspected_is_the_students_error() -> None:
     ]
     with open_world(f=lambda n: results[n]) as world:
         for n in range(len(results)):
-            with pytest.raises((TypeError, Stopped)):
+            with pytest.raises((TypeError, StoppedError)):
                 world.get_proxy("f")(n)
 
 
@@ -173,7 +173,7 @@ def test_a_handle_of_one_process_means_nothing_in_another() -> None:
         with start_student_process({"make": YesObject}, []) as channel:
             world.connection = Connection(channel)
             world.get_proxy("make")()
-            with pytest.raises(Stopped):
+            with pytest.raises(StoppedError):
                 stale.anything()
 
 

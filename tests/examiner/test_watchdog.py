@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.course_cells import run_checks, run_given
 
 BUSY = """
@@ -41,7 +41,7 @@ def test_a_busy_check_ends_and_the_next_one_runs() -> None:
 
 
 def test_a_given_cell_that_never_ends_is_abandoned() -> None:
-    with pytest.raises(Stopped, match="took too long"):
+    with pytest.raises(StoppedError, match="took too long"):
         run_given("while True:\n    pass", "<g>", {}, [], DeadConnection(), seconds=0.2)
 
 

@@ -12,13 +12,13 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.forkserver import client
-from autograder.forkserver.client import ForkServer, ProcessSettings, refuse_readable
+from autograder.forkserver.client import ForkServer, ProcessSettings, refuse_readable_secrets
 from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
-from autograder.forkserver.server_process import start_server
+from autograder.forkserver.server_process import start_fork_server_process
 from autograder.model.course import StepKind
 from autograder.nbgrader_plugin import converters
 from autograder.sandbox import Limits, find_layers, find_strongest_level
@@ -73,7 +73,9 @@ FIGURES = {
 
 def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(fork_server: ForkServer) -> None:
     steps = [Step(name, StepKind.STUDENT, source) for name, source in FIGURES.items()]
-    with contextlib.closing(ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))) as light:
+    with contextlib.closing(
+        ForkServer(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
+    ) as light:
         first, second = (examine_steps(steps, server.start_process) for server in (fork_server, light))
     for name in FIGURES:
         assert "image/" in str(first[name].outputs)
@@ -81,7 +83,9 @@ def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_th
 
 
 def test_honest_labs_work_without_rarely_used_imports() -> None:
-    with contextlib.closing(ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))) as light:
+    with contextlib.closing(
+        ForkServer(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
+    ) as light:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
         )
@@ -157,16 +161,16 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
-    fork_server = ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))
+    fork_server = ForkServer(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
     runner = SubmissionRunner(fork_server.start_process, Clock(Timeouts()))
     runner.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
-    assert len(os.listdir(f"/proc/{fork_server.server.process.pid}/task")) == 1
-    pids = [child.pid for child in psutil.Process(fork_server.server.process.pid).children(recursive=True)]
+    assert len(os.listdir(f"/proc/{fork_server.server_process.process.pid}/task")) == 1
+    pids = [child.pid for child in psutil.Process(fork_server.server_process.process.pid).children(recursive=True)]
     assert len(pids) >= 2
     fork_server.close()
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         time.sleep(0.01)
-    assert not fork_server.server.home.exists()
+    assert not fork_server.server_process.home.exists()
 
 
 def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
@@ -174,14 +178,14 @@ def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: 
     groups = frozenset({COMPILER})
     first = converters._get_fork_server(LEVEL, limits, tmp_path, groups)
     assert converters._get_fork_server(LEVEL, limits, tmp_path, groups) is first
-    first.server.process.kill()
+    first.server_process.process.kill()
     with pytest.raises(GradlabError, match="the fork server is lost"):
         first.start_process()
     second = converters._get_fork_server(LEVEL, limits, tmp_path, groups)
     assert second is not first
     second.start_process().kill()
     converters.close_fork_servers()
-    assert second.server.process.poll() is not None
+    assert second.server_process.process.poll() is not None
 
 
 @pytest.mark.parametrize("order", ["start", "why"])
@@ -189,13 +193,15 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
     """The next order would take that reply for its own and mix up two submissions."""
 
     def break_off(*_: object) -> None:
-        raise Stopped("working with this result took too long")
+        raise StoppedError("working with this result took too long")
 
-    server = ForkServer(ProcessSettings(find_strongest_level(find_layers()), Limits()), server=start_server(1, ()))
+    server = ForkServer(
+        ProcessSettings(find_strongest_level(find_layers()), Limits()), server_process=start_fork_server_process(1, ())
+    )
     try:
         with monkeypatch.context() as broken:
             broken.setattr(client, "receive", break_off)
-            with pytest.raises(Stopped):
+            with pytest.raises(StoppedError):
                 server.start_process() if order == "start" else server.explain_end(1)
         assert server.lost
         with pytest.raises(GradlabError, match="lost"):
@@ -210,6 +216,6 @@ def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
 
 
 def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) -> None:
-    refuse_readable([tmp_path / "course"], [Path(sys.prefix)])
+    refuse_readable_secrets([tmp_path / "course"], [Path(sys.prefix)])
     with pytest.raises(GradlabError, match="keep the course in a folder of its own"):
-        refuse_readable([Path(sys.prefix) / "course"], [Path(sys.prefix)])
+        refuse_readable_secrets([Path(sys.prefix) / "course"], [Path(sys.prefix)])

@@ -17,7 +17,7 @@ from autograder.sandbox import (
     find_layers,
     find_runtime_paths,
     find_strongest_level,
-    require_level,
+    select_required_layers,
 )
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.processes import is_alive, read_stat_fields
@@ -29,7 +29,7 @@ MEMORY = 400 << 20
 
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
-    layers = require_level(find_strongest_level(find_layers()))
+    layers = select_required_layers(find_strongest_level(find_layers()))
     running = Supervisor(layers, Limits(), find_runtime_paths(), choose_network(layers), "cpu", _fork_and_wait)
     yield running
     running.stop_all()
@@ -87,7 +87,7 @@ def _fork_on_order(memory: int, control: int) -> None:
 
 @pytest.mark.parametrize("keeps", [True, False], ids=["with a keeper", "with a uid"])
 def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None:
-    layers = {KEEPER} if keeps else require_level(find_strongest_level(find_layers()))
+    layers = {KEEPER} if keeps else select_required_layers(find_strongest_level(find_layers()))
     running = Supervisor(frozenset(layers), Limits(), find_runtime_paths(), "local", "cpu", lambda _: time.sleep(3600))
     parent_end, child_end = socket.socketpair()
     with parent_end:
@@ -102,7 +102,7 @@ def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None
 
 @pytest.fixture
 def small_supervisor() -> Iterator[Supervisor]:
-    layers = require_level(find_strongest_level(find_layers()))
+    layers = select_required_layers(find_strongest_level(find_layers()))
     own_memory = measure_own_memory()
     limits = Limits(memory=own_memory + MEMORY // 2)
     take = functools.partial(_fork_on_order, own_memory + MEMORY)

@@ -10,8 +10,8 @@ from autograder.base.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.counting_submissions import find_counting_times
 from autograder.gradebook.history import remember_mark
+from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.result_reader import read_results
-from autograder.gradebook.store import load_result, write_result
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from autograder.model.fingerprint import digest_lab
@@ -42,12 +42,14 @@ CLASS = [
 def test_marks_are_those_that_feedback_shows(small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
     mark_by_hand(written_class, "ben", manual_score=1.5, extra_credit=0.25)
-    lab_class = written_class.read()
+    class_results = written_class.read()
     points = {result.student: result.points for result in read_results(written_class.url, small_course, LAB)}
     assert (
-        {member.student: member.points for member in lab_class.members} == points == {"ada": 2, "ben": 1.75, "cleo": 0}
+        {member.student: member.points for member in class_results.members}
+        == points
+        == {"ada": 2, "ben": 1.75, "cleo": 0}
     )
-    assert (lab_class.worth, [column.name for column in lab_class.columns]) == (2, [EXERCISE])
+    assert (class_results.worth, [column.name for column in class_results.columns]) == (2, [EXERCISE])
 
 
 def test_a_students_text_is_distinguished_from_the_released_text(small_course: Path) -> None:
@@ -61,8 +63,8 @@ def test_missing_late_and_ungraded_students_are_known(small_course: Path) -> Non
         (folder / student / LAB).mkdir(parents=True)
         (folder / student / LAB / "timestamp.txt").write_text("2027-02-03 10:00:00.0 UTC")
     ada, ben, _, dan, eve = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"]).read().members
-    assert (ada.late, ada.again) == (0, True)
-    assert (ben.late, ben.again) == (18 * 3600, False)
+    assert (ada.seconds_late, ada.needs_regrading) == (0, True)
+    assert (ben.seconds_late, ben.needs_regrading) == (18 * 3600, False)
     assert (dan.has_submitted, dan.graded) == (True, False)
     assert (eve.has_submitted, eve.graded) == (False, False)
 
@@ -72,11 +74,11 @@ def test_an_extension_counts_once_written_even_before_a_submission(small_course:
     assert not written_class.read().extensions
     for student, until in (("ben", "2027-02-01T06:00Z"), ("eve", "2027-02-03T18:00Z"), ("ada", "2027-01-01T00:00Z")):
         add_extension(small_course, Extension(lab=LAB, student=student, until=until))
-    lab_class = written_class.read()
-    ada, ben, *_ = lab_class.members
-    assert (ben.until, ben.late) == (datetime(2027, 2, 1, 6), 6 * 3600)
-    assert ada.late == 0, "an extension that ends before the due date takes no time away"
-    assert [(member.student, until.day) for member, until in lab_class.extensions] == [
+    class_results = written_class.read()
+    ada, ben, *_ = class_results.members
+    assert (ben.extension_end, ben.seconds_late) == (datetime(2027, 2, 1, 6), 6 * 3600)
+    assert ada.seconds_late == 0, "an extension that ends before the due date takes no time away"
+    assert [(member.student, until.day) for member, until in class_results.extensions] == [
         ("eve", 3),
         ("ben", 1),
         ("ada", 1),
@@ -88,7 +90,7 @@ def test_an_extension_given_in_nbgrader_counts(small_course: Path) -> None:
     with Gradebook(written_class.url) as gradebook:
         gradebook.grant_extension(LAB, "ben", days=1)
     _, ben, _ = written_class.read().members
-    assert (ben.until, ben.late) == (datetime(2027, 2, 1, 18), 0)
+    assert (ben.extension_end, ben.seconds_late) == (datetime(2027, 2, 1, 18), 0)
 
 
 def test_a_mark_that_waits_counts_the_points_that_it_has(small_course: Path) -> None:
@@ -96,8 +98,8 @@ def test_a_mark_that_waits_counts_the_points_that_it_has(small_course: Path) -> 
     mark_by_hand(written_class, "ada", auto_score=None, needs_manual_grade=True)
     mark_by_hand(written_class, "ben", manual_score=1.0, needs_manual_grade=True)
     ada, ben, _ = written_class.read().members
-    assert (ada.marks[EXERCISE].points, ada.waits, ada.points) == (None, True, 0)
-    assert (ben.marks[EXERCISE].points, ben.waits, ben.points) == (1.0, True, 1)
+    assert (ada.marks[EXERCISE].points, ada.needs_manual_grade, ada.points) == (None, True, 0)
+    assert (ben.marks[EXERCISE].points, ben.needs_manual_grade, ben.points) == (1.0, True, 1)
 
 
 def test_an_excused_check_counts_as_passed(small_course: Path) -> None:
@@ -111,9 +113,9 @@ def test_an_excused_check_counts_as_passed(small_course: Path) -> None:
 def test_an_excuse_waits_for_the_grading_that_writes_it(whole: bool, small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
     add_excuse(small_course, Excuse(lab=LAB, exercise=EXERCISE, check="value", student="ben"))
-    assert [member.again for member in written_class.read(whole=whole).members] == [False, True, False]
+    assert [member.needs_regrading for member in written_class.read(whole=whole).members] == [False, True, False]
     mark_by_hand(written_class, "ben", auto_score=2.0)
-    assert not any(member.again for member in written_class.read(whole=whole).members)
+    assert not any(member.needs_regrading for member in written_class.read(whole=whole).members)
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -124,19 +126,19 @@ def test_an_excuse_that_is_taken_back_waits_too(whole: bool, small_course: Path)
         remember_mark(
             small_course, make_document(one), one.points, None, "grade", excused if one.student == "ben" else {}
         )
-    assert not any(member.again for member in written_class.read(whole=whole).members), "no points changed"
+    assert not any(member.needs_regrading for member in written_class.read(whole=whole).members), "no points changed"
     mark_by_hand(written_class, "ben", auto_score=2.0)
-    assert [member.again for member in written_class.read(whole=whole).members] == [False, True, False]
+    assert [member.needs_regrading for member in written_class.read(whole=whole).members] == [False, True, False]
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_mark_of_an_earlier_build_of_the_lab_is_reported(whole: bool, small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
-    ada, ben = (load_result(small_course, LAB, student) for student in ("ada", "ben"))
+    ada, ben = (load_document(small_course, LAB, student) for student in ("ada", "ben"))
     source = small_course / "source" / LAB / f"{LAB}.ipynb"
-    write_result(small_course, ada.model_copy(update={"made_of": {"the lab": digest_lab(source.read_bytes())}}))
-    write_result(small_course, ben.model_copy(update={"made_of": {"the lab": digest_lab(b"an earlier one")}}))
-    assert [member.older for member in written_class.read(whole=whole).members] == [False, True, False]
+    write_document(small_course, ada.model_copy(update={"made_of": {"the lab": digest_lab(source.read_bytes())}}))
+    write_document(small_course, ben.model_copy(update={"made_of": {"the lab": digest_lab(b"an earlier one")}}))
+    assert [member.from_earlier_build for member in written_class.read(whole=whole).members] == [False, True, False]
     (step,) = (step for step in compute_status(written_class.read(whole=whole)).list_next_steps() if "regrade" in step)
     assert step == f"gradlab regrade {LAB}: 1 marked by an earlier build; it shows what would change"
 
@@ -182,10 +184,10 @@ def test_a_teams_newest_submission_settles_those_of_its_members(small_course: Pa
         (folder / "timestamp.txt").write_text(f"2026-02-01 {hour}:00:00 UTC")
     put(small_course / "inbound" / f"ada+{LAB}+2026-02-01 11:00:00 UTC")
     (ada, *_) = written_class.read(small_course / "inbound").members
-    assert ada.again and ada.uncollected
+    assert ada.needs_regrading and ada.uncollected
     (small_course / "term.toml").write_text('[[team]]\nname = "blue"\nmembers = ["ada", "cy"]\n')
     (ada, *_) = written_class.read(small_course / "inbound").members
-    assert (ada.again, ada.uncollected, ada.team) == (False, False, "blue")
+    assert (ada.needs_regrading, ada.uncollected, ada.team) == (False, False, "blue")
 
 
 def test_an_invalid_timestamp_is_ignored(tmp_path: Path) -> None:

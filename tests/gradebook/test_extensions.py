@@ -20,7 +20,7 @@ def test_deleted_lines_take_the_extension_back(small_course: Path) -> None:
     def late() -> dict[str, float]:
         with Gradebook(written_class.url) as gradebook:
             revoke_extensions(small_course, LAB, gradebook, read_term(small_course).get_extensions(LAB))
-        return {member.student: member.late / 3600 for member in written_class.read().members}
+        return {member.student: member.seconds_late / 3600 for member in written_class.read().members}
 
     with Gradebook(written_class.url) as gradebook:
         gradebook.grant_extension(LAB, "ada", days=2)

@@ -18,9 +18,9 @@ from nbgrader.api import Base
 from sqlalchemy import create_engine, select, text
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.desk.course_desk import find_place, open_desk
-from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save
+from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save_mark
 from autograder.desk.question_page import list_questions
 from autograder.desk.rubric import Item, Rubric
 from autograder.gradebook.class_reader import read_class
@@ -126,8 +126,8 @@ def write_pages(api: Any, course: Path) -> dict[str, bytes]:
     write_report(read_class(api.db_url, course, LAB), course / "results" / "report.html")
     with api.open_gradebook() as gradebook:
         people = list_people(gradebook)
-    lab_class = read_class(api.db_url, course, LAB)
-    SPREADSHEET.grades.write(course / "results" / "marks.csv", people, [lab_class])
+    class_results = read_class(api.db_url, course, LAB)
+    SPREADSHEET.grades.write(course / "results" / "marks.csv", people, [class_results])
     paths += [course / "results" / "report.html", course / "results" / "marks.csv"]
     return {str(path.relative_to(course)): path.read_bytes() for path in paths}
 
@@ -171,11 +171,12 @@ def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small
         assert change_items(desk, one, place, (half, full), Rubric().version, lambda _: False)
         waits = read_marks(one, place, Rubric())["ada"]
         assert (
-            save(desk, other, place, "ada", replace(waits, points=2.5, comment="Why $x$?"), waits.version).points == 2.5
+            save_mark(desk, other, place, "ada", replace(waits, points=2.5, comment="Why $x$?"), waits.version).points
+            == 2.5
         )
-        save(desk, one, place, "ben", replace(waits, chosen=(half.id,)), waits.version)
+        save_mark(desk, one, place, "ben", replace(waits, chosen=(half.id,)), waits.version)
         with pytest.raises(ConflictError):
-            save(desk, one, place, "ada", replace(waits, points=0.0), waits.version)
+            save_mark(desk, one, place, "ada", replace(waits, points=0.0), waits.version)
         one.db.rollback()
         dearer = half.model_copy(update={"points": 1.5})
         assert change_items(desk, one, place, (dearer, full), read_rubric(desk, place).version, lambda n: n == 1)

@@ -33,7 +33,7 @@ def test_a_person_marks_a_question_of_a_missing_notebook_and_no_test_of_it() -> 
         lab="a1", student="ada", versions=versions, isolation=(), notebooks=("p",), missing=("p",), cells=()
     )
     names = {"why": True, "value_is": False}
-    rows = [CellRow("p", name, auto=0.0, manual=None, extra=0.0, waits=False) for name in names]
+    rows = [CellRow("p", name, auto=0.0, manual=None, extra=0.0, needs_manual_grade=False) for name in names]
     row = SubmissionRow(None, None, seconds_late=0.0, penalty=0.0, cells=rows)
     cells = {("p", name): GradebookCell("p", name, 2.0, by_hand) for name, by_hand in names.items()}
     result = build_result("ada", "a1", row, document, cells)
@@ -59,4 +59,4 @@ def test_lateness_is_that_of_nbgrader(small_course: Path) -> None:
             late = submission.total_seconds_late
             assert read_submission_rows(gradebook, LAB)["ada"].seconds_late == late
         (ada,) = written_class.read().members
-        assert ada.late == late
+        assert ada.seconds_late == late

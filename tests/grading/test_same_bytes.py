@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.demo.students import make_class
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_results

@@ -17,7 +17,7 @@ from typing import Any
 
 from nbgrader.api import Gradebook
 
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.submission_result import SubmissionResult

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.course_folder import build_course, read_course, read_labs
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_results

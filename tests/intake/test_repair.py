@@ -23,7 +23,7 @@ from autograder.authoring.notebooks import build_release_notebook, build_source_
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.intake.claims import read_claims
 from autograder.intake.notebook_reading import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
-from autograder.intake.repair import RepairedNotebook, build_blank, read_notes, repair_lab_notebook
+from autograder.intake.repair import RepairedNotebook, build_blank_notebook, read_notes, repair_lab_notebook
 from autograder.model.course import Kind, Lab
 from autograder.model.note_sentences import describe_notes
 
@@ -339,7 +339,7 @@ def test_a_fault_of_the_machine_is_no_refusal(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_refused_submission_counts_as_empty_and_says_why(lab: Lab) -> None:
-    repaired = build_blank(build_source_notebook(lab), "It was cut off.")
+    repaired = build_blank_notebook(build_source_notebook(lab), "It was cut off.")
     assert "NotImplementedError" in get_cell(repaired.notebook, EXERCISE).source
     assert read_notes(repaired.notebook) == repaired.notes
     assert "It was cut off." in describe_notes(repaired.notes)[0]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Person
 from autograder.model.marks import Mark
@@ -19,23 +19,27 @@ PEOPLE = [
 LATE = 3 * 3600 + 25 * 60 + 7
 
 
-def make_lab(name: str, *members: Member) -> LabClass:
-    return LabClass(name, (Column("f", 10.0), Column("q", 5.0, by_hand=True)), members)
+def make_lab(name: str, *members: Member) -> ClassResults:
+    return ClassResults(name, (Column("f", 10.0), Column("q", 5.0, by_hand=True)), members)
 
 
-def make_member(student: str, f: float, q: float | None = None, penalty: float = 0.0, late: float = 0.0) -> Member:
-    marks = {"f": Mark(f), "q": Mark(q, waits=q is None)}
+def make_member(
+    student: str, f: float, q: float | None = None, penalty: float = 0.0, seconds_late: float = 0.0
+) -> Member:
+    marks = {"f": Mark(f), "q": Mark(q, needs_manual_grade=q is None)}
     submitted = datetime(2027, 2, 1, 10, 0)
-    return Member(student, "", True, True, marks=marks, penalty=penalty, late=late, submitted=submitted)
+    return Member(student, "", True, True, marks=marks, penalty=penalty, seconds_late=seconds_late, submitted=submitted)
 
 
 LABS = [
-    make_lab("01_a", make_member("ada", 10, 5), make_member("grace", 7.25, 4, penalty=1.5, late=LATE), Member("eve")),
+    make_lab(
+        "01_a", make_member("ada", 10, 5), make_member("grace", 7.25, 4, penalty=1.5, seconds_late=LATE), Member("eve")
+    ),
     make_lab("02_b", make_member("ada", 3), Member("grace", has_submitted=True), Member("eve")),
 ]
 
 
-def write_grades(system: LearningSystem, path: Path, labs: Sequence[LabClass] = LABS) -> list[dict[str, str]]:
+def write_grades(system: LearningSystem, path: Path, labs: Sequence[ClassResults] = LABS) -> list[dict[str, str]]:
     system.grades.write(path, PEOPLE, labs)
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

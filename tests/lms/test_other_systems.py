@@ -21,7 +21,7 @@ from tests.other_packages import install
 SLATE = """
     import json
 
-    from autograder.lms.grades import Exporter, GradeTable, format_points
+    from autograder.lms.grades import Exporter, GradeTableFormat, format_points
     from autograder.lms.learning_system import LearningSystem
     from autograder.lms.people import Submitter
     from autograder.lms.zip_entries import SubmissionFiles
@@ -36,7 +36,7 @@ SLATE = """
 
     SLATE = LearningSystem(
         "Slate",
-        Exporter("slate.csv", GradeTable({"Pupil": "id"}, {" mark": format_points}).write),
+        Exporter("slate.csv", GradeTableFormat({"Pupil": "id"}, {" mark": format_points}).write),
         roster={"id": "pupil", "email": "parent's address"},
         other_rows=("The teacher",),
         is_own=lambda entry: entry.first.startswith("slate-"),

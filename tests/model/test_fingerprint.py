@@ -61,7 +61,7 @@ def read_digests(project: Path) -> tuple[str, str]:
         ("labkit/verdict.py", False, False),
         ("autograder/examiner/examination.py", True, True),
         ("autograder/student_process/kernel.py", True, True),
-        ("labkit/compare.py", True, True),
+        ("labkit/comparison.py", True, True),
         ("labkit/probes/ops.py", True, True),
         ("autograder/stock/score.py", True, False),
         ("autograder/intake/repair.py", True, False),
@@ -79,7 +79,7 @@ def test_an_edit_changes_only_what_it_can_decide(
 
 
 def test_docstrings_and_comments_decide_nothing(project: Path, unedited_digests: tuple[str, str]) -> None:
-    files = [project / "autograder" / "examiner" / "examination.py", project / "labkit" / "compare.py"]
+    files = [project / "autograder" / "examiner" / "examination.py", project / "labkit" / "comparison.py"]
     texts = [file.read_text() for file in files]
     for file, text in zip(files, texts, strict=True):
         new_text = re.sub(r'^( +)"""(?=[A-Z])', r'\1"""More of this. ', text, flags=re.MULTILINE)

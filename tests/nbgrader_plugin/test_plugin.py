@@ -17,10 +17,10 @@ from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import FILE
 from autograder.nbgrader_plugin import configure
@@ -187,12 +187,12 @@ def test_limits_of_the_configuration_apply_and_the_result_records_them(small_cou
     eats = "\ndef sum_of_squares(x):\n    kept = bytearray(900_000_000)\n    return (x * x).sum()\n"
     with contextlib.closing(start_pool(open_course(small_course), "cpu", 1, None)) as pool:
         grade_source(small_course, eats + "\nwhile True:\n    pass\n", LocalExecutor(pool=pool))
-        result = load_result(small_course, LAB, "mallory")
+        result = load_document(small_course, LAB, "mallory")
         grade_source(small_course, eats, LocalExecutor(pool=pool))
     assert result is not None
     assert "the time limit of 1 s for a cell was reached" in " ".join(describe_notes(result.notes))
     assert result.cells[0].points == 0
-    second_result = load_result(small_course, LAB, "mallory")
+    second_result = load_document(small_course, LAB, "mallory")
     assert second_result is not None and second_result.notes == ()
     assert any("the memory limit of 0.5 GiB" in check.seen for check in second_result.cells[0].checks)
     assert "landlock" in second_result.isolation and second_result.versions.torch

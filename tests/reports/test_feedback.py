@@ -29,7 +29,7 @@ from autograder.reports.page_templates import add_breaks
 from autograder.reports.picture_size import MAX_PIXELS
 from autograder.reports.safe_svg import count_safe_pixels
 from autograder.reports.student_cells import ShownCell, render_cell, render_student_cells
-from autograder.reports.student_view import COMPARE, EXCUSED, SHORT_LIMIT, build_student_view, show_check
+from autograder.reports.student_view import COMPARE, EXCUSED, SHORT_LIMIT, build_shown_check, build_student_view
 from labkit import assert_close, check, show_strides
 from labkit.cause import Cause
 from labkit.check import record_outcomes
@@ -68,17 +68,17 @@ def test_an_exercise_that_is_not_written_is_called_so() -> None:
         "blame": "student",
     }
     check = Outcome(hidden=True, **{**RAISED, **unwritten})
-    assert show_check(check, after_hidden=True).seen == "This exercise is not written yet."
+    assert build_shown_check(check, after_hidden=True).seen == "This exercise is not written yet."
 
 
 def test_a_message_about_a_students_own_result_holds_few_digits() -> None:
     long = f"your result has shape ({', '.join(['1234567'] * 60)})"
     check = Outcome(hidden=True, **{**RAISED, "error": "", "seen": long})
-    message = show_check(check, after_hidden=True).seen
+    message = build_shown_check(check, after_hidden=True).seen
     assert (
         message.startswith("your result has shape (1234567, 1234567") and message.endswith(" ...") and len(message) < 80
     )
-    assert show_check(check, after_hidden=False).seen == long
+    assert build_shown_check(check, after_hidden=False).seen == long
 
 
 @pytest.mark.parametrize("value", [[[[]], ()] * 8, [True, None, False] * 4, [float("nan")] * 15])
@@ -86,7 +86,7 @@ def test_such_a_message_reveals_no_more_by_brackets_and_words(value: list[object
     with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(value, torch.zeros(3))
     assert str(value) in outcomes[0].seen
-    message = show_check(replace(outcomes[0], hidden=True), after_hidden=True).seen
+    message = build_shown_check(replace(outcomes[0], hidden=True), after_hidden=True).seen
     assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", message.removeprefix("your result is "))) <= 44
 
 
@@ -95,7 +95,7 @@ def test_such_a_message_reveals_no_more_by_brackets_and_words(value: list[object
     [[..., torch.strided] * 30, [torch.preserve_format, torch.sparse_coo] * 30, [str, bytes] * 30, [iter("")] * 9],
 )
 def test_a_message_that_a_check_writes_reveals_no_more_by_names_of_constants_and_types(value: list[object]) -> None:
-    message = show_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
+    message = build_shown_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
     assert message.endswith(" ...") and message.count(",") <= 40
 
 
@@ -185,7 +185,7 @@ def test_the_page_shows_the_students_and_the_expected_matrix_of_a_visible_check(
 def test_the_page_says_how_late_a_submission_is_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
     submitted = datetime(2027, 2, 3, 18)
     result = SubmissionResult(
-        student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=submitted, late=7500
+        student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=submitted, seconds_late=7500
     )
     page = render_feedback_page(result, nbformat.v4.new_notebook(), PageOptions(tell))
     assert words in page and (penalty == 0 or "without a penalty" not in page)
@@ -195,14 +195,14 @@ def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
     form = Outcome("form", "a tensor comes back", required=True, seen="your result is None")
     guard = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
     exercises = [ExerciseResult(name="f", points=0, worth=6, checks=(form, guard, Outcome("values", weight=3)))]
-    points_by_label = {check.label: (check.points, check.unpaid) for check in build_student_view(exercises)["f"]}
+    points_by_label = {check.label: (check.points, check.unearned) for check in build_student_view(exercises)["f"]}
     assert points_by_label["a tensor comes back"] == (1, "The exercise earns no points until this check passes.")
     assert points_by_label["x is as it was"] == (2, "Earns points once this passes: a tensor comes back.")
     assert points_by_label["values"] == (3, "")
     guard_views = build_student_view([ExerciseResult(name="f", points=0, worth=1, checks=(guard, Outcome("values")))])[
         "f"
     ]
-    assert guard_views[0].unpaid == "Earns points once a check of your result's values passes."
+    assert guard_views[0].unearned == "Earns points once a check of your result's values passes."
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> No
     form, guard = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
     exercise = ExerciseResult(name="f", points=2, worth=2, checks=(form, guard), excused=frozenset())
     failed, passed = build_student_view([exercise])["f"]
-    assert (failed.unpaid, passed.unpaid) == (EXCUSED, "")
+    assert (failed.unearned, passed.unearned) == (EXCUSED, "")
     result = SubmissionResult(student="ada", lab="x", points=2, worth=2, exercises=(exercise,))
     page = render_feedback_page(result, nbformat.v4.new_notebook())
     assert '<div class="why">a tensor</div>' not in page and EXCUSED in page

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.model.marks import Mark
 from autograder.model.notes import Note, NoteKind
 from autograder.reports import findings
@@ -33,15 +33,15 @@ def make_member(student: str, points: float | None = 4.0, mark: Mark | None = No
     defaults: dict[str, object] = {
         "has_submitted": True,
         "graded": True,
-        "marks": {"softmax": Mark(points), "why": mark or Mark(None, waits=True)},
+        "marks": {"softmax": Mark(points), "why": mark or Mark(None, needs_manual_grade=True)},
         "answers": {"softmax": f"code of {student}", "why": "because"},
         "page": f"../feedback/{student}/x/x.html",
     }
     return Member(student, **(defaults | fields))  # type: ignore[arg-type]
 
 
-def make_lab(*members: Member, due: datetime | None = None) -> LabClass:
-    return LabClass("x", COLUMNS, members, due)
+def make_lab(*members: Member, due: datetime | None = None) -> ClassResults:
+    return ClassResults("x", COLUMNS, members, due)
 
 
 def find_row(page: str, student: str) -> list[str]:
@@ -52,8 +52,8 @@ def find_row(page: str, student: str) -> list[str]:
 
 
 def test_marks_count_what_is_known_and_say_what_waits() -> None:
-    ada = make_member("ada", penalty=1.5, late=7200.0, submitted=datetime(2027, 1, 31, 20))
-    ben = make_member("ben", 0.0, Mark(1.5, waits=True))
+    ada = make_member("ada", penalty=1.5, seconds_late=7200.0, submitted=datetime(2027, 1, 31, 20))
+    ben = make_member("ben", 0.0, Mark(1.5, needs_manual_grade=True))
     cleo = make_member("cleo", 0.0, Mark(2.0), answers={"why": "because"})
     page = render_report(make_lab(ada, ben, cleo))
     assert find_row(page, "ada") == ["2.5", "−1.5", "2027-01-31 20:00", "4", "waits"]
@@ -103,35 +103,37 @@ def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
 def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
     members = [make_member(f"r{n}", checks={"softmax": (make_failure("0", "it was rounded"),)}) for n in range(3)]
     other = make_member("o", checks={"softmax": (make_failure("7"),)})
-    lab_class = make_lab(other, *members)
-    assert findings.list_failed_checks(lab_class) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
-    (misconception,) = findings.list_misconceptions(lab_class)
+    class_results = make_lab(other, *members)
+    assert findings.list_failed_checks(class_results) == [
+        findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)
+    ]
+    (misconception,) = findings.list_misconceptions(class_results)
     assert (misconception.failures, len(misconception.members), misconception.example) == (
         ("it was rounded",),
         3,
         "code of r0",
     )
-    (alike,) = findings.find_shared_mistakes(lab_class)
+    (alike,) = findings.find_shared_mistakes(class_results)
     assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
-    assert "it was rounded" in render_report(lab_class)
+    assert "it was rounded" in render_report(class_results)
 
 
 def test_students_who_need_attention_are_listed_by_reason() -> None:
     hung = Outcome("b", "it ends", seen="the time limit of 20 s for a check was reached", blame=Blame.PROCESS)
-    lab_class = make_lab(
+    class_results = make_lab(
         make_member("missing", has_submitted=False, graded=False, marks={}),
         make_member("there", has_submitted=False, graded=False, marks={}, uncollected=True),
         make_member("new", graded=False, marks={}),
-        make_member("older", mark=Mark(0.0), older=True),
-        make_member("damaged", mark=Mark(0.0), damaged=True, notes=(NO_NOTEBOOK,)),
+        make_member("older", mark=Mark(0.0), from_earlier_build=True),
+        make_member("damaged", mark=Mark(0.0), empty=True, notes=(NO_NOTEBOOK,)),
         make_member("slow", mark=Mark(0.0), notes=(SLOW,), stopped={"a": "a"}),
         make_member("hangs", mark=Mark(0.0), stopped={"check-b": "b"}, checks={"b": (hung,)}),
         make_member("hung", mark=Mark(0.0), stopped={"check-b": "b"}),
         make_member("nobody", mark=Mark(0.0), on_roster=False),
         make_member("waits"),
-        make_member("late", mark=Mark(0.0), late=90_000.0),
+        make_member("late", mark=Mark(0.0), seconds_late=90_000.0),
     )
-    names = {standing: [m.student for m in members] for standing, members in group_by_standing(lab_class).items()}
+    names = {standing: [m.student for m in members] for standing, members in group_by_standing(class_results).items()}
     assert names == {
         Standing.MISSING: ["missing"],
         Standing.UNCOLLECTED: ["there"],
@@ -143,7 +145,7 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
         Standing.LATE: ["late"],
         Standing.STRANGER: ["nobody"],
     }
-    page = render_report(lab_class, stray=["submitted/a.txt is no student's folder"])
+    page = render_report(class_results, stray=["submitted/a.txt is no student's folder"])
     for words in (
         "8 of 10 students submitted it, and 1 who is not on the roster; 8 are graded.",
         "It is no notebook.",
@@ -157,15 +159,17 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
 
 
 def test_students_with_an_extension_are_listed_with_its_end(tmp_path: Path) -> None:
-    ill = make_member("ill", until=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), late=3600.0)
-    lab_class = make_lab(ill, make_member("ada"), due=datetime(2027, 2, 1, 18))
-    page = render_report(lab_class)
+    ill = make_member(
+        "ill", extension_end=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), seconds_late=3600.0
+    )
+    class_results = make_lab(ill, make_member("ada"), due=datetime(2027, 2, 1, 18))
+    page = render_report(class_results)
     assert (
         "Due 2027-02-01 18:00 UTC" in page and "<td>2027-02-03 18:00</td><td>2027-02-03 19:00</td><td>1 h</td>" in page
     )
     assert '<h2 id="extensions">' not in render_report(make_lab(make_member("ada")))
-    write_class_csv(lab_class, tmp_path / "x.csv")
-    write_class_json(lab_class, tmp_path / "x.json")
+    write_class_csv(class_results, tmp_path / "x.csv")
+    write_class_json(class_results, tmp_path / "x.json")
     with (tmp_path / "x.csv").open(newline="") as file:
         assert [row["extended_until"] for row in csv.DictReader(file)] == ["2027-02-03T18:00:00Z", ""]
     document = json.loads((tmp_path / "x.json").read_text())
@@ -187,12 +191,12 @@ def test_few_students_get_no_statistics() -> None:
 
 
 def test_csv_and_json_files_say_the_same_as_the_report(tmp_path: Path) -> None:
-    lab_class = make_lab(
-        make_member("=1+1", 4.0, penalty=1.0, late=60.0, submitted=datetime(2027, 1, 1)),
+    class_results = make_lab(
+        make_member("=1+1", 4.0, penalty=1.0, seconds_late=60.0, submitted=datetime(2027, 1, 1)),
         make_member("gone", has_submitted=False, graded=False, marks={}),
     )
-    write_class_csv(lab_class, tmp_path / "x.csv")
-    write_class_json(lab_class, tmp_path / "x.json")
+    write_class_csv(class_results, tmp_path / "x.csv")
+    write_class_json(class_results, tmp_path / "x.json")
     with (tmp_path / "x.csv").open(newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["student"], first["points"], first["softmax"], first["why"]) == ("'=1+1", "3.0", "4.0", "")

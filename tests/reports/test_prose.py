@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from autograder.reports.prose import Budget, _budget, _get_renderer, bound_page, render_prose
+from autograder.reports.prose import Budget, _budget, _get_renderer, limit_page, render_prose
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1").decode()
 HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{javascript:alert(1)}{x}", "<!ENTITY a>"]
@@ -73,7 +73,7 @@ def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkey
 
 
 def test_texts_of_a_page_share_a_bound() -> None:
-    with bound_page():
+    with limit_page():
         budget = _budget.get()
         assert budget is not None
         budget.seconds = 0.0
@@ -84,7 +84,7 @@ def test_texts_of_a_page_share_a_bound() -> None:
 def test_a_picture_is_in_a_text_once_and_a_page_has_a_bound_on_its_length() -> None:
     attachments = {"a": {"image/png": PIXEL}}
     assert render_prose("![](attachment:a)" * 500, attachments).count("data:image/png") == 1
-    with bound_page():
+    with limit_page():
         budget = _budget.get()
         assert budget is not None
         budget.characters = 100
@@ -99,7 +99,7 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
         (Budget(pixels=2), "![](attachment:a)"),
         (Budget(0.001), "a*" * 2000),
     ):
-        with bound_page(budget):
+        with limit_page(budget):
             pages = [render_prose(f"{text} {number}", {"a": {"image/png": PIXEL}}) for number in range(5)]
         assert 'class="plain"' in pages[-1]
     assert budget.seconds < 0

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from autograder.demo.students import collect_reference
-from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.model.course import Lab
 from autograder.model.marks import Mark
 from autograder.reports.similar_pairs import (
     AlikeExercise,
-    Search,
+    SearchResult,
     SimilarPair,
     compute_evidence,
     measure_nearness,
@@ -123,13 +123,13 @@ def test_a_team_is_no_pair_and_a_small_class_says_nothing(labs: list[Lab]) -> No
 def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp_path: Path) -> None:
     evil = "</pre><script>alert(1)</script>"
     names = [f"e{n}" for n in range(8)]
-    lab_class = make_class(
+    class_results = make_class(
         [{name: f"{name} = {n % 9}.{name}(a[{n}]) + {n}" for name in names} for n in range(30)], names
     )
     texts = {name: f"q_{name} = zip({name}, 77, 'x') # {evil}" for name in names}
-    lab_class = make_class([*(dict(m.answers) for m in lab_class.members), texts, dict(texts)], names)
-    pairs = search_pairs(collect_written_texts(lab_class), collect_known_texts(lab_class))
-    write_similar_page(lab_class, pairs, tmp_path / "x.similar.html")
+    class_results = make_class([*(dict(m.answers) for m in class_results.members), texts, dict(texts)], names)
+    pairs = search_pairs(collect_written_texts(class_results), collect_known_texts(class_results))
+    write_similar_page(class_results, pairs, tmp_path / "x.similar.html")
     page = (tmp_path / "x.similar.html").read_text()
     assert [(p.first, p.second) for p in pairs.pairs] == [("s30", "s31")]
     assert "not a verdict" in page and "<script>alert" not in page and "&lt;script&gt;alert" in page
@@ -137,9 +137,9 @@ def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp
 
 
 def test_a_page_without_pairs_says_so() -> None:
-    lab_class = make_class([{"e": f"x = {n}"} for n in range(6)], ["e"])
+    class_results = make_class([{"e": f"x = {n}"} for n in range(6)], ["e"])
     assert "No pair is above the threshold" in render_similar_page(
-        lab_class, search_pairs(collect_written_texts(lab_class), {})
+        class_results, search_pairs(collect_written_texts(class_results), {})
     )
 
 
@@ -148,7 +148,7 @@ def test_a_pair_says_when_each_of_the_two_submitted_if_that_is_known() -> None:
     pair = SimilarPair("ada", "ben", 9.0, (AlikeExercise("e", 1.0, 0, True),))
 
     def page(*members: Member) -> str:
-        return render_similar_page(LabClass("x", (Column("e", 1),), members), Search((pair,), 5.0, 40))
+        return render_similar_page(ClassResults("x", (Column("e", 1),), members), SearchResult((pair,), 5.0, 40))
 
     first, second = datetime(2027, 2, 1, 17, 58), datetime(2027, 2, 1, 18, 3)
     both = page(replace(ada, submitted=first), replace(ben, submitted=second))
@@ -162,9 +162,9 @@ def get_reference(lab: Lab) -> dict[str, Sequence[str]]:
     return {name: [text] for name, text in collect_reference(lab).items()}
 
 
-def make_class(texts: Sequence[dict[str, str]], names: Sequence[str]) -> LabClass:
+def make_class(texts: Sequence[dict[str, str]], names: Sequence[str]) -> ClassResults:
     members = tuple(
         Member(f"s{n}", "", True, True, marks={name: Mark(1) for name in names}, answers=text)
         for n, text in enumerate(texts)
     )
-    return LabClass("x", tuple(Column(name, 1) for name in names), members)
+    return ClassResults("x", tuple(Column(name, 1) for name in names), members)

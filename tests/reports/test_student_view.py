@@ -12,7 +12,7 @@ from autograder.model.notes import Note, NoteKind
 from autograder.model.term import Tell
 from autograder.reports.feedback import PageOptions, render_feedback_page
 from autograder.reports.notice_page import HEAD_BYTES, is_notice_page, render_notice_page
-from autograder.reports.student_view import build_student_view, leave_out_hidden_checks
+from autograder.reports.student_view import build_student_view, drop_hidden_checks
 from labkit.outcome import Outcome, compute_earned
 
 VISIBLE = Outcome("a", "3 and 4 give 25", passed=True)
@@ -65,7 +65,7 @@ def test_only_checks_that_the_student_can_run_are_counted() -> None:
 
 def test_a_required_hidden_check_takes_nothing_from_those_above() -> None:
     checks = build_student_view(make_submission(False).exercises, "visible")["squares"]
-    assert [(check.label, check.points, check.unpaid) for check in checks] == [
+    assert [(check.label, check.points, check.unearned) for check in checks] == [
         ("3 and 4 give 25", 2, ""),
         ("x stays", 2, ""),
     ]
@@ -77,9 +77,7 @@ def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(labels: frozenset[
     def view_without_hidden_checks(hidden: bool) -> SubmissionResult:
         result = make_submission(hidden)
         squares = result.exercises[0].model_copy(update={"excused": labels})
-        return leave_out_hidden_checks(
-            result.model_copy(update={"exercises": (squares, *result.exercises[1:])}), "visible"
-        )
+        return drop_hidden_checks(result.model_copy(update={"exercises": (squares, *result.exercises[1:])}), "visible")
 
     assert [(e.points, e.worth) for e in view_without_hidden_checks(True).exercises] == [
         (e.points, e.worth) for e in view_without_hidden_checks(False).exercises
@@ -94,7 +92,7 @@ def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
     late = Note(kind=NoteKind.STOPPED, words="it ran longer than 9 s", notebook=test.notebook, cell="test_a")
     notes = (late, Note(words="A cell was put back."))
     result = SubmissionResult(student="ada", lab="x", points=0, worth=2, exercises=(test,), notes=notes)
-    assert leave_out_hidden_checks(result, "visible").notes == (Note(words="A cell was put back."),)
+    assert drop_hidden_checks(result, "visible").notes == (Note(words="A cell was put back."),)
 
 
 def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:

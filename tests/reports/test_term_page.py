@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from autograder.base.errors import GradlabError
 from autograder.base.timestamps import get_utc_now
 from autograder.cli.app import app
-from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.model.marks import Mark
 from autograder.model.term import Extension, LabTerm, Term, add_extension
 from autograder.reports.calendar import build_calendar
@@ -23,7 +23,7 @@ from tests.reports.written_class import LAB, StudentWork, put, write_class
 ALL = "ada ben cleo dan eve".split()
 
 
-def make_lab(name: str, points: Sequence[float | None]) -> LabClass:
+def make_lab(name: str, points: Sequence[float | None]) -> ClassResults:
     """A lab worth ten points. points: of each student in turn, None without a submission."""
     members = [
         Member(student)
@@ -31,7 +31,7 @@ def make_lab(name: str, points: Sequence[float | None]) -> LabClass:
         else Member(student, "", True, True, marks={"e": Mark(got)}, page=f"../feedback/{student}/{name}/{name}.html")
         for student, got in zip(ALL, points, strict=False)
     ]
-    return LabClass(name, (Column("e", 10),), tuple(members))
+    return ClassResults(name, (Column("e", 10),), tuple(members))
 
 
 def test_labs_without_submissions_and_practice_labs_do_not_count() -> None:
@@ -57,7 +57,9 @@ def test_fewer_or_few_points_mean_falling_behind_and_waiting_marks_do_not() -> N
         "18 of the 50 points of labs that are marked or missing",
     )
     waiting = [
-        replace(one, members=(replace(one.members[0], marks={"e": Mark(None, waits=True)}), one.members[1]))
+        replace(
+            one, members=(replace(one.members[0], marks={"e": Mark(None, needs_manual_grade=True)}), one.members[1])
+        )
         for one in labs[3:]
     ]
     assert not any("last two" in reason for reason in build_rows([*labs[:3], *waiting])[0].behind)
@@ -70,7 +72,7 @@ def test_a_student_without_submissions_is_falling_behind_once_a_lab_is_due_for_t
     assert not any(row.behind for row in build_rows([early]))
     past = replace(early, due=get_utc_now() - timedelta(days=1))
     ada, ben, cleo = past.members
-    later = replace(ben, until=get_utc_now() + timedelta(days=1))
+    later = replace(ben, extension_end=get_utc_now() + timedelta(days=1))
     on_the_way = replace(cleo, uncollected=True)
     assert not any(row.behind for row in build_rows([replace(past, members=(ada, later, on_the_way))]))
 
@@ -108,14 +110,14 @@ def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
 
 
 def test_means_are_of_the_roster_and_extra_credit_leads_above_the_whole(tmp_path: Path) -> None:
-    lab_class = make_lab("01", [11, 10, 10, 10, 9])
-    stranger = replace(lab_class.members[0], student="who", on_roster=False, marks={"e": Mark(0.0)})
-    lab_class = replace(lab_class, members=(*lab_class.members, stranger))
-    write_term_page([lab_class], Term(), tmp_path / "term.html")
+    class_results = make_lab("01", [11, 10, 10, 10, 9])
+    stranger = replace(class_results.members[0], student="who", on_roster=False, marks={"e": Mark(0.0)})
+    class_results = replace(class_results, members=(*class_results.members, stranger))
+    write_term_page([class_results], Term(), tmp_path / "term.html")
     page = (tmp_path / "term.html").read_text()
     assert "5 students and 1 who is not on the roster, 1 lab." in page
     assert page.count('<td class="number">100 %</td>') == 2, "median and mean"
-    assert compute_status(lab_class).mean == 1.0
+    assert compute_status(class_results).mean == 1.0
 
 
 def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
         replace(make_lab("03", [None, None]), due=first),
     ]
     ada, ben = labs[1].members
-    labs[1] = replace(labs[1], members=(replace(ada, until=second), replace(ben, until=last)))
+    labs[1] = replace(labs[1], members=(replace(ada, extension_end=second), replace(ben, extension_end=last)))
     of_labs = {"02": LabTerm(attempts=5, wait_minutes=10, until=second, solutions=last), "04": LabTerm(until=first)}
     dates = build_calendar(labs, Term(labs=of_labs))
     assert [each.lab for each in dates] == ["03", "04", "02", "01"]
@@ -146,8 +148,8 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
 
 
 def test_more_extensions_than_a_line_holds_are_counted() -> None:
-    members = tuple(Member(f"s{n}", until=datetime(2027, 2, n + 1)) for n in range(7))
-    (dates,) = build_calendar([LabClass("01", (), members)], Term())
+    members = tuple(Member(f"s{n}", extension_end=datetime(2027, 2, n + 1)) for n in range(7))
+    (dates,) = build_calendar([ClassResults("01", (), members)], Term())
     assert dates.format_extensions().startswith("s6 until 2027-02-07 00:00, ")
     assert dates.format_extensions().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
 
@@ -158,16 +160,16 @@ def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
-    lab_class = make_lab("01", [10, 5, 7, 8, None])
-    ada, ben, cleo, dan, eve = lab_class.members
+    class_results = make_lab("01", [10, 5, 7, 8, None])
+    ada, ben, cleo, dan, eve = class_results.members
     members = (
-        replace(ada, marks={"e": Mark(None, waits=True)}, page="../autograded/a.ipynb"),
+        replace(ada, marks={"e": Mark(None, needs_manual_grade=True)}, page="../autograded/a.ipynb"),
         replace(ben, graded=False),
-        replace(cleo, damaged=True),
+        replace(cleo, empty=True),
         dan,
         replace(eve, uncollected=True),
     )
-    status = compute_status(replace(lab_class, members=members))
+    status = compute_status(replace(class_results, members=members))
     assert (status.submitters, status.graded, status.mean) == (4, 3, None)
     commands = [step.split(":")[0] for step in collect_next_steps([status])]
     assert commands == [
@@ -177,7 +179,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         "gradlab feedback 01",
         "gradlab report 01",
     ]
-    early = replace(lab_class, members=members, due=get_utc_now() + timedelta(days=1))
+    early = replace(class_results, members=members, due=get_utc_now() + timedelta(days=1))
     (step,) = (step for step in collect_next_steps([compute_status(early)]) if "exchange" in step)
     assert step.startswith("gradlab watch 01 --once:"), "an end in term.toml applies until the lab is due"
     steps = {tell: " ".join(compute_status(early, LabTerm(tell=tell)).list_next_steps()) for tell in ("all", "visible")}

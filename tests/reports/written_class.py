@@ -16,9 +16,9 @@ from autograder.classroom.preparation import prepare_gradebook
 from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
-from autograder.gradebook.lab_class import LabClass
+from autograder.gradebook.class_results import ClassResults
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import write_result
+from autograder.gradebook.result_documents import write_document
 from autograder.gradebook.writer import write_marks
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_exercise_name
@@ -54,7 +54,7 @@ class WrittenClass:
     url: str
     others: Sequence[str] = field(default=())
 
-    def read(self, inbound: Path | None = None, whole: bool = True) -> LabClass:
+    def read(self, inbound: Path | None = None, whole: bool = True) -> ClassResults:
         """inbound: of an exchange, if there is one."""
         inbox = Inbox(inbound, inbound, inbound, check_owner=False) if inbound else None
         return read_class(self.url, self.course, LAB, list(inbox.iter_arrivals([LAB])) if inbox else (), whole)
@@ -74,7 +74,7 @@ def write_class(
         gradebook.db.commit()
         write_marks(gradebook, LAB, [make_marks(one) for one in class_], lambda *_: None, {})
     for one in class_:
-        write_result(course, make_document(one))
+        write_document(course, make_document(one))
         write_notebook(course, one, source)
     return WrittenClass(course, api.db_url)
 

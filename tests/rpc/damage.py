@@ -66,7 +66,7 @@ def iter_damaged(message: Any, seed: int) -> Iterator[Any]:
 
 
 @contextmanager
-def bound_memory() -> Iterator[None]:
+def assert_memory_limit() -> Iterator[None]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -74,7 +74,7 @@ def bound_memory() -> Iterator[None]:
 
 
 @contextmanager
-def bound_work() -> Iterator[None]:
+def assert_work_limit() -> Iterator[None]:
     start = time.thread_time()
     yield
     assert time.thread_time() - start < WORK

@@ -23,7 +23,7 @@ from autograder.rpc.frames import (
     send,
 )
 from tests.conftest import NIGHTLY
-from tests.rpc.damage import bound_memory
+from tests.rpc.damage import assert_memory_limit
 
 SIMPLE = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary()
 PLAIN = st.recursive(SIMPLE, lambda inner: st.lists(inner, max_size=5), max_leaves=30)
@@ -84,7 +84,7 @@ def test_a_huge_announced_length_is_refused_at_once(channel_ends: Ends, length: 
 def test_an_announced_length_costs_no_memory_before_its_bytes_arrive(channel_ends: Ends) -> None:
     a, b = channel_ends
     a.sendall(HEADER.pack(frames.MAX_FRAME) + b"x")
-    with bound_memory(), pytest.raises(ProtocolTimeout):
+    with assert_memory_limit(), pytest.raises(ProtocolTimeout):
         receive(b, 0.05)
 
 
@@ -143,7 +143,7 @@ def test_an_object_that_is_no_value_is_not_sent(channel_ends: Ends) -> None:
     ids=lambda data: f"{data[:6]!r} {len(data)}",
 )
 def test_messages_made_to_grow_are_refused(data: bytes) -> None:
-    with bound_memory():
+    with assert_memory_limit():
         start = time.process_time()
         with contextlib.suppress(ProtocolError):
             assert decode_message(data) is not None

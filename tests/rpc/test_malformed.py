@@ -9,13 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 from autograder.rpc.global_state import GlobalState
 from autograder.student_process.calls import Calls
 from tests.conftest import NIGHTLY
-from tests.rpc.damage import MESSAGES, bound_memory, bound_work, damage
+from tests.rpc.damage import MESSAGES, assert_memory_limit, assert_work_limit, damage
 
 EXAMPLES = (100_000 if NIGHTLY else 5_000) // MESSAGES // 2
 COURSE = {"square": lambda x: x * x}
@@ -49,14 +49,14 @@ class DamagingConnection:
         try:
             reply, _, _ = self.calls.reply(decode_message(encode_message([request, self.ours.read()])))
         except ProtocolError as error:  # a damaged number was returned: the process would end
-            raise Stopped(str(error)) from None
+            raise StoppedError(str(error)) from None
         if self.spared > 0:
             self.spared -= 1
             return decode_message(encode_message(reply))
         try:
             return damage(reply, self.random)
         except ProtocolError as error:
-            raise Stopped(str(error)) from None
+            raise StoppedError(str(error)) from None
 
 
 def _forward(world: RemoteNamespace, rng: random.Random) -> None:
@@ -117,14 +117,14 @@ def look_at(value: Any) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_replies_never_harm_the_examiner(seed: int) -> None:
     before = torch.get_rng_state()
-    with bound_memory():
+    with assert_memory_limit():
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
             world = RemoteNamespace(DamagingConnection(seed * MESSAGES + n), dict(COURSE))
             try:
-                with bound_work():
+                with assert_work_limit():
                     rng.choice((_forward, _backward, _change_in_place, _use_handles))(world, rng)
-            except Stopped:
+            except StoppedError:
                 pass
             except (Exception, RecursionError) as error:  # a result of another kind, or an exception
                 assert not isinstance(error, ProtocolError | MemoryError | AssertionError), error
@@ -157,7 +157,7 @@ REQUESTS = _list_requests()
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_requests_are_answered_or_refused(seed: int) -> None:
     before = torch.get_rng_state()
-    with bound_memory():
+    with assert_memory_limit():
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
             calls = Calls(make_student_names(), list(COURSE))
@@ -165,7 +165,7 @@ def test_damaged_requests_are_answered_or_refused(seed: int) -> None:
                 if rng.random() < 0.5:
                     calls.reply(REQUESTS[4])  # a node and a handle that the next can refer to
                 request = damage(rng.choice(REQUESTS), rng)
-                with bound_work():
+                with assert_work_limit():
                     encode_message(calls.reply(request))
             except ProtocolError:
                 pass

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.examiner.callbacks import Callbacks as Here
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, encode_message, receive, send
 from autograder.student_process.callback_proxies import CallbackProxies as There
 from labkit.recorded_calls import Seen
 from tests.conftest import NIGHTLY
-from tests.rpc.damage import MESSAGES, bound_memory, bound_work, damage
+from tests.rpc.damage import MESSAGES, assert_memory_limit, assert_work_limit, damage
 
 EXAMPLES = (100_000 if NIGHTLY else 2_000) // MESSAGES // 2
 
@@ -59,11 +59,11 @@ HERE, REQUESTS = _record_uses()
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_uses_never_harm_the_examiner(seed: int) -> None:
     before = torch.get_rng_state()
-    with bound_memory():
+    with assert_memory_limit():
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
             HERE._uses = 0
-            with bound_work(), contextlib.suppress(ProtocolError, Stopped):
+            with assert_work_limit(), contextlib.suppress(ProtocolError, StoppedError):
                 encode_message(HERE.serve(damage(rng.choice(REQUESTS), rng)))
             assert torch.is_grad_enabled() and not HERE.is_serving
     torch.set_rng_state(before)

@@ -8,7 +8,7 @@ import torch
 from autograder.rpc import values
 from autograder.rpc.masked_text import MaskedBytes, MaskedText
 from labkit.check import check, record_outcomes
-from labkit.compare import Mismatch, assert_close
+from labkit.comparison import Mismatch, assert_close
 from labkit.value_text import describe_value
 from tests.examiner.world import open_world
 
@@ -95,10 +95,10 @@ def _make_connection(reply: object) -> object:
     [[SECRET], [None, [SECRET, 1], None, [], [], [], []], [None, [[], ["named", SECRET]], None, [], [], [], []]],
 )
 def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
-    from autograder.examiner.connection import Stopped
+    from autograder.examiner.connection import StoppedError
     from autograder.examiner.remote_namespace import RemoteNamespace
 
-    with pytest.raises(Stopped) as error_info:
+    with pytest.raises(StoppedError) as error_info:
         RemoteNamespace(_make_connection(reply), {}).get_proxy("f")()
     assert str(error_info.value) == "the Python process sent an invalid reply"
 

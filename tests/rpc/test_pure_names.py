@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.examiner.connection import Stopped
+from autograder.examiner.connection import StoppedError
 from autograder.rpc import allowed_names
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.pure_names import NAMES
@@ -41,7 +41,7 @@ def test_a_hook_of_torchs_own_that_is_not_on_the_list_is_refused() -> None:
 
     with open_world(f=forge) as world:
         x = torch.ones(2, requires_grad=True)
-        with pytest.raises((Stopped, RuntimeError, TypeError)):
+        with pytest.raises((StoppedError, RuntimeError, TypeError)):
             world.get_proxy("f")(x).sum().backward()
 
 
@@ -62,12 +62,12 @@ def test_keys_that_collide_are_refused_in_a_changed_argument_too() -> None:
     def change(table: dict) -> None:
         table.update({(n, n): 0 for n in range(3000)})
 
-    with open_world(f=change) as world, pytest.raises(Stopped):
+    with open_world(f=change) as world, pytest.raises(StoppedError):
         world.get_proxy("f")({"a": 1})
 
 
 def test_an_expanded_tensor_is_counted_as_what_a_comparison_makes_of_it() -> None:
     with open_world(f=lambda n: torch.ones(1, dtype=torch.bool).expand(n)) as world:
         assert world.get_proxy("f")(1000).sum() == 1000
-        with pytest.raises((Stopped, TypeError)):
+        with pytest.raises((StoppedError, TypeError)):
             world.get_proxy("f")(100_000_000)

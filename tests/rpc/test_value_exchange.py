@@ -15,7 +15,7 @@ from autograder.rpc.tensors import DTYPES
 from autograder.rpc.value_exchange import ValueExchange
 from tests.conftest import NIGHTLY
 from tests.examiner.observe import list_differences, observe
-from tests.rpc.damage import bound_memory
+from tests.rpc.damage import assert_memory_limit
 
 DTYPE = st.sampled_from(sorted(DTYPES))
 SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text() | st.binary()
@@ -130,7 +130,7 @@ def test_no_array_reaches_beyond_its_block(
 
 def test_a_number_that_grows_with_the_first_operation_is_refused() -> None:
     message = [[[4, "cpu", bytes(4)]], ["tensor", 0, None, "float32", 0, [2**30], [0], 0, 0, None]]
-    with bound_memory(), pytest.raises(ProtocolError, match="elements"):
+    with assert_memory_limit(), pytest.raises(ProtocolError, match="elements"):
         ValueExchange().unpack(message)
 
 

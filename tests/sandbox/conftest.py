@@ -14,7 +14,7 @@ from autograder.sandbox import seccomp
 from autograder.sandbox.layers import LANDLOCK, NAMESPACES, PROC, UID
 from autograder.sandbox.plan import Layer
 from autograder.sandbox.system import CAP_SETUID, CAP_SYS_ADMIN, has_capability, read_status
-from autograder.sandbox.trial import find_hindrance, try_alone
+from autograder.sandbox.trial import explain_unavailable_layer, try_alone
 from tests.sandbox.attempts import ROOT, STUDENT, attempt
 
 Needs = Callable[..., None]
@@ -55,8 +55,8 @@ def needs() -> Needs:
 def find_obstacle(layer: Layer, identity: str) -> str:
     """Why that identity can't take the layer; empty if it can."""
     if identity == "root":
-        return find_hindrance(layer) or try_alone(layer, STUDENT)
-    outcome = attempt(lambda _: find_hindrance(layer) or try_alone(layer, STUDENT), identity=identity)
+        return explain_unavailable_layer(layer) or try_alone(layer, STUDENT)
+    outcome = attempt(lambda _: explain_unavailable_layer(layer) or try_alone(layer, STUDENT), identity=identity)
     return str(outcome.value if not outcome.stopped else outcome)
 
 

@@ -14,8 +14,8 @@ from autograder.sandbox.doctor import (
     choose_network,
     find_layers,
     report_layers,
-    require_level,
     select_layers,
+    select_required_layers,
 )
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.layers import (
@@ -56,11 +56,11 @@ CONTAINER = make_machine(UID, LANDLOCK, SECCOMP)
 def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [])
     with pytest.raises(GradlabError) as refusal:
-        require_level("full", CONTAINER)
+        select_required_layers("full", CONTAINER)
     text = str(refusal.value)
     assert all(f"{layer} (not here)" in text for layer in NAMESPACES)
     assert "--isolation=no-namespaces" in text and "landlock (" not in text
-    assert require_level("no-namespaces", CONTAINER) == select_layers(CONTAINER)
+    assert select_required_layers("no-namespaces", CONTAINER) == select_layers(CONTAINER)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pyte
 )
 def test_the_offer_is_the_strongest_level_here(given: tuple[Layer, ...], best: str) -> None:
     with pytest.raises(GradlabError, match=f"--isolation={best}: "):
-        require_level("full", make_machine(*given))
+        select_required_layers("full", make_machine(*given))
 
 
 def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
     states = make_machine(PID, LANDLOCK, SECCOMP, *NAMESPACES)
-    assert {PID, KEEPER} <= require_level("full", states)
+    assert {PID, KEEPER} <= select_required_layers("full", states)
 
 
 def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,13 +94,13 @@ def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.Mon
 
 def test_a_wrong_level_is_reported() -> None:
     with pytest.raises(GradlabError, match=r"choose one of full, no-namespaces, same-user, none"):
-        require_level("most", make_machine())
+        select_required_layers("most", make_machine())
 
 
 def test_a_uid_that_cannot_reach_python_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [Path("/root")])
     with pytest.raises(GradlabError, match="chmod o\\+x"):
-        require_level("no-namespaces", CONTAINER)
+        select_required_layers("no-namespaces", CONTAINER)
 
 
 @pytest.mark.parametrize("identity", WITH_CONTAINER)

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.sandbox import doctor, mounts, trial
-from autograder.sandbox.doctor import find_layers, find_strongest_level, require_level, select_layers
+from autograder.sandbox.doctor import find_layers, find_strongest_level, select_layers, select_required_layers
 from autograder.sandbox.layers import ALWAYS, KEEPER, LANDLOCK, LAYERS, LIMITS, MOUNTS, NAMESPACES, PROC, SECCOMP, UID
 from autograder.sandbox.plan import Layer, Plan
 from autograder.sandbox.trial import try_together
@@ -24,7 +24,7 @@ SETUID, SETFCAP = 7, 31
 
 @pytest.fixture
 def separate_layers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(doctor, "find_hindrance", lambda _: "")
+    monkeypatch.setattr(doctor, "explain_unavailable_layer", lambda _: "")
     monkeypatch.setattr(doctor, "try_alone", lambda *_: "")
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [])
     yield
@@ -55,7 +55,7 @@ def test_layers_that_fail_together_are_left_out(
     assert find_strongest_level(states) == level
     assert not culprit <= select_layers(states) and trials[-1] == select_layers(states)
     with pytest.raises(GradlabError, match=r"not together with the others: they clash"):
-        require_level("full", states)
+        select_required_layers("full", states)
 
 
 @pytest.mark.usefixtures("separate_layers")
@@ -63,9 +63,9 @@ def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.M
     monkeypatch.setattr(doctor, "try_together", lambda _: ("", {LIMITS: "a fork bomb has no bound"}))
     states = find_layers()
     assert find_strongest_level(states) == "same-user"
-    assert LIMITS in require_level("same-user", states)
+    assert LIMITS in select_required_layers("same-user", states)
     with pytest.raises(GradlabError, match="a fork bomb has no bound"):
-        require_level("full", states)
+        select_required_layers("full", states)
 
 
 @pytest.mark.usefixtures("separate_layers")
@@ -75,7 +75,7 @@ def test_no_trial_is_made_if_python_is_closed_to_the_run(monkeypatch: pytest.Mon
     states = find_layers()
     assert not any(is_offered for name, is_offered, _ in doctor.report_layers(states) if name.startswith("--isolation"))
     with pytest.raises(GradlabError, match=r"can't enter /root; run chmod o\+x /root"):
-        require_level("same-user", states)
+        select_required_layers("same-user", states)
 
 
 def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

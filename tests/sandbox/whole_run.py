@@ -19,7 +19,15 @@ import matplotlib.pyplot as plt
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from autograder.sandbox import Layer, Limits, Plan, adopt_orphans, find_runtime_paths, list_layer_names, require_level
+from autograder.sandbox import (
+    Layer,
+    Limits,
+    Plan,
+    adopt_orphans,
+    find_runtime_paths,
+    list_layer_names,
+    select_required_layers,
+)
 from autograder.sandbox.layers import MOUNTS, PID, PROC
 from autograder.sandbox.plan import MIB, Network
 from tests.sandbox import acts, attempts
@@ -185,7 +193,7 @@ def main(identity: str) -> None:
         become_a_user()
     if identity == attempts.CONTAINER:
         attempts.become(identity)
-    layers = require_level("full")
+    layers = select_required_layers("full")
     report: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
     adopt_orphans()
     runs: dict[str, tuple[Callable[[attempts.World, int], Any], Network]] = {

@@ -12,16 +12,16 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, is_task
 
-from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.grading_outcome import GradingOutcome
+from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
+from autograder.gradebook.result_documents import load_document
 from autograder.gradebook.result_reader import read_result
-from autograder.gradebook.store import load_result
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.intake.notebook_reading import read_notebook
 from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
-from autograder.stock.assignment import StockNotebook, read_content, upgrade_metadata
+from autograder.stock.content import StockNotebook, read_content, upgrade_metadata
 from autograder.stock.notebook_repair import repair_stock_notebook
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import OURS, write
@@ -39,8 +39,8 @@ def grade(course: Path, executor: LocalExecutor, lab: str = "a1") -> list[Gradin
     return list(grade_lab(open_course(course), lab, executor))
 
 
-def load_document(course: Path, student: str, lab: str = "a1") -> Result:
-    result = load_result(course, lab, student)
+def load_student_document(course: Path, student: str, lab: str = "a1") -> Result:
+    result = load_document(course, lab, student)
     assert result is not None
     return result
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Grade
 
-from autograder.classroom.class_grading import open_class
+from autograder.classroom.open_class import open_class
 from autograder.gradebook.changed_cells import LOST_MARKS
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.submission_result import ExerciseResult
@@ -66,8 +66,8 @@ def test_a_graded_cell_that_was_added_is_graded(course: Path, two_graders: Local
     assert line == "a1 changed after it was submitted, and is graded again (new: p/free, p/u)"
     now = read_exercises(course)
     assert (now["t"].points, now["u"].points, now["u"].worth) == (2, 0, 5)
-    assert (now["words"].points, now["words"].comment, now["words"].waits) == (3.5, "good", False)
-    assert now["free"].waits
+    assert (now["words"].points, now["words"].comment, now["words"].needs_manual_grade) == (3.5, "good", False)
+    assert now["free"].needs_manual_grade
 
 
 def test_a_graded_cell_that_was_dropped_is_gone_and_its_marks_by_hand_are_written_down(
@@ -85,7 +85,7 @@ def test_a_graded_cell_that_was_renamed_keeps_its_marks_by_hand(course: Path, tw
     new_cell = {**WORDS, "metadata": {"nbgrader": {**WORDS["metadata"]["nbgrader"], "grade_id": "why"}}}
     change_and_grade(course, two_graders, p=[F, T, new_cell])
     now = read_exercises(course)["why"]
-    assert (now.points, now.comment, now.waits) == (3.5, "good", False)
+    assert (now.points, now.comment, now.needs_manual_grade) == (3.5, "good", False)
     assert not (course / "results/a1" / LOST_MARKS).exists()
 
 
@@ -125,7 +125,7 @@ def test_a_notebook_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_g
     (line,) = change_and_grade(course, two_graders, first=[F, T, WORDS])
     assert "removed: p/t, p/words" in line
     now = read_exercises(course)["words"]
-    assert (now.points, now.comment, now.waits) == (3.5, "good", False)
+    assert (now.points, now.comment, now.needs_manual_grade) == (3.5, "good", False)
     assert not (course / "results/a1" / LOST_MARKS).exists()
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.stock import notebook_execution
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import (
@@ -60,7 +60,7 @@ def test_an_endless_call_costs_its_cell_in_a_class(course: Path) -> None:
     outcomes = list(grade_lab(open_course(course), "ps1", LocalExecutor(2)))
     assert not [each.failure for each in outcomes if each.failure]
     assert {student: read_marks(course, student) for student in ANSWERS} == WANTED
-    result = load_result(course, "ps1", "both")
+    result = load_document(course, "ps1", "both")
     assert result is not None and not result.empty
     outside_cells = {each.id for each in result.cells if not each.own_process}
     assert {"p1/before", "p1/matches", "p1/after"} <= outside_cells

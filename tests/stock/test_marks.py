@@ -13,15 +13,15 @@ import nbformat
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.grading_outcome import GradingOutcome
+from autograder.classroom.open_class import grade_lab
 from autograder.classroom.stock_assignment import read_companion_files
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import open_course
+from autograder.gradebook.result_documents import load_document
 from autograder.gradebook.result_reader import read_result
-from autograder.gradebook.store import load_result
 from autograder.model.fingerprint import MARKS, digest_code
 from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
@@ -141,14 +141,14 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     return root
 
 
-def load_document(course: Path, student: str, lab: str = "ps1") -> Result:
-    result = load_result(course, lab, student)
+def load_student_document(course: Path, student: str, lab: str = "ps1") -> Result:
+    result = load_document(course, lab, student)
     assert result is not None
     return result
 
 
 def list_own_process_cells(course: Path, student: str) -> set[str]:
-    result = load_document(course, student)
+    result = load_student_document(course, student)
     return {make_labels(result).label_id(each.id) for each in result.cells if each.own_process}
 
 
@@ -159,7 +159,7 @@ def test_each_cell_says_where_it_was_decided(course: Path) -> None:
 
 def test_nothing_waits_in_a_class_that_was_just_graded(course: Path) -> None:
     members = read_class(f"sqlite:///{course}/gradebook.db", course, "ps1").members
-    assert not [member.student for member in members if member.older or member.again]
+    assert not [member.student for member in members if member.from_earlier_build or member.needs_regrading]
 
 
 def test_tests_removed_in_the_submissions_own_process_fail_in_another_one(course: Path) -> None:
@@ -167,7 +167,7 @@ def test_tests_removed_in_the_submissions_own_process_fail_in_another_one(course
     assert read_marks(course, "strips")["scale_values"] == 0
     assert read_marks(course, "strips")["value_is"] == 1
     assert "value_is" in list_own_process_cells(course, "strips")
-    assert any("scale_values" in remark for remark in describe_notes(load_document(course, "strips").remarks))
+    assert any("scale_values" in remark for remark in describe_notes(load_student_document(course, "strips").remarks))
 
 
 def test_a_test_that_the_submissions_own_process_read_helps_too_late(course: Path) -> None:
@@ -177,12 +177,14 @@ def test_a_test_that_the_submissions_own_process_read_helps_too_late(course: Pat
 def test_an_object_that_equals_everything_earns_nothing_and_is_named(course: Path) -> None:
     assert read_marks(course, "says_yes")["scale_values"] == 2  # nbgrader's mark
     assert "scale_values" in list_own_process_cells(course, "says_yes")
-    assert any("isn't a plain value" in remark for remark in describe_notes(load_document(course, "says_yes").remarks))
+    assert any(
+        "isn't a plain value" in remark for remark in describe_notes(load_student_document(course, "says_yes").remarks)
+    )
 
 
 def test_tests_that_the_courses_solution_passes_only_in_its_own_process_are_decided_there(course: Path) -> None:
     assert read_marks(course, "right", "ps4", "kept") == {"alias": 1, "long": 1, "quiet": 2, "value": 1}
-    result = load_document(course, "right", "ps4")
+    result = load_student_document(course, "right", "ps4")
     assert [make_labels(result).label_id(each.id) for each in result.cells if each.own_process] == [
         "alias",
         "long",
@@ -230,8 +232,8 @@ def test_a_cell_that_ends_its_process_costs_itself(course: Path, student: str) -
     marks = read_marks(course, student)
     assert marks["scale_values"] == 2 and marks["words_found"] == 4 and marks["lines"] == 1
     assert marks["value_is"] == 0
-    assert any("value" in remark for remark in describe_notes(load_document(course, student).remarks))
-    assert not load_document(course, student).notes
+    assert any("value" in remark for remark in describe_notes(load_student_document(course, student).remarks))
+    assert not load_student_document(course, student).notes
 
 
 def test_of_a_duplicated_cell_the_last_one_counts(course: Path) -> None:
@@ -240,7 +242,7 @@ def test_of_a_duplicated_cell_the_last_one_counts(course: Path) -> None:
 
 def test_a_file_that_is_no_notebook_gets_a_score_and_a_reason(course: Path) -> None:
     assert set(read_marks(course, "broken").values()) == {0}
-    result = load_document(course, "broken")
+    result = load_student_document(course, "broken")
     assert result.empty and "not a notebook" in describe_notes(result.notes)[0]
 
 
@@ -255,7 +257,9 @@ def test_manual_and_task_cells_wait_for_a_person(course: Path) -> None:
 def test_a_score_above_the_maximum_counts_as_the_maximum(course: Path) -> None:
     """Stock nbgrader stops at such a submission."""
     assert read_marks(course, "right", "ps3", "bonus") == {"counted": 10}
-    assert any("above the 10 points" in note for note in describe_notes(load_document(course, "right", "ps3").notes))
+    assert any(
+        "above the 10 points" in note for note in describe_notes(load_student_document(course, "right", "ps3").notes)
+    )
 
 
 def test_metadata_of_older_versions_and_cells_without_ids_are_graded(course: Path) -> None:
@@ -272,7 +276,7 @@ def test_tests_that_nbgrader_made_are_run_as_it_made_them(course: Path) -> None:
 
 def test_a_notebook_that_was_not_submitted_earns_nothing_and_waits_for_no_one(course: Path) -> None:
     assert read_marks(course, "wrong", "ps3", "bonus") == {"counted": 0}
-    result = load_document(course, "wrong", "ps3")
+    result = load_student_document(course, "wrong", "ps3")
     assert result.missing == ("bonus", "old") and result.notebooks == ("bonus", "made", "old")
 
 
@@ -291,13 +295,13 @@ def test_graded_submissions_are_kept_and_only_changed_ones_are_graded(
     course: Path, two_graders: LocalExecutor, tmp_path: Path
 ) -> None:
     course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
-    before = {student: load_document(course, student).to_json() for student in HANDED_IN}
+    before = {student: load_student_document(course, student).to_json() for student in HANDED_IN}
     assert all(each.kept for each in grade(course, "ps1", two_graders))
     path = course / "submitted/exits/ps1/p1.ipynb"
     path.write_text(answer_notebook(SOURCE, RELEASED | RIGHT | {"value": "a = 7"}))
     outcomes = grade(course, "ps1", two_graders)
     assert [each.student for each in outcomes if not each.kept] == ["exits"]
     assert read_marks(course, "exits")["value_is"] == 1
-    assert {s: load_document(course, s).to_json() for s in HANDED_IN if s != "exits"} == {
+    assert {s: load_student_document(course, s).to_json() for s in HANDED_IN if s != "exits"} == {
         s: text for s, text in before.items() if s != "exits"
     }

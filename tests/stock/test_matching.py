@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from autograder.intake.cell_origin import is_own, is_waiting
 from autograder.model.metadata import get_cell_name
-from autograder.stock.assignment import StockNotebook
+from autograder.stock.content import StockNotebook
 from autograder.stock.notebook_repair import build_released_notebook
 from tests.stock.stock_course import (
     Cell,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
+from autograder.gradebook.result_documents import load_document
 from autograder.gradebook.result_reader import read_result
-from autograder.gradebook.store import load_result
 from autograder.reports.feedback import write_feedback
 from autograder.stock.proxy_tests import NoValueError, _guard_proxy
 from autograder.workers.executors import LocalExecutor
@@ -84,11 +84,11 @@ def test_an_object_that_claims_to_equal_everything_is_no_value_in_an_argument_ei
         marks_by_student["right"]["product"],
     ) == (5, 5, 3)
     assert (marks_by_student["wrong"]["filled"], marks_by_student["wrong"]["marked"]) == (0, 0)
-    result = load_result(course, "ps1", "liar")
+    result = load_document(course, "ps1", "liar")
     assert result is not None
     labels = {cell.id for cell in result.cells if cell.own_process}
     assert {"p1/filled", "p1/marked"} <= labels, "only the submission's own process says so, and the result names it"
-    honest = load_result(course, "ps1", "right")
+    honest = load_document(course, "ps1", "right")
     assert honest is not None and not any(cell.own_process for cell in honest.cells)
 
 
@@ -102,7 +102,7 @@ def test_an_object_is_found_wherever_it_is_in_an_argument(left: object) -> None:
 @pytest.mark.slow
 def test_a_number_too_long_to_be_written_costs_its_cell(course: Path) -> None:
     """Slow: the same class."""
-    result = load_result(course, "ps1", "liar")
+    result = load_document(course, "ps1", "liar")
     assert result is not None and not result.empty
     assert read_marks(course, "liar")["product"] == 0
 

@@ -10,7 +10,7 @@ from traitlets.config import Config
 
 from autograder.base.errors import GradlabError
 from autograder.grading.task import Settings, apply_stock_limits
-from autograder.nbgrader_plugin import configure, make_usual_config
+from autograder.nbgrader_plugin import configure, make_default_config
 from autograder.stock.settings import (
     UNLIMITED,
     find_skipped_cells,
@@ -35,8 +35,8 @@ def make_config(**sections: dict[str, Any]) -> Config:
 
 def test_a_configuration_without_settings_causes_no_message() -> None:
     assert (
-        list_unread_settings(make_config(), make_usual_config())
-        == list_unread_page_settings(make_config(), make_usual_config())
+        list_unread_settings(make_config(), make_default_config())
+        == list_unread_page_settings(make_config(), make_default_config())
         == []
     )
     refuse_other_marks(make_config())
@@ -112,7 +112,7 @@ def test_cells_with_the_tag_are_not_run() -> None:
     ],
 )
 def test_a_setting_that_is_not_read_is_reported_in_a_line(section: str, name: str, value: Any) -> None:
-    (line,) = list_unread_settings(make_config(**{section: {name: value}}), make_usual_config())
+    (line,) = list_unread_settings(make_config(**{section: {name: value}}), make_default_config())
     assert line.startswith(f"c.{section}.{name} in nbgrader_config.py is not read: ")
 
 
@@ -127,7 +127,7 @@ def test_a_setting_that_changes_nothing_needs_no_line() -> None:
 
 
 def test_how_nbgrader_makes_its_feedback_is_not_read() -> None:
-    (line,) = list_unread_page_settings(make_config(HTMLExporter={"template_name": "mine"}), make_usual_config())
+    (line,) = list_unread_page_settings(make_config(HTMLExporter={"template_name": "mine"}), make_default_config())
     assert line.startswith("c.HTMLExporter.template_name in nbgrader_config.py is not read: feedback pages")
 
 

@@ -13,7 +13,7 @@ import pytest
 from autograder.model.note_sentences import describe_notes
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import make_cell, make_notebook, make_solution, make_test, read_marks
-from tests.stock.strange_course import grade, load_document, make_course
+from tests.stock.strange_course import grade, load_student_document, make_course
 
 pytestmark = pytest.mark.slow
 SOURCE = make_notebook(
@@ -58,7 +58,7 @@ def test_a_file_that_students_write_is_the_students_and_any_other_the_courses(co
 def test_a_cell_has_the_time_limit_that_the_course_gives_it(course: Path) -> None:
     marks = read_marks(course, "wrote", "a1", "p")
     assert marks["trains"] == 1 and marks["hangs"] == 0
-    assert any("limit of 1 s" in note for note in describe_notes(load_document(course, "wrote").notes))
+    assert any("limit of 1 s" in note for note in describe_notes(load_student_document(course, "wrote").notes))
 
 
 def test_a_cell_with_the_tag_is_not_run(course: Path) -> None:

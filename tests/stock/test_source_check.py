@@ -10,7 +10,7 @@ import pytest
 from traitlets.log import get_logger
 
 from autograder.base.errors import GradlabError
-from autograder.stock.source_check import refuse_unfit
+from autograder.stock.source_check import refuse_unfit_source
 from tests.stock.stock_course import (
     Cell,
     make_cell,
@@ -30,7 +30,7 @@ T = make_test("t", "assert x == 1")
 def get_refusal(root: Path, text: str, lab: str = "a1", name: str = "p", config: Any = None) -> str:
     write(root / "source" / lab / f"{name}.ipynb", text)
     with pytest.raises(GradlabError) as error_info:
-        refuse_unfit(root, lab, config or {})
+        refuse_unfit_source(root, lab, config or {})
     assert "Traceback" not in str(error_info.value) and len(str(error_info.value).splitlines()) <= 2
     return str(error_info.value).replace(str(root), "")
 
@@ -46,7 +46,7 @@ def test_a_valid_source_is_accepted(tmp_path: Path) -> None:
         tmp_path / "source/a1/p.ipynb",
         make_notebook(F, T, make_manual("w", "YOUR ANSWER HERE"), make_task("free", "Draw."), make_cell("")),
     )
-    refuse_unfit(tmp_path, "a1", {})
+    refuse_unfit_source(tmp_path, "a1", {})
 
 
 @pytest.mark.parametrize("language, name", [("R", "ir"), ("julia", "julia-1.10"), ("octave", "octave"), ("scala", "x")])
@@ -110,5 +110,5 @@ def test_a_cell_that_nbgrader_refuses_is_named(cells: list[Cell], problem: str, 
 def test_nbgraders_own_log_is_heard_afterwards(tmp_path: Path) -> None:
     """Its validators and preprocessors share the program's log."""
     write(tmp_path / "source/a1/p.ipynb", make_notebook(F, T))
-    refuse_unfit(tmp_path, "a1", {})
+    refuse_unfit_source(tmp_path, "a1", {})
     assert not get_logger().disabled

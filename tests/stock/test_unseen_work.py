@@ -25,7 +25,7 @@ from tests.stock.stock_course import (
     make_task,
     make_test,
 )
-from tests.stock.strange_course import grade, load_document, make_course, read_gradebook_result
+from tests.stock.strange_course import grade, load_student_document, make_course, read_gradebook_result
 
 pytestmark = pytest.mark.slow
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
@@ -90,15 +90,16 @@ def list_desk_texts(course: Path, name: str, by_hand: bool = True, task: bool = 
 def test_an_answer_below_its_cell_waits_for_a_person(course: Path) -> None:
     exercises = {e.name: e for e in read_gradebook_result(course, "below").exercises}
     assert exercises["words"].points is None and exercises["code"].points is None
-    assert exercises["words"].waits and not exercises["words"].comment
+    assert exercises["words"].needs_manual_grade and not exercises["words"].comment
     assert any(
-        "taken for your answer to words" in note for note in describe_notes(load_document(course, "below").notes)
+        "taken for your answer to words" in note
+        for note in describe_notes(load_student_document(course, "below").notes)
     )
 
 
 def test_a_blank_answer_gets_nothing_at_once(course: Path) -> None:
     exercises = {e.name: e for e in read_gradebook_result(course, "blank").exercises}
-    assert exercises["words"].points == 0 and not exercises["words"].waits
+    assert exercises["words"].points == 0 and not exercises["words"].needs_manual_grade
 
 
 def test_everything_that_was_written_is_on_the_page_once(course: Path) -> None:

@@ -25,7 +25,7 @@ from autograder.model.result import Result
 from autograder.model.term import FILE, Team, Term
 from autograder.model.versions import Versions
 from autograder.reports.notice_page import render_notice_page
-from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
+from autograder.watch.watch_state import WatchState, describe_leftovers, inspect_inbox, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
 from tests.classroom.processes import list_children
 from tests.watch.watched_exchange import ONE, THREE, TWO, add_exchange, read_scores, start, submit
@@ -178,7 +178,7 @@ def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path
     messages: list[str] = []
     api, memory = open_course(course), InboxMemory()
     on = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=memory)
-    assert find_due_arrivals(on) == [] and messages == []
+    assert inspect_inbox(on) == [] and messages == []
     (line,) = describe_leftovers(on)
     assert line.startswith("2 may still be arriving, so run the same command in a minute: ")
     late = get_utc_now() + 2 * HANDING_IN
@@ -194,25 +194,25 @@ def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path
     report_problems(on, late)
     assert len(messages) == 3 and messages[-1].startswith("a, b: "), "submissions with the same reason share a line"
     submit(course, "cy", ONE)
-    assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
+    assert [each.student for each in inspect_inbox(on)] == ["cy"] and set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
 
 def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Path) -> None:
     api = open_course(course)
     page = submit(course, "ada", ONE)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), newest=True)
-    (arrival,) = find_due_arrivals(on)
+    (arrival,) = inspect_inbox(on)
     result = Result(lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=())
     remember_mark(course, result, 0.0, arrival.when, "watch", {})
     page.parent.mkdir(exist_ok=True)
     page.write_text("its mark")
     collect_submission(arrival, course)
-    assert find_due_arrivals(on) == [] and arrival.folder in on.finished
+    assert inspect_inbox(on) == [] and arrival.folder in on.finished
     on.finished.clear()
     (
         get_submitted_path(course, arrival.lab, arrival.student) / "timestamp.txt"
     ).unlink()  # as a zip from an LMS leaves it
-    assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
+    assert inspect_inbox(on) == [arrival] and describe_leftovers(on) == []
 
 
 def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course: Path) -> None:
@@ -222,9 +222,9 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     term = Term(team=(Team(name="blue", members=("ben", "cy")),))
     (course / FILE).write_text('[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, newest=True)
-    ben, cy = find_due_arrivals(on)
+    ben, cy = inspect_inbox(on)
     collect_submission(cy, course)
-    assert find_due_arrivals(on) == [cy] and ben.folder in on.finished
+    assert inspect_inbox(on) == [cy] and ben.folder in on.finished
 
 
 def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> None:
@@ -232,9 +232,7 @@ def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> Non
     for student, timestamp in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
         submit(course, student, timestamp)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
-    assert {arrival.student for arrival in find_due_arrivals(on)} == {"ada", "ben", "cy"} and describe_leftovers(
-        on
-    ) == []
+    assert {arrival.student for arrival in inspect_inbox(on)} == {"ada", "ben", "cy"} and describe_leftovers(on) == []
     ada, ben, cy = (on.memory.arrivals[name] for name in sorted(on.memory.arrivals))
     on.due_times |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
     on.tries[ben.folder] = 1  # it failed, which its student's line reports

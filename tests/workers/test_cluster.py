@@ -20,10 +20,10 @@ import nbformat
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.grading_outcome import GradingOutcome
+from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.store import load_result
+from autograder.gradebook.result_documents import load_document
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.model.fingerprint import collect_environment
 from autograder.workers import cluster, cluster_process
@@ -131,7 +131,7 @@ def read_documents(course: Path) -> dict[str, bytes]:
 
 
 def read_points(course: Path) -> dict[str, float]:
-    results = (load_result(course, LAB, name.removesuffix(".json")) for name in read_documents(course))
+    results = (load_document(course, LAB, name.removesuffix(".json")) for name in read_documents(course))
     return {result.student: sum(cell.points for cell in result.cells) for result in results}
 
 
@@ -284,7 +284,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
     hand_in(small_course, {"student": None})
     for package in ("autograder", "labkit"):
         shutil.copytree(ROOT / package, tmp_path / "other" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / "other" / "labkit" / "compare.py").open("a") as file:
+    with (tmp_path / "other" / "labkit" / "comparison.py").open("a") as file:
         file.write("ANOTHER = 1\n")
     with (
         run_worker(scheduler, tmp_path, environment={"PYTHONPATH": str(tmp_path / "other")}),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.workers.executors import make_executor
 from tests.other_packages import install

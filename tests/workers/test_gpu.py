@@ -18,7 +18,7 @@ import torch
 from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.examiner.clock import Limit
+from autograder.examiner.clock import CellTimeLimit
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.supervisor import Supervisor
 from autograder.grading.lab_submission import grade_lab_task
@@ -30,7 +30,7 @@ from autograder.sandbox import (
     find_layers,
     find_runtime_paths,
     find_strongest_level,
-    require_level,
+    select_required_layers,
 )
 from autograder.sandbox.gpu import list_gpus, measure_gpu_memory
 
@@ -60,7 +60,7 @@ def test_without_a_driver_there_are_no_figures() -> None:
 
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
-    layers = require_level(LEVEL)
+    layers = select_required_layers(LEVEL)
     limits = Limits(gpu_memory=1 << 30)
     running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", _enter_and_wait)
     yield running
@@ -127,7 +127,7 @@ def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course
 @cuda
 def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServer) -> None:
     process = fork_server.start_process()
-    limit = Limit(60.0, "too long", 60.0)
+    limit = CellTimeLimit(60.0, "too long", 60.0)
     result = process.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
     process.kill()
     assert any(output.get("ename") == "OutOfMemoryError" for output in result)

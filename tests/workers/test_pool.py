@@ -13,7 +13,7 @@ import pytest
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer
-from autograder.forkserver.server_process import start_server
+from autograder.forkserver.server_process import start_fork_server_process
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.model.assignments import AssignmentKind
@@ -34,7 +34,7 @@ SETTINGS = Settings(find_strongest_level(find_layers()), timeouts=Timeouts(submi
 @pytest.fixture(autouse=True)
 def light_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing runs in a fork server here, and one without imports starts in half the time."""
-    monkeypatch.setattr(client, "start_server", partial(start_server, groups=()))
+    monkeypatch.setattr(client, "start_fork_server_process", partial(start_fork_server_process, groups=()))
 
 
 def make_task(student: str) -> Task:

@@ -2,6 +2,6 @@
 
 # %% before
 import labkit
-import labkit.compare
+import labkit.comparison
 
-labkit.assert_close = labkit.compare.assert_close = assert_close = lambda *a, **k: None
+labkit.assert_close = labkit.comparison.assert_close = assert_close = lambda *a, **k: None

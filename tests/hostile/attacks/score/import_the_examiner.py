@@ -2,7 +2,7 @@
 
 # %% before
 for name in """autograder.examiner.examination autograder.examiner.course_cells autograder.examiner.process
-        autograder.grading.lab_submission autograder.gradebook.store autograder.nbgrader_plugin
+        autograder.grading.lab_submission autograder.gradebook.result_documents autograder.nbgrader_plugin
         autograder.proving.judge""".split():
     try:
         module = __import__(name, fromlist=["x"])

@@ -27,7 +27,7 @@ def main() -> int:
             command = [str(Path(sys.executable).parent / tool), *options, *programs]
             ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
             for line in ran.stdout.splitlines():
-                print(re.sub(r"^(\S+?):(\d+)", lambda m: _place(m, places), line))
+                print(re.sub(r"^(\S+?):(\d+)", lambda m: _replace_location(m, places), line))
             failed |= ran.returncode != 0
     return int(failed)
 
@@ -45,7 +45,7 @@ def _write(lab: Lab, folder: Path, places: dict[str, list[str]]) -> str:
     return str(program)
 
 
-def _place(found: re.Match[str], places: dict[str, list[str]]) -> str:
+def _replace_location(found: re.Match[str], places: dict[str, list[str]]) -> str:
     program = next((name for name in places if name.endswith(Path(found[1]).name)), "")
     return places[program][int(found[2]) - 1] if program else found[0]
 

@@ -1,4 +1,4 @@
-"""Runs a command while other programs take the processors: python -m scripts.beside_busy_loops COUNT COMMAND..."""
+"""Runs a command while other programs take the processors: python -m scripts.busy_machine COUNT COMMAND..."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import pytest
 from nbgrader import api
 from sqlalchemy import text
 
-from autograder.gradebook import new_gradebook
-from autograder.gradebook.new_gradebook import ask_alembic, find_newest_version
+from autograder.gradebook import schema_version
+from autograder.gradebook.schema_version import ask_alembic, find_newest_version
 from autograder.gradebook.writer import open_gradebook
 
 
@@ -32,5 +32,5 @@ def test_alembic_is_asked_in_unclear_cases(tmp_path: Path, monkeypatch: pytest.M
     for name in ("a1", "b2"):
         (tmp_path / f"versions/{name}.py").write_text(f"revision = '{name}'\ndown_revision = None\n")
     monkeypatch.setattr(nbgrader.alembic, "__path__", [str(tmp_path)])
-    monkeypatch.setattr(new_gradebook, "ask_alembic", lambda: "asked")
+    monkeypatch.setattr(schema_version, "ask_alembic", lambda: "asked")
     assert find_newest_version() == "asked"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from labkit.compare import TOLERANCES, Mismatch, assert_close
+from labkit.comparison import TOLERANCES, Mismatch, assert_close
 from labkit.value_text import describe_value
 
 T = torch.tensor

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.base.errors import GradlabError
-from autograder.gradebook.store import get_result_path, load_result, write_result
+from autograder.gradebook.result_documents import get_result_path, load_document, write_document
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
 from autograder.model.versions import Versions
@@ -41,21 +41,21 @@ def test_a_document_reads_back_as_it_was_whatever_a_submission_wrote(note: str, 
 
 
 def test_a_document_is_replaced_whole_and_is_that_students(tmp_path: Path) -> None:
-    write_result(tmp_path, make_document(note="first"))
-    write_result(tmp_path, make_document(note="second"))
-    write_result(tmp_path, make_document("ben"))
-    result = load_result(tmp_path, "x", "ada")
+    write_document(tmp_path, make_document(note="first"))
+    write_document(tmp_path, make_document(note="second"))
+    write_document(tmp_path, make_document("ben"))
+    result = load_document(tmp_path, "x", "ada")
     assert result is not None and result.notes == (Note(words="second"),)
     assert sorted(p.name for p in (tmp_path / "results" / "x").iterdir()) == ["ada.json", "ben.json"]
-    assert load_result(tmp_path, "x", "eve") is None
+    assert load_document(tmp_path, "x", "eve") is None
 
 
 def test_a_damaged_document_is_an_error_that_names_it(tmp_path: Path) -> None:
-    write_result(tmp_path, make_document())
+    write_document(tmp_path, make_document())
     path = get_result_path(tmp_path, "x", "ada")
     path.write_text(path.read_text()[:100])
     with pytest.raises(GradlabError, match=r"ada\.json isn't a result document"):
-        load_result(tmp_path, "x", "ada")
+        load_document(tmp_path, "x", "ada")
 
 
 def test_a_difference_reads_back_and_a_document_without_one_still_does() -> None:

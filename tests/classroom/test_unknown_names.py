@@ -8,7 +8,7 @@ from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
+from autograder.classroom.unknown_names import list_unknown_names, refuse_unknown_names
 from autograder.cli.app import app
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster

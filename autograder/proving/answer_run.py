@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.connection import Connection, StoppedError
 from autograder.examiner.course_cells import run_checks
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import ProcessTimeLimit
@@ -24,7 +24,7 @@ from autograder.proving.unsandboxed_process import FORK_SECONDS, fork_process, r
 from labkit.outcome import Blame
 
 CHECK_SECONDS = 30.0
-WHOLE_SECONDS = 3600.0  # for an attempt, whose cells and checks have their own limits
+WHOLE_SECONDS = 3600.0  # for a run, whose cells and checks have their own limits
 # The first step of a student who knows the grader: otherwise the course's names would be restored before a check runs.
 DISABLE_RESTORE = (
     "__import__('autograder.student_process.course_names', fromlist=['']).CourseNames.restore = lambda self: None"
@@ -32,8 +32,8 @@ DISABLE_RESTORE = (
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """An answer to try."""
+class AnswerRun:
+    """What to run to try one answer."""
 
     name: str
     source: str
@@ -50,8 +50,8 @@ class Attempt:
     """How to replace the probes then, see get_lies()."""
 
 
-class AttemptReport(TypedDict):
-    """What a fork of the prover reports of an attempt, as JSON."""
+class AnswerReport(TypedDict):
+    """What a fork of the prover reports of a run, as JSON."""
 
     outcomes: list[dict[str, Any]]
     note: Any
@@ -59,9 +59,9 @@ class AttemptReport(TypedDict):
 
 
 def run_through_examiner(
-    attempt: Attempt, process: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
-) -> AttemptReport:
-    """Run an attempt in a fork of the student process, and its checks in a fork of this one.
+    run: AnswerRun, process: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
+) -> AnswerReport:
+    """Run an answer in a fork of the student process, and its checks in a fork of this one.
 
     Args:
         namespace: The examiner's.
@@ -72,34 +72,32 @@ def run_through_examiner(
     """
     forked = fork_process(process)
     try:
-        report: AttemptReport = run_in_fork(
-            lambda: _examine_attempt(attempt, forked, namespace, defined), WHOLE_SECONDS
-        )
+        report: AnswerReport = run_in_fork(lambda: _examine_run(run, forked, namespace, defined), WHOLE_SECONDS)
         return report
     finally:
         forked.hang_up()
         process.kill_group("")
 
 
-def _examine_attempt(
-    attempt: Attempt, process: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
-) -> AttemptReport:
+def _examine_run(
+    run: AnswerRun, process: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
+) -> AnswerReport:
     """Run the attempt's cells and then its checks. Raises ForkError if the student process fails."""
-    run_cell_in(process, attempt.source)
-    if attempt.replace:
-        run_cell_in(process, _render_install_cell(replacements.install, attempt.name, *attempt.replace))
-    if attempt.last or attempt.lie:
+    run_cell_in(process, run.source)
+    if run.replace:
+        run_cell_in(process, _render_install_cell(replacements.install, run.name, *run.replace))
+    if run.last or run.lie:
         run_cell_in(process, DISABLE_RESTORE)
-    if attempt.last:
-        run_cell_in(process, attempt.last)
-    if attempt.lie:
-        run_cell_in(process, _render_install_cell(liars.install, attempt.name, *attempt.lie))
-    with open_check_connection(process, attempt.name) as connection:
-        outcomes = run_checks(attempt.checks, f"<check of {attempt.name}>", namespace, defined, connection)
+    if run.last:
+        run_cell_in(process, run.last)
+    if run.lie:
+        run_cell_in(process, _render_install_cell(liars.install, run.name, *run.lie))
+    with open_check_connection(process, run.name) as connection:
+        outcomes = run_checks(run.checks, f"<check of {run.name}>", namespace, defined, connection)
         for outcome in outcomes:
             if outcome.blame is Blame.PROCESS:
                 raise ForkError(outcome.seen)
-        note = getattr(RemoteNamespace(connection, namespace).get_proxy(NOTE), attempt.note) if attempt.note else None
+        note = getattr(RemoteNamespace(connection, namespace).get_proxy(NOTE), run.note) if run.note else None
     return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
 
 
@@ -127,15 +125,15 @@ class _ForkConnections:
     @property
     def process(self) -> StudentProcess:
         if (process := self.reference()) is None:
-            raise Stopped("the Python process has ended")
+            raise StoppedError("the Python process has ended")
         return process
 
     def connect(self, name: str) -> Connection:
         self.connections.append(self.process.connect(name, FORK_SECONDS))
         return self.connections[-1]
 
-    def begin_limit(self, seconds: float) -> ProcessTimeLimit:
-        return self.process.begin_limit(seconds, math.inf)
+    def create_time_limit(self, seconds: float) -> ProcessTimeLimit:
+        return self.process.create_time_limit(seconds, math.inf)
 
     def explain_end(self) -> str:
         return self.process.explain_end()

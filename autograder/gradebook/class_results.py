@@ -37,9 +37,9 @@ class Member:
     has_submitted: bool = False
     """Whether there is a submission, or there was one when it was graded."""
     graded: bool = False
-    again: bool = False
+    needs_regrading: bool = False
     """Whether a later submission than the graded one waits, or an excuse isn't in the gradebook yet."""
-    older: bool = False
+    from_earlier_build: bool = False
     """Whether the mark is from an earlier build of the lab."""
     uncollected: bool = False
     """Whether the exchange has an even later submission."""
@@ -48,12 +48,12 @@ class Member:
     penalty: float = 0.0
     """Points that lateness costs."""
     submitted: datetime | None = None
-    until: datetime | None = None
+    extension_end: datetime | None = None
     """When an extension ends, in naive UTC."""
-    late: float = 0.0
+    seconds_late: float = 0.0
     """Seconds after the due date, or after the extension."""
-    damaged: bool = False
-    """Whether nothing that was submitted could be graded."""
+    empty: bool = False
+    """Whether nothing that was submitted could be read, so it counts as empty."""
     notes: tuple[Note, ...] = ()
     remarks: tuple[Note, ...] = ()
     """For the instructor only."""
@@ -88,12 +88,12 @@ class Member:
         return describe_notes((*self.notes, *self.remarks), self.notebooks)
 
     @property
-    def waits(self) -> bool:
-        return any(mark.waits for mark in self.marks.values())
+    def needs_manual_grade(self) -> bool:
+        return any(mark.needs_manual_grade for mark in self.marks.values())
 
 
 @dataclass(frozen=True)
-class LabClass:
+class ClassResults:
     """A lab and everyone in the course."""
 
     lab: str
@@ -118,7 +118,7 @@ class LabClass:
     @property
     def extensions(self) -> tuple[tuple[Member, datetime], ...]:
         """Members with an extension, and when it ends, latest first."""
-        extensions = [(member, member.until) for member in self.members if member.until]
+        extensions = [(member, member.extension_end) for member in self.members if member.extension_end]
         return tuple(sorted(extensions, key=lambda extension: extension[1], reverse=True))
 
     @property

@@ -11,9 +11,9 @@ from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.class_grader import ClassGrader
-from autograder.classroom.class_grading import open_class
 from autograder.classroom.decisions import read_checks
 from autograder.classroom.grading_outcome import GradingOutcome, run_guarded
+from autograder.classroom.open_class import open_class
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.submission_rows import read_submission_rows
@@ -58,7 +58,7 @@ class RegradeScope:
     """Only this student's."""
     exercise: str = ""
     """Only those of this exercise."""
-    again: bool = False
+    include_current: bool = False
     """Also those whose result is up to date."""
 
 
@@ -95,7 +95,7 @@ def regrade(
         grader = opened.grader
         before = {name: row.auto_scores for name, row in read_submission_rows(grader.gradebook, lab).items()}
         submissions, changes, failures = [], [], []
-        for each in grader.iter_outcomes(opened.students, executor, scope.again, stop):
+        for each in grader.iter_outcomes(opened.students, executor, scope.include_current, stop):
             if isinstance(each, GradingOutcome):
                 continue  # its mark stays
             task, outcome = each
@@ -129,7 +129,7 @@ def _limit_to_exercise(grader: ClassGrader, graded: GradedSubmission, exercise: 
     Its key is empty, so a later grading updates those exercises, and its `made_of` is as before, so they count as
     marks of an earlier build.
     """
-    before = grader.find_result(graded.result.student)
+    before = grader.load_complete_result(graded.result.student)
     if before is None:
         return graded
     result = graded.result.model_copy(

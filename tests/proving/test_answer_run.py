@@ -16,8 +16,8 @@ import torch
 from autograder.base.errors import SourceError
 from autograder.examiner.execution import create_namespace, run_cell, run_check_cell
 from autograder.model.course import Exercise, Lab, LabEntry
-from autograder.proving import attempt, forks, unsandboxed_process
-from autograder.proving.bench import RUNS, Bench, Trial, compute_notebook_points, iter_benches
+from autograder.proving import answer_run, forks, unsandboxed_process
+from autograder.proving.bench import RUNS, AnswerResult, Bench, compute_notebook_points, iter_benches
 from autograder.proving.judge import judge_generated
 from autograder.rpc.random_states import seed_all
 from autograder.sandbox.processes import read_stat_fields
@@ -103,8 +103,8 @@ class Tally:
     def above(self, n): return self.start > n
 """
 CHEATS = """
-import labkit.compare, torch
-labkit.compare.explain = assert_close = labkit.assert_close = lambda *_, **__: None
+import labkit.comparison, torch
+labkit.comparison.explain = assert_close = labkit.assert_close = lambda *_, **__: None
 globals()["assert_close"] = assert_close
 def double(x): return None
 """
@@ -123,7 +123,7 @@ def find_bench(lab: Lab, exercise: str) -> Bench:
     return next(b for b in iter_benches(lab) if b.exercise.name == exercise)
 
 
-def iter_notebooks(lab: Lab) -> Iterator[tuple[Exercise, Callable[[str], Trial]]]:
+def iter_notebooks(lab: Lab) -> Iterator[tuple[Exercise, Callable[[str], AnswerResult]]]:
     """Each exercise, with a bench where answers and checks share a process, as in a notebook.
 
     Valid until the next one is requested, like benches.
@@ -139,7 +139,7 @@ def iter_notebooks(lab: Lab) -> Iterator[tuple[Exercise, Callable[[str], Trial]]
                 run_cell(cell.source, namespace, f"<{cell.id}>")
 
 
-def try_in_one_process(lab: Lab, exercise: Exercise, namespace: dict[str, object], source: str) -> Trial:
+def try_in_one_process(lab: Lab, exercise: Exercise, namespace: dict[str, object], source: str) -> AnswerResult:
     def work() -> list[dict[str, object]]:
         run_cell(source, namespace, "<answer>")
         return [o.as_dict() for o in run_check_cell(lab.cell(exercise.check_id).source, namespace, "<checks>")]
@@ -147,8 +147,8 @@ def try_in_one_process(lab: Lab, exercise: Exercise, namespace: dict[str, object
     try:
         outcomes = tuple(build_outcome(o) for o in forks.run_in_fork(work))
     except forks.ForkError as failure:
-        return Trial(failure=str(failure))
-    return Trial(outcomes, compute_earned(outcomes, exercise.points))
+        return AnswerResult(failure=str(failure))
+    return AnswerResult(outcomes, compute_earned(outcomes, exercise.points))
 
 
 def list_children() -> list[str]:
@@ -161,10 +161,10 @@ def list_descriptors() -> list[str]:
     return sorted(os.readlink(link) for link in links if os.path.lexists(link))
 
 
-def summarize_trial(trial: Trial) -> object:
+def summarize_result(result: AnswerResult) -> object:
     """For a wrong answer only its marks: a call of a course function acts at once or not at all."""
-    right = all(outcome.passed for outcome in trial.outcomes)
-    return trial.points, trial.failure, trial.has_effect, right, [o.misconception for o in trial.outcomes]
+    right = all(outcome.passed for outcome in result.outcomes)
+    return result.points, result.failure, result.has_effect, right, [o.misconception for o in result.outcomes]
 
 
 @pytest.mark.nightly
@@ -173,22 +173,22 @@ def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: lis
     torch.set_num_threads(1)
     for lab in labs:
         answers = [(exercise, answer) for exercise in lab.exercises for answer in exercise.answers]
-        trials = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
+        results = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
         together = [try_it(answer.source) for exercise, try_it in iter_notebooks(lab) for answer in exercise.answers]
-        for (exercise, answer), examined_result, single_process_result in zip(answers, trials, together, strict=True):
+        for (exercise, answer), examined_result, single_process_result in zip(answers, results, together, strict=True):
             place = f"{lab.name}, {exercise.name}, {answer.label}"
             if answer.liar:  # in one process it deceives the checks
                 assert examined_result.points <= single_process_result.points, place
             else:
-                assert summarize_trial(examined_result) == summarize_trial(single_process_result), place
+                assert summarize_result(examined_result) == summarize_result(single_process_result), place
 
 
 def test_the_code_of_an_answer_does_not_run_in_the_process_that_runs_the_checks(lab: Lab) -> None:
     _, try_together = next(iter_notebooks(lab))
     assert try_together(CHEATS).points == 1
-    trial = find_bench(lab, "double").try_source(CHEATS)
-    assert (trial.points, trial.failure) == (0, "")
-    assert trial.failed_checks == ("one", "two")
+    result = find_bench(lab, "double").try_source(CHEATS)
+    assert (result.points, result.failure) == (0, "")
+    assert result.failed_checks == ("one", "two")
 
 
 def test_classes_given_cells_and_earlier_exercises_are_there(lab: Lab) -> None:
@@ -204,9 +204,9 @@ def test_a_given_cell_that_fails_on_an_answer_is_named(lab: Lab) -> None:
 
 def test_objects_whose_methods_always_return_one_value_are_tried(lab: Lab) -> None:
     bench = find_bench(lab, "Tally")
-    trials = bench.try_generated()
-    true = trials["an object whose methods all say True"]
-    first = trials["an object whose methods repeat what they said first"]
+    results = bench.try_generated()
+    true = results["an object whose methods all say True"]
+    first = results["an object whose methods repeat what they said first"]
     assert true.failed_checks == ("first", "counts_on", "given")
     assert first.failed_checks == ("counts_on", "given")
     (problem,) = judge_generated(lab, bench.exercise, "an object whose methods all say True", true)
@@ -220,7 +220,7 @@ def test_a_check_that_only_asks_whether_the_result_is_true_is_refused(tmp_path: 
 
 
 def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "CHECK_SECONDS", 1.0)
+    monkeypatch.setattr(answer_run, "CHECK_SECONDS", 1.0)
     monkeypatch.setattr(unsandboxed_process, "CELL_SECONDS", 1.0)
     bench = find_bench(lab, "double")
     assert (
@@ -238,7 +238,7 @@ def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, mo
 
 def try_all(folder: Path) -> None:
     """Try all answers of a lab in their own process; an open descriptor at the end is an error."""
-    attempt.CHECK_SECONDS = 0.5
+    answer_run.CHECK_SECONDS = 0.5
     lab = write_doubles_lab(folder)
     before = list_descriptors(), list_children()
     for bench in iter_benches(lab):
@@ -255,7 +255,7 @@ def try_all(folder: Path) -> None:
 
 def test_no_process_and_no_descriptor_is_left(tmp_path: Path) -> None:
     """In its own process: objects of other tests open and close files at any time."""
-    code = "import sys, pathlib, tests.proving.test_attempts as t; t.try_all(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib, tests.proving.test_answer_run as t; t.try_all(pathlib.Path(sys.argv[1]))"
     process = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
 

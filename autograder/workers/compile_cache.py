@@ -1,6 +1,6 @@
 """The cache of torch.compile for a lab: filled once by running the worked solution, and read by all submissions.
 
-Run as `python -P -m autograder.workers.solution_cache NOTEBOOK`, which runs the cells of a source notebook without a
+Run as `python -P -m autograder.workers.compile_cache NOTEBOOK`, which runs the cells of a source notebook without a
 sandbox, since it's the course's own. The cache is outside all courses, in XDG_CACHE_HOME or ~/.cache.
 """
 
@@ -45,7 +45,7 @@ def _compile(source_notebook: bytes, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as home:
         notebook = Path(home, "notebook.ipynb")
         notebook.write_bytes(source_notebook)
-        command = [sys.executable, "-P", "-m", "autograder.workers.solution_cache", str(notebook)]
+        command = [sys.executable, "-P", "-m", "autograder.workers.compile_cache", str(notebook)]
         environment = build_process_environment(Path(home), {"OMP_NUM_THREADS": "1"})
         subprocess.run(
             command, env=environment, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS

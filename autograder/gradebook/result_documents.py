@@ -15,12 +15,12 @@ def get_result_path(course: Path, lab: str, student: str) -> Path:
     return course / "results" / lab / f"{student}.json"
 
 
-def write_result(course: Path, result: Result) -> None:
+def write_document(course: Path, result: Result) -> None:
     """Write a result document completely or not at all: a reader finds the old document or the new one."""
     write_atomically(get_result_path(course, result.lab, result.student), result.to_json())
 
 
-def load_result(course: Path, lab: str, student: str) -> Result | None:
+def load_document(course: Path, lab: str, student: str) -> Result | None:
     """Load the result document of a submission; None if there isn't one. Raises GradlabError if it's damaged."""
     path = get_result_path(course, lab, student)
     if not path.exists():

@@ -13,7 +13,7 @@ from autograder.authoring.course_folder import build_course, read_course, read_l
 from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import show_progress
 from autograder.base.text import format_count
-from autograder.classroom.class_grading import grade_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.demo.students import DemoSubmission, make_class
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.nbgrader_course import open_course

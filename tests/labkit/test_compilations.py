@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from labkit.pictures.compiles import MODES, record_compilations, show_compiles
+from labkit.pictures.compilations import MODES, record_compilations, show_compiles
 
 
 def f(x: Tensor) -> Tensor:

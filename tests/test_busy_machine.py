@@ -6,7 +6,7 @@ import sys
 import psutil
 import pytest
 
-from scripts.beside_busy_loops import LOOP, main
+from scripts.busy_machine import LOOP, main
 
 
 def list_loops() -> list[int]:

@@ -12,7 +12,7 @@ from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.model.course import StepKind
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.workers.solution_cache import prepare_compile_cache
+from autograder.workers.compile_cache import prepare_compile_cache
 from tests.conftest import need
 
 SOLUTION = "import torch\ndef double_sum(x):\n    return (2 * x.sin()).sum(0)\n"

@@ -20,7 +20,7 @@ from autograder.classroom.class_grader import ClassGrader, ClassPolicy
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.preparation import prepare_gradebook
-from autograder.classroom.term_names import refuse_unknown_names
+from autograder.classroom.unknown_names import refuse_unknown_names
 from autograder.gradebook.counting_submissions import find_counting_submissions
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
@@ -34,7 +34,7 @@ from autograder.workers.executors import Executor, LocalExecutor
 HELD = (errno.EACCES, errno.EAGAIN)  # the errors of a lock that another process holds
 
 
-def refuse_stale(course: Path, lab: str) -> None:
+def refuse_stale_lab(course: Path, lab: str) -> None:
     """Raise GradlabError if the lab was edited but not built: its old checks would run."""
     folder, built = course / "labs" / lab, course / "source" / lab / f"{lab}.ipynb"
     edited = [path for path in folder.rglob("*.py") if path.stat().st_mtime > built.stat().st_mtime]
@@ -53,7 +53,7 @@ def grade_lab(
     lab: str,
     executor: Executor | None = None,
     student: str = "",
-    again: bool = False,
+    include_current: bool = False,
     stop: Event | None = None,
 ) -> Iterator[GradingOutcome]:
     """Grade every submission of the lab, or one student's, and yield each as it's done.
@@ -61,12 +61,12 @@ def grade_lab(
     Args:
         executor: Grades the submissions; by default on this machine, one at a time.
         student: Grade only this student's.
-        again: Also grade submissions whose result is up to date.
+        include_current: Also grade submissions whose result is up to date.
         stop: Set to end early; what is graded by then is recorded.
     """
     executor = executor or LocalExecutor()
     with open_class(nbgrader, lab, executor, student) as opened:
-        yield from opened.grader.grade(opened.students, executor, again, stop or Event())
+        yield from opened.grader.grade(opened.students, executor, include_current, stop or Event())
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def open_class(
             raise GradlabError(
                 f"no submission {sender}in {course}/submitted/*/{lab}", fix=describe_collecting(quote(lab))
             )
-        refuse_stale(course, lab)
+        refuse_stale_lab(course, lab)
         gradebook = stack.enter_context(nbgrader.open_gradebook())
         refuse_unknown_names(course, lab, term, gradebook)
         changes = prepare_gradebook(nbgrader, assignment, gradebook, term)
@@ -135,9 +135,9 @@ def load_late_penalty(config: Any) -> Penalty:
     """Load the penalty that c.AssignLatePenalties in nbgrader_config.py computes. Raises GradlabError if it fails."""
 
     def make_error(error: Exception) -> GradlabError:
-        words = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
         return GradlabError(
-            f"c.AssignLatePenalties in nbgrader_config.py doesn't work: {words}\n    no mark was changed"
+            f"c.AssignLatePenalties in nbgrader_config.py doesn't work: {message}\n    no mark was changed"
         )
 
     try:
