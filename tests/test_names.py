@@ -139,6 +139,33 @@ def test_functions_that_others_import_say_what_they_act_on() -> None:
     assert not sorted(wrong)
 
 
+def test_documented_arguments_exist() -> None:
+    """A renamed parameter keeps no old name in `Args:`."""
+    wrong = []
+    for path in iter_modules():
+        for node in ast.walk(_parse(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                unknown = _list_documented(node) - _list_parameters(node)
+                wrong += [f"{path.relative_to(ROOT)}:{node.lineno} {name}" for name in sorted(unknown)]
+    assert not wrong
+
+
+def _list_documented(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> set[str]:
+    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)+)", ast.get_docstring(node) or "", re.MULTILINE)
+    return set(re.findall(r"^ {4}(\w+):", section[1], re.MULTILINE)) if section else set()
+
+
+def _list_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> set[str]:
+    """List the names of a function's parameters, or of a class's constructor."""
+    functions = [node, *node.body] if isinstance(node, ast.ClassDef) else [node]
+    found = [
+        each.args
+        for each in functions
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and (each is node or each.name == "__init__")
+    ]
+    return {name.arg for args in found for name in ast.walk(args) if isinstance(name, ast.arg)}
+
+
 def _parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
