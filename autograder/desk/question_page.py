@@ -26,7 +26,7 @@ from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import make_sort_key
 from autograder.gradebook.result_documents import load_document
 from autograder.intake.cell_origin import digest_answer
-from autograder.reports.prose import limit_page
+from autograder.rendering.prose import limit_page
 from autograder.reports.student_cells import ShownCell, render_cell
 from labkit.outcome import Outcome
 

@@ -11,7 +11,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.model.metadata import get_cell_name
-from autograder.reports.prose import render_prose
+from autograder.rendering.prose import render_prose
 
 
 def render_question_and_solution(

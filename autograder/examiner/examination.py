@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
+from autograder.analysis.effects import EffectAnalysis
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.course_cells import can_use_names, run_checks, run_given
-from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.protected_names import select_protected_names

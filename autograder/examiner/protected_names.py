@@ -10,7 +10,7 @@ import ast
 import functools
 from collections.abc import Sequence
 
-from autograder.examiner.cell_analysis import inspect_source
+from autograder.analysis.cell_source import inspect_source
 
 
 @functools.lru_cache(maxsize=64)

@@ -23,9 +23,9 @@ from nbformat import NotebookNode
 
 from autograder.model.course import Kind
 from autograder.model.metadata import read_cell_metadata
-from autograder.reports.picture_size import MAX_PIXELS, count_pixels
-from autograder.reports.prose import PAGE_PIXELS, Budget, limit_page, render_prose
-from autograder.reports.safe_svg import count_safe_pixels
+from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
+from autograder.rendering.prose import PAGE_PIXELS, Budget, limit_page, render_prose
+from autograder.rendering.safe_svg import count_safe_pixels
 
 MAX_COLOURED, MAX_LINES = 100_000, 500  # characters and lines of code on a page: highlighting is quadratic in them
 MAX_SHOWN = 100_000  # characters of a value

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from autograder.gradebook.submission_result import ExerciseResult
 from autograder.model.course import AnotherWay, Kind, QuizStatement
 from autograder.model.metadata import CellMetadata, get_cell_name, make_cell_name, read_cell_metadata, read_kind
-from autograder.reports.prose import render_prose
+from autograder.rendering.prose import render_prose
 
 LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
 

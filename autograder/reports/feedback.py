@@ -25,9 +25,9 @@ from autograder.model.course import Kind
 from autograder.model.metadata import read_cell_metadata
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
+from autograder.rendering.prose import limit_page, render_prose
 from autograder.reports.exercise_cells import find_another_way, find_quiz, is_blank, read_ticks, render_question
 from autograder.reports.page_templates import render_template
-from autograder.reports.prose import limit_page, render_prose
 from autograder.reports.standing import format_duration
 from autograder.reports.stock_cells import group_stock_cells, select_notebook
 from autograder.reports.student_cells import render_cell, render_student_cells

@@ -13,9 +13,9 @@ from autograder.gradebook.submission_result import ExerciseResult
 from autograder.intake.cell_origin import find_lab_answer
 from autograder.model.course import Kind
 from autograder.model.metadata import get_cell_name, make_cell_name
-from autograder.reports.picture_size import MAX_PIXELS, count_pixels
-from autograder.reports.prose import render_prose, reserve_pixels
-from autograder.reports.safe_svg import count_safe_pixels
+from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
+from autograder.rendering.prose import render_prose, reserve_pixels
+from autograder.rendering.safe_svg import count_safe_pixels
 
 MAX_TEXT = 20_000  # characters of one output
 

@@ -23,11 +23,11 @@ from autograder.model.course import Course
 from autograder.model.notes import Note
 from autograder.model.term import Tell
 from autograder.proving.bench import iter_benches
+from autograder.rendering.picture_size import MAX_PIXELS
+from autograder.rendering.safe_svg import count_safe_pixels
 from autograder.reports.exercise_cells import read_ticks
 from autograder.reports.feedback import NOT_SHOWN, PageOptions, render_feedback_page, write_feedback
 from autograder.reports.page_templates import add_breaks
-from autograder.reports.picture_size import MAX_PIXELS
-from autograder.reports.safe_svg import count_safe_pixels
 from autograder.reports.student_cells import ShownCell, render_cell, render_student_cells
 from autograder.reports.student_view import COMPARE, EXCUSED, SHORT_LIMIT, build_shown_check, build_student_view
 from labkit import assert_close, check, show_strides

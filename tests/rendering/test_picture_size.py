@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from autograder.reports.picture_size import MAX_PIXELS, count_pixels
+from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
 
 
 @pytest.mark.parametrize("kind", ["png", "jpg", "gif"])

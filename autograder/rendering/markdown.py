@@ -1,6 +1,6 @@
 """Renders Markdown with formulas as HTML that runs nothing and fetches nothing.
 
-`python -m autograder.reports.markdown SECONDS` renders what arrives on its standard input, and ends if a text takes
+`python -m autograder.rendering.markdown SECONDS` renders what arrives on its standard input, and ends if a text takes
 too long or too much memory. prose.py starts it, since students' texts must not be parsed in the grader's own process.
 """
 
@@ -25,8 +25,8 @@ from markupsafe import escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from autograder.base.text import truncate
-from autograder.reports.picture_size import MAX_PIXELS, count_pixels
-from autograder.reports.prose import LENGTH, REPLY, Attachments
+from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
+from autograder.rendering.prose import LENGTH, REPLY, Attachments
 
 MAX_FORMULA = 2_000  # characters
 MAX_ADDRESS = 1_000  # characters of a link's address, which is on the page twice

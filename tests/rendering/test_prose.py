@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from autograder.reports.prose import Budget, _budget, _get_renderer, limit_page, render_prose
+from autograder.rendering.prose import Budget, _budget, _get_renderer, limit_page, render_prose
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1").decode()
 HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{javascript:alert(1)}{x}", "<!ENTITY a>"]
@@ -63,8 +63,8 @@ def test_a_formula_that_explodes_stays_as_it_was_written_and_the_rest_is_formatt
 
 
 def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.reports.prose.SECONDS", 0.5)
-    monkeypatch.setattr("autograder.reports.prose.MAX_TEXT", 2 * 10**6)
+    monkeypatch.setattr("autograder.rendering.prose.SECONDS", 0.5)
+    monkeypatch.setattr("autograder.rendering.prose.MAX_TEXT", 2 * 10**6)
     _get_renderer().close()  # the seconds left for the next one
     endless = "[a](" * 500_000  # half a minute
     assert render_prose(endless).startswith('<pre class="plain">[a](')
@@ -107,10 +107,10 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
 
 def test_the_cache_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch and a desk run for a whole term."""
-    monkeypatch.setattr("autograder.reports.prose._CACHE", cache := {})
+    monkeypatch.setattr("autograder.rendering.prose._CACHE", cache := {})
     address = f"http://a.org/{'x' * 900}"
     assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not cache
-    monkeypatch.setattr("autograder.reports.prose.MAX_CACHED", 3)
+    monkeypatch.setattr("autograder.rendering.prose.MAX_CACHED", 3)
     for number in range(5):
         assert render_prose(f"**{number}**") == f"<p><strong>{number}</strong></p>\n"
     assert list(cache) == ["**2**", "**3**", "**4**"]

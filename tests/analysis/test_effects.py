@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from autograder.analysis.cell_source import MAX_SOURCE, CellSource, inspect_source
+from autograder.analysis.effects import EffectAnalysis
 from autograder.examiner import submission_runner
-from autograder.examiner.cell_analysis import MAX_SOURCE, CellSource, inspect_source
-from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.process import StudentProcess
 from autograder.forkserver.client import ForkServer

@@ -164,7 +164,7 @@ class _Renderer:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "autograder.reports.markdown", str(SECONDS)],
+                [sys.executable, "-P", "-m", "autograder.rendering.markdown", str(SECONDS)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
