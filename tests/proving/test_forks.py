@@ -1,4 +1,4 @@
-"""Work in a fork comes back as it was, and whatever ends it is an error that says why."""
+"""Work in a fork returns its result, and whatever ends it is an error that says why."""
 
 import os
 import time
@@ -8,7 +8,7 @@ import pytest
 from autograder.proving.forks import ForkError, run_in_fork
 
 
-def test_a_result_comes_back_and_nothing_else_changes() -> None:
+def test_a_result_is_returned_and_nothing_else_changes() -> None:
     numbers = [1, 2]
     assert run_in_fork(lambda: (numbers.append(3), len(numbers))[1]) == 3
     assert numbers == [1, 2]
