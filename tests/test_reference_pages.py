@@ -1,13 +1,16 @@
-"""docs/commands.md has every command and option, docs/settings.md every setting."""
+"""docs/commands.md has every command and option, docs/labkit.md every name, docs/settings.md every setting."""
 
 import re
 
 import pytest
 
+import labkit
 from autograder.model.course import LabEntry
 from autograder.model.term import Excuse, Extension, LabTerm, Team
 from autograder.nbgrader_plugin.converters import Examine
 from scripts.command_reference import PAGE, format_command_reference
+from scripts.labkit_reference import PAGE as LABKIT_PAGE
+from scripts.labkit_reference import SECTIONS, format_labkit_reference
 
 SETTINGS = (PAGE.parent / "settings.md").read_text(encoding="utf-8")
 
@@ -15,6 +18,15 @@ SETTINGS = (PAGE.parent / "settings.md").read_text(encoding="utf-8")
 def test_the_page_of_commands_is_what_the_command_line_says() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert text == format_command_reference(), "python -m scripts.command_reference writes it"
+
+
+def test_the_page_of_labkit_is_what_its_docstrings_say() -> None:
+    text = LABKIT_PAGE.read_text(encoding="utf-8")
+    assert text == format_labkit_reference(), "python -m scripts.labkit_reference writes it"
+
+
+def test_the_page_of_labkit_has_every_name_but_the_probes() -> None:
+    assert sorted(labkit.__all__) == sorted(["probes", *(name for names in SECTIONS.values() for name in names)])
 
 
 @pytest.mark.parametrize(

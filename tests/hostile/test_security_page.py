@@ -58,7 +58,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"| {limits.processes}; {limits.descriptors}; {limits.file_size >> 20} MiB; {limits.disk >> 30} GiB and {limits.files:,} files |",
         f"{outputs.MAX_TEXT:,} characters, {outputs.MAX_LINES:,} lines, {outputs.MAX_ITEMS} pieces, {outputs.MAX_DATA // 10**6} MB",
         f"{MAX_OF_SUBMISSION // 10**6} million characters",
-        f"| {notebook_reading.MAX_BYTES // 10**6} MB, {notebook_reading.MAX_CELLS:,} cells, {notebook_reading.MAX_SOURCE:,} characters a cell |",
+        f"| {notebook_reading.MAX_BYTES // 10**6} MB, {notebook_reading.MAX_CELLS:,} cells, {notebook_reading.MAX_SOURCE:,} characters a cell and {notebook_reading.MAX_SOURCES:,} in all |",
         f"{MAX_FRAME >> 20} MiB a message, 2^{MAX_ITEMS.bit_length() - 1} items",
     ):
         assert text in PAGE, text
