@@ -1,6 +1,7 @@
 """The command line: exit status 0 only when everything was done; errors without a traceback."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -228,7 +229,7 @@ def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(
     assert "fix: gradlab build" in cli("grade 01_squares", status=1)
 
 
-def test_a_full_disk_is_one_line_that_says_how_to_continue(
+def test_a_full_disk_is_one_line_with_a_fix_that_says_how_to_continue(
     small_course: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a file system of one page can be mounted: a real one, full."""
@@ -237,9 +238,26 @@ def test_a_full_disk_is_one_line_that_says_how_to_continue(
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", full], capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        cli(f"release --student {full}/labs", status=1)
+        lines = cli(f"release --student {full}/labs", status=1).splitlines()
     finally:
         subprocess.run(["umount", full], check=True)
+    assert len(lines) == 2, lines
+    assert lines[0].startswith("gradlab: the disk is full: ")
+    assert lines[1] == "    fix: free some space, then run the same command to continue"
+
+
+@pytest.mark.parametrize(("command", "folder"), [("build", "release"), ("build", "source"), ("report", "results")])
+def test_a_course_folder_that_cannot_be_written_is_one_line_with_its_path(
+    small_course: Path, cli: CommandLine, command: str, folder: str
+) -> None:
+    """A file is where the folder should be: permissions don't keep root from writing."""
+    write_class(small_course, [StudentWork("ada")])
+    shutil.rmtree(small_course / folder, ignore_errors=True)
+    (small_course / folder).write_text("no folder")
+    (line,) = cli(command, status=1).splitlines()
+    program, path, _reason = line.split(": ")
+    assert program == "gradlab"
+    assert (small_course / path).is_relative_to(small_course / folder)
 
 
 @pytest.mark.slow
