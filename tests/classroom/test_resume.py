@@ -40,7 +40,7 @@ from tests.classroom.graded_class import (
     read_gradebook_rows,
     read_written_files,
 )
-from tests.classroom.processes import list_children
+from tests.classroom.processes import list_children, wait_for
 from tests.conftest import NIGHTLY
 
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
@@ -132,8 +132,7 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     last = list(STUDENTS)[-2:]
     hand_in(course, dict.fromkeys(last), FOR_EVER)
     running = start(course)
-    while not list_documents(course):
-        time.sleep(0.02)
+    wait_for(lambda: list_documents(course), running)
     fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]

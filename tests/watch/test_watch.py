@@ -1,10 +1,10 @@
 """A watch marks submissions as they arrive, returns the page where nbgrader looks for it, and continues after a kill."""
 
 import os
+import shutil
 import signal
 import subprocess
-import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -27,7 +27,7 @@ from autograder.model.versions import Versions
 from autograder.reports.notice_page import render_notice_page
 from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
-from tests.classroom.processes import list_children
+from tests.classroom.processes import list_children, wait_for
 from tests.watch.watched_exchange import ONE, THREE, TWO, add_exchange, read_scores, start, submit
 
 AHEAD = "9999-01-01 10:00:00.000000 UTC"
@@ -38,17 +38,17 @@ def course(small_course: Path) -> Path:
     return add_exchange(small_course)
 
 
-def end(running: subprocess.Popen[str]) -> str:
+def end(running: subprocess.Popen[str], status: int | None = 0) -> str:
+    """Interrupt a watch, and return its output. status: None if it may be any."""
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
-    assert running.returncode == 0 and "Traceback" not in output, output
+    assert status in (None, running.returncode), output
+    assert "Traceback" not in output, output
     return output
 
 
-def wait_for(running: subprocess.Popen[str], *pages: Path) -> None:
-    while not all(page.exists() for page in pages):
-        assert running.poll() is None, running.communicate()[0]
-        time.sleep(0.02)
+def wait_for_pages(running: subprocess.Popen[str], *pages: Path) -> None:
+    wait_for(lambda: all(page.exists() for page in pages), running)
 
 
 @pytest.mark.slow
@@ -59,63 +59,144 @@ def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kil
     newest = submit(course, "ada", TWO)  # the newer one of two that wait
     bens = submit(course, "ben", ONE)
     running = start(course)
-    wait_for(running, newest, bens)
-    assert not before.exists() and read_scores(course) == {"ada": 2, "ben": 2, "cy": 2}
-    assert "sum_of_squares" in newest.read_text() and "vector_norm" not in newest.read_text()
+    wait_for_pages(running, newest, bens)
+    assert not before.exists()
+    assert read_scores(course) == {"ada": 2, "ben": 2, "cy": 2}
+    assert "sum_of_squares" in newest.read_text()
+    assert "vector_norm" not in newest.read_text()
 
     submit(course, "ada", THREE, WRONG)
-    while (course / "submitted" / "ada" / LAB / "timestamp.txt").read_text() != THREE:
-        time.sleep(0.005)
+    collected = course / "submitted" / "ada" / LAB / "timestamp.txt"
+    wait_for(lambda: collected.read_text() == THREE, running)
     os.kill(running.pid, signal.SIGKILL)  # it is being graded
     running.communicate()
 
     fourth = submit(course, "ada", "2026-02-01 10:04:00.000000 UTC")
     dees = submit(course, "dee", ONE)
     running = start(course, LAB, "--jobs", "1")
-    wait_for(running, dees, fourth)
+    wait_for_pages(running, dees, fourth)
     assert read_scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
     workers = list_children(running.pid)
     assert end(running).count(" after it arrived") == 2, "ben's page is final"
-    assert workers and not any(Path(f"/proc/{pid}").exists() for pid, _ in workers)
+    assert workers
+    assert not any(Path(f"/proc/{pid}").exists() for pid, _ in workers)
 
 
-@pytest.mark.slow
-def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marked(course: Path) -> None:
-    """Slow: two watches start, each with a fork server."""
+@dataclass(frozen=True)
+class WatchedTerm:
+    """What two watches did in a course with a limit on attempts."""
+
+    first_page: str
+    """Ada's, of a wrong answer: her only attempt."""
+    right_page: str
+    """Ben's, of a correct answer."""
+    refusal_page: str
+    """Ada's second submission, without an attempt left."""
+    waiting_page: str
+    """The same page, after the term allows a second attempt that has to wait."""
+    newest_page: str
+    """The same page, after `gradlab watch --once --newest`."""
+    output: str
+    """The first watch's."""
+    newest_output: str
+    """That of `gradlab watch --once --newest`, with a roster without ada."""
+    scores: dict[str, float]
+    """After the first watch."""
+    newest_scores: dict[str, float]
+    """After the second."""
+
+
+@pytest.fixture(scope="module")
+def watched_term(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> WatchedTerm:
+    """Shared, since two watches start, each with a fork server."""
+    course = add_exchange(Path(shutil.copytree(built_course, tmp_path_factory.mktemp("copies") / "watched_term")))
     term = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
     (course / FILE).write_text(term.format(1))
     first, right = submit(course, "ada", ONE, WRONG), submit(course, "ben", ONE)
-    damaged_page = submit(course, "cy", ONE, content="not a notebook")
+    damaged = submit(course, "cy", ONE, content="not a notebook")
     running = start(course)
-    wait_for(running, first, right, damaged_page)
+    wait_for_pages(running, first, right, damaged)
     second, dees = submit(course, "ada", TWO), submit(course, "dee", THREE)
-    wait_for(running, dees, second)
-    page, answer = first.read_text(), right.read_text()
-    assert "Attempt 1 of 1. No more are marked until your instructor grades the lab." in page
-    assert "The lab is open until 2999-01-01 12:00 UTC." in page
-    assert "3 and 4 give 25" in page and "other shapes and float64" not in page + answer
-    assert "0.5 of 0.5 points without hidden checks" in answer
-    refusal_page = second.read_text()
-    assert "Not marked: the only attempt is used up." in refusal_page
-    assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in refusal_page
+    wait_for_pages(running, dees, second)
+    first_page, right_page, refusal_page = (page.read_text() for page in (first, right, second))
 
     (course / FILE).write_text(term.format(2) + "wait_minutes = 600\n")  # it is checked once more, and waits
-    while "It will be marked after 20" not in second.read_text():
-        time.sleep(0.05)
-    output = end(running)
-    assert "ada 01_squares: not marked, the only attempt is used up" in output
-    assert "ada 01_squares: 0 of 2" in output and "4 submissions marked" in output
-    assert "cy 01_squares: damaged, Your file could not be graded, so it counts as empty." in output
-    assert read_scores(course) == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
+    wait_for(lambda: "It will be marked after 20" in second.read_text(), running)
+    waiting_page, output, scores = second.read_text(), end(running), read_scores(course)
 
     with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
         for student in ("ben", "cy", "dee"):
             gradebook.update_or_create_student(student, first_name=student)
-    output = start(course, "--once", "--newest").communicate()[0]
-    assert output.count("ada is not on the roster") == 1 and "1 submission marked" in output
-    assert "as term.toml asks" not in output and "for no one" not in output
-    assert "Attempt" not in second.read_text() and "0.5 of 0.5 points without hidden checks" in second.read_text()
-    assert read_scores(course)["ada"] == 2
+    newest_output = start(course, "--once", "--newest").communicate()[0]
+    return WatchedTerm(
+        first_page=first_page,
+        right_page=right_page,
+        refusal_page=refusal_page,
+        waiting_page=waiting_page,
+        newest_page=second.read_text(),
+        output=output,
+        newest_output=newest_output,
+        scores=scores,
+        newest_scores=read_scores(course),
+    )
+
+
+@pytest.mark.slow
+def test_students_see_how_many_attempts_are_left_and_until_when_the_lab_is_open(watched_term: WatchedTerm) -> None:
+    """Slow: the shared watches."""
+    page = watched_term.first_page
+    assert "Attempt 1 of 1. No more are marked until your instructor grades the lab." in page
+    assert "The lab is open until 2999-01-01 12:00 UTC." in page
+
+
+@pytest.mark.slow
+def test_students_see_only_visible_checks_if_the_term_says_so(watched_term: WatchedTerm) -> None:
+    """Slow: the shared watches."""
+    assert "3 and 4 give 25" in watched_term.first_page
+    assert "other shapes and float64" not in watched_term.first_page
+    assert "other shapes and float64" not in watched_term.right_page
+    assert "0.5 of 0.5 points without hidden checks" in watched_term.right_page
+
+
+@pytest.mark.slow
+def test_students_see_why_a_submission_is_not_marked_and_which_mark_counts(watched_term: WatchedTerm) -> None:
+    """Slow: the shared watches."""
+    assert "Not marked: the only attempt is used up." in watched_term.refusal_page
+    assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in watched_term.refusal_page
+
+
+@pytest.mark.slow
+def test_a_submission_that_was_refused_waits_once_the_term_allows_it(watched_term: WatchedTerm) -> None:
+    """Slow: the shared watches."""
+    assert "It will be marked after 20" in watched_term.waiting_page
+    assert "Not marked" not in watched_term.waiting_page
+
+
+@pytest.mark.slow
+def test_the_output_of_a_watch_has_each_mark_and_each_refusal(watched_term: WatchedTerm) -> None:
+    """Slow: the shared watches."""
+    assert "ada 01_squares: not marked, the only attempt is used up" in watched_term.output
+    assert "ada 01_squares: 0 of 2" in watched_term.output
+    assert "cy 01_squares: damaged, Your file could not be graded, so it counts as empty." in watched_term.output
+    assert "4 submissions marked" in watched_term.output
+    assert watched_term.scores == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
+
+
+@pytest.mark.slow
+def test_newest_marks_a_submission_that_waits_without_a_limit_on_attempts(watched_term: WatchedTerm) -> None:
+    """Slow: the shared watches."""
+    assert "1 submission marked" in watched_term.newest_output
+    assert "as term.toml asks" not in watched_term.newest_output
+    assert "Attempt" not in watched_term.newest_page
+    assert "0.5 of 0.5 points without hidden checks" in watched_term.newest_page
+    assert watched_term.newest_scores["ada"] == 2
+
+
+@pytest.mark.slow
+def test_a_student_who_is_not_on_the_roster_is_reported_once_and_counts(watched_term: WatchedTerm) -> None:
+    """Slow: the shared watches."""
+    assert watched_term.newest_output.count("ada is not on the roster") == 1
+    assert "for no one" not in watched_term.newest_output
 
 
 @pytest.mark.slow
@@ -128,8 +209,7 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
     be_patient(course)
     running = start(course, "--jobs", "2")
     slow = submit(course, "ada", ONE, f"{FOR_EVER}{WRONG}")
-    while not (course / "submitted" / "ada").exists():
-        time.sleep(0.01)
+    wait_for((course / "submitted" / "ada").exists, running)
     bens = submit(course, "ben", ONE)
     (inbound / f"ben+{LAB}+{ONE}+x1" / "data").write_text("a file where the course has a folder")
     pipes = submit(course, "cy", ONE)
@@ -137,15 +217,14 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
     for name in (f"dee+{LAB}+2026-99-99 00:00:00 UTC", os.fsdecode(b"\xff") + f"+{LAB}+{ONE}", f"..+{LAB}+{ONE}"):
         (inbound / name).mkdir()
         (inbound / name / "submission_secret.txt").write_text("x")
-    wait_for(running, bens, pipes)
-    later = submit(course, "ben", TWO)
-    wait_for(running, later)
-    time.sleep(1)  # in which it checks five times
+    wait_for_pages(running, bens, pipes)
+    for timestamp in (TWO, THREE, "2026-02-01 10:04:00.000000 UTC"):  # another look at the inbox finds each
+        wait_for_pages(running, submit(course, "ben", timestamp))
     assert not slow.exists()
-    running.send_signal(signal.SIGINT)
-    output = running.communicate()[0]
-    assert "Traceback" not in output and "3 submissions marked" in output
-    assert output.count("its name has no valid time") == 1 and output.count("its name has no valid student") == 1
+    output = end(running, status=None)
+    assert "5 submissions marked" in output
+    assert output.count("its name has no valid time") == 1
+    assert output.count("its name has no valid student") == 1
     assert (course / "autograded" / "ben" / LAB / "data" / "given.csv").read_text() == "the course's"
 
 
