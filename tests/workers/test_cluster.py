@@ -184,7 +184,7 @@ def test_a_moment_without_a_worker_loses_no_submission(
 ) -> None:
     """The cluster is idle between submissions: here after each one, because no check finds another in time."""
     hand_in(small_course, STUDENTS)
-    look, counts = cluster._count_slots, []
+    look, counts = cluster.count_slots, []
 
     def found_when_the_run_starts(*of: Any) -> dict[str, int]:
         places = look(*of) if len(counts) < 2 else {}  # once for the layers, once for the class
@@ -192,7 +192,7 @@ def test_a_moment_without_a_worker_loses_no_submission(
         return places
 
     monkeypatch.setattr(cluster, "POLL_SECONDS", 0.0)
-    monkeypatch.setattr(cluster, "_count_slots", found_when_the_run_starts)
+    monkeypatch.setattr(cluster, "count_slots", found_when_the_run_starts)
     with run_worker(scheduler, tmp_path):
         assert not any(outcome.failure for outcome in grade_on_cluster(small_course, scheduler))
     assert len(read_documents(small_course)) == len(STUDENTS)
@@ -207,10 +207,10 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
         run_worker(scheduler, tmp_path),
-        cluster._connect_client(scheduler, 1000) as client,
+        cluster.connect_client(scheduler, 1000) as client,
     ):
-        places = cluster._wait_for_slots(client, scheduler, settings, 1000, Event())
-        assert all(cluster._count_slots(client, scheduler, settings) == places for _ in range(200))
+        places = cluster.wait_for_slots(client, scheduler, settings, 1000, Event())
+        assert all(cluster.count_slots(client, scheduler, settings) == places for _ in range(200))
 
 
 def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
@@ -219,7 +219,7 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
     hand_in(small_course, STUDENTS, SLOWLY)
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(run_scheduler(tmp_path))
-        with run_worker(address, tmp_path), cluster._connect_client(address, 1000) as client:
+        with run_worker(address, tmp_path), cluster.connect_client(address, 1000) as client:
             client.wait_for_workers(1)
             running = grade_on_cluster(small_course, address, wait=20)  # how long to look for a lost scheduler
             before = next(running)
