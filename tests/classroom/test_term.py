@@ -101,7 +101,7 @@ def test_an_excuse_names_exactly_one_thing_that_the_lab_has(small_course: Path) 
     assert not (small_course / "nothing").exists() and len(read_term(small_course).excuse) == 2
 
 
-@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.nightly  # by day tests/repository/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader, twice."""
@@ -150,7 +150,7 @@ def test_a_mark_by_hand_is_kept_until_the_answer_changes(course: Path, two_grade
     assert grade().needs_manual_grade  # no one has looked yet
 
 
-@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.nightly  # by day tests/repository/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded twice more."""
@@ -199,7 +199,7 @@ def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
     assert older() == {False}
 
 
-@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.nightly  # by day tests/repository/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded."""
@@ -217,7 +217,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
     assert "Submitted by dee, for your team." in describe_notes(result.notes)
 
 
-@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.nightly  # by day tests/repository/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_extra_credit_is_added_on_top(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
