@@ -70,7 +70,8 @@ def test_a_cast_does_not_find_tensors_left_out_and_meta_and_vars_do() -> None:
     with pytest.raises(RuntimeError):
         plain.to("meta")(torch.zeros(2, 3, device="meta"))
     buffer = Addition(torch.ones(3, dtype=torch.int64), buffer=True)
-    assert buffer.double().table.dtype == torch.int64 and "table" not in vars(buffer)
+    assert buffer.double().table.dtype == torch.int64
+    assert "table" not in vars(buffer)
     assert buffer.to("meta").table.is_meta
     indices = torch.tensor([0, 2])  # on the CPU, as one that did not move
     assert torch.zeros(2, 3, device="meta")[:, indices].shape == (2, 2)

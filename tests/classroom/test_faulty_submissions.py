@@ -36,10 +36,13 @@ def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, t
     in_the_way.write_text("a file")
     outcomes = list_failures(small_course, two_graders)
     assert {student for student, reason in outcomes.items() if reason} == {"ben"}
-    assert "cannot be read or written" in outcomes["ben"] and str(in_the_way) in outcomes["ben"]
+    assert "cannot be read or written" in outcomes["ben"]
+    assert str(in_the_way) in outcomes["ben"]
     assert sorted(read_gradebook_rows(small_course)) == ["ada", "cy"]
     result = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
-    assert result.graded == 1 and result.written and [student for student, _ in result.failures] == ["ben"]
+    assert result.graded == 1
+    assert result.written
+    assert [student for student, _ in result.failures] == ["ben"]
     in_the_way.unlink()
     assert set(list_failures(small_course, two_graders).values()) == {""}
     assert sorted(read_gradebook_rows(small_course)) == ["ada", "ben", "cy"]
@@ -122,7 +125,8 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
     assert "its mark was not changed" in outcomes["ada"].failure
     assert read_gradebook_rows(small_course)["ada"] == before["ada"]
     for student in ("ben", "cy"):
-        assert not outcomes[student].failure and outcomes[student].empty
+        assert not outcomes[student].failure
+        assert outcomes[student].empty
         assert "RecursionError: too deep" in outcomes[student].remarks[0]
         assert read_gradebook_rows(small_course)[student][1] == 0
 

@@ -28,12 +28,14 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
     assert sorted(d.student for d in outcomes) == ["broken", "greedy", "late", "prints", "right", "wrong"]
     assert not any(d.failure for d in outcomes)
     assert read_gradebook_rows(other) == read_gradebook_rows(small_course)
-    assert read_gradebook_rows(other)["late"][3] == 0.5 and read_gradebook_rows(other)["greedy"][3] < 2
+    assert read_gradebook_rows(other)["late"][3] == 0.5
+    assert read_gradebook_rows(other)["greedy"][3] < 2
     assert read_written_files(other) == read_written_files(small_course)
     assert {f"wrong/{LAB}/data/numbers.csv", f"wrong/{LAB}/given.txt"} < set(read_written_files(other))
     for student in read_gradebook_rows(other):
         documents = [load_result(course, LAB, student) for course in (small_course, other)]
-        assert documents[0] and documents[1]
+        assert documents[0]
+        assert documents[1]
         assert documents[1].model_copy(update={"key": ""}).cells == documents[0].cells
         assert documents[1].notes == documents[0].notes
 

@@ -136,9 +136,9 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
-    assert running.returncode == 1 and "To continue, run the same command" in output and "Traceback" not in output, (
-        output
-    )
+    assert running.returncode == 1, output
+    assert "To continue, run the same command" in output, output
+    assert "Traceback" not in output, output
     before = list_documents(course)
     assert sorted(read_gradebook_rows(course)) == before
     hand_in(course, dict.fromkeys(last))
@@ -147,7 +147,8 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     with pytest.raises(SystemExit):
         main()
     assert f"{LAB}: {8 - len(before)} graded; {len(before)} kept." in capsys.readouterr().out
-    assert fork_server and not any(Path(f"/proc/{pid}").exists() for pid in fork_server)
+    assert fork_server
+    assert not any(Path(f"/proc/{pid}").exists() for pid in fork_server)
 
 
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:

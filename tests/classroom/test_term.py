@@ -71,7 +71,8 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
-    assert (read_points(course, "ada"), read_points(course, "cy")) == (2, 0) and 0 < read_points(course, "ben") < 2
+    assert (read_points(course, "ada"), read_points(course, "cy")) == (2, 0)
+    assert 0 < read_points(course, "ben") < 2
     decision = excuse(course, LAB, "empty", "", "the text did not say it")
     assert (decision.exercise, decision.check) == ("sum_of_squares", "empty")
     assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True}
@@ -126,7 +127,8 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
         with pytest.raises(GradlabError, match="not after the due date"):
             grant_extension(course, gradebook, LAB, "ada", "2020-02-03 18:00 UTC", "")
     grade_class(course, two_graders)
-    assert read_points(course, "ada") == 2 and read_points(course, "ben") < 1
+    assert read_points(course, "ada") == 2
+    assert read_points(course, "ben") < 1
 
 
 @pytest.mark.slow
@@ -169,7 +171,9 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     assert {student: read_points(course, student) for student in before} == before
     assert answer(True).written
     (change,) = results[0].changes
-    assert results[0].graded == 3 and change.student == "ben" and change.difference == 2 - before["ben"]
+    assert results[0].graded == 3
+    assert change.student == "ben"
+    assert change.difference == 2 - before["ben"]
     assert results[1].changes == results[0].changes
     assert read_points(course, "ben") == 2
     assert [mark.command for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
@@ -250,11 +254,14 @@ def test_decisions_replace_earlier_ones_and_keep_hand_written_lines(tmp_path: Pa
         add_extension(tmp_path, Extension(lab=LAB, student="ada", until=f"2027-02-0{day}T18:00:00Z"))
         add_excuse(tmp_path, Excuse(lab=LAB, exercise="f", check="a", reason=str(day)))
     text = (tmp_path / FILE).read_text()
-    assert "# ours" in text and "# only to try" in text
+    assert "# ours" in text
+    assert "# only to try" in text
     assert text.count("\n\n[[") == text.count("[[") == 2
     term = read_term(tmp_path)
-    assert term.lab(LAB).practice and [e.until.day for e in term.extension] == [2]
-    assert [e.reason for e in term.excuse] == ["2"] and term.get_excuses(LAB, "ben") == {"f": frozenset({"a"})}
+    assert term.lab(LAB).practice
+    assert [e.until.day for e in term.extension] == [2]
+    assert [e.reason for e in term.excuse] == ["2"]
+    assert term.get_excuses(LAB, "ben") == {"f": frozenset({"a"})}
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,9 @@ def _write_bad_text(path: Path) -> None:
 def test_an_invalid_secret_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
     change(submit(inbox, "ada") / SECRET)
     (arrival,) = list_arrivals(inbox)
-    assert (
-        arrival.in_transit
-        and "no readable submission_secret.txt" in arrival.problem
-        and not select_newest([arrival], NOW)
-    )
+    assert arrival.in_transit
+    assert "no readable submission_secret.txt" in arrival.problem
+    assert not select_newest([arrival], NOW)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +207,8 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
 
     now = get_utc_now()
     names, found = look(now)
-    assert len(names) == 50 + 1 and len(found) == 51 + 1, "one represents all that are too many"
+    assert len(names) == 50 + 1, "one represents all that are too many"
+    assert len(found) == 51 + 1, "one represents all that are too many"
     assert len(look(now)[0]) == 5, "folders that may still be copied are opened again, a few at a time"
     late = now + HANDING_IN * 2
     for _ in range(10):
@@ -234,12 +233,10 @@ def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
         for name in [*names, f"made_up{look}+{LAB}+{ONE}+x"]:
             shutil.rmtree(inbox.inbound / name)
     assert [each.folder.name for each in inbox.iter_arrivals([LAB], memory)] == [current_name]
-    assert (
-        set(memory.arrivals) == {current_name}
-        and not memory.skipped
-        and not memory.incomplete
-        and len(memory.counts) == 1
-    )
+    assert set(memory.arrivals) == {current_name}
+    assert not memory.skipped
+    assert not memory.incomplete
+    assert len(memory.counts) == 1
 
 
 def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox: Inbox) -> None:

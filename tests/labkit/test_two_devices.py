@@ -90,10 +90,15 @@ def test_operations_that_a_gpu_allows_are_allowed_and_have_the_right_values(name
 def test_numbers_and_copies_return_to_the_cpu() -> None:
     with probes.TwoDevices() as second:
         far = X.to(second)
-        assert far.device == second and far.to(second) is far
-        assert far.cpu().device.type == "cpu" and torch.equal(far.cpu(), X)
-        assert far.sum().item() == X.sum().item() and far.tolist() == X.tolist() and bool(far[0, 0] > 0)
-        assert f"{far[0, 0]:.2f}" == "1.00" and "device='meta'" in repr(far)
+        assert far.device == second
+        assert far.to(second) is far
+        assert far.cpu().device.type == "cpu"
+        assert torch.equal(far.cpu(), X)
+        assert far.sum().item() == X.sum().item()
+        assert far.tolist() == X.tolist()
+        assert bool(far[0, 0] > 0)
+        assert f"{far[0, 0]:.2f}" == "1.00"
+        assert "device='meta'" in repr(far)
         assert torch.tensor([1.0], device=second, requires_grad=True).requires_grad
 
 

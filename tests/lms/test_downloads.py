@@ -212,8 +212,8 @@ def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> 
     (folder / SECRET).write_text("x")
     path = write_zip(tmp_path / "a.zip", MOODLE)
     students, (problem,) = collect(path, tmp_path, LAB, PEOPLE)
-    assert (
-        len(students) == 1 and problem.startswith("ada: has a submission from the exchange") and "--replace" in problem
-    )
+    assert len(students) == 1
+    assert problem.startswith("ada: has a submission from the exchange")
+    assert "--replace" in problem
     assert collect(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
     assert (folder / "01_a.ipynb").read_bytes() == b"ada's" and not (folder / SECRET).exists()

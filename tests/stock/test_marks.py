@@ -228,7 +228,9 @@ def test_the_reason_for_refusing_a_source_is_in_nbgraders_words(course: Path, tm
 @pytest.mark.parametrize("student", ["exits", "kills"])
 def test_a_cell_that_ends_its_process_costs_itself(course: Path, student: str) -> None:
     marks = read_marks(course, student)
-    assert marks["scale_values"] == 2 and marks["words_found"] == 4 and marks["lines"] == 1
+    assert marks["scale_values"] == 2
+    assert marks["words_found"] == 4
+    assert marks["lines"] == 1
     assert marks["value_is"] == 0
     assert any("value" in remark for remark in describe_notes(load_document(course, student).remarks))
     assert not load_document(course, student).notes
@@ -246,7 +248,9 @@ def test_a_file_that_is_no_notebook_gets_a_score_and_a_reason(course: Path) -> N
 
 def test_manual_and_task_cells_wait_for_a_person(course: Path) -> None:
     marks = read_marks(course, "right")
-    assert marks["why"] is None and marks["free"] is None and marks["explore"] is None
+    assert marks["why"] is None
+    assert marks["free"] is None
+    assert marks["explore"] is None
     result = read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", "right")
     assert result.needs_manual_grade
     assert [e.name for e in result.exercises if e.by_hand] == ["why", "free", "explore"]
@@ -282,7 +286,10 @@ def test_feedback_reveals_nothing_about_a_hidden_test(course: Path) -> None:
     kept_page, stripped_page = (page.read_text() for page in write_feedback(results, course, "ps1"))
     assert "KEPT [([1, 2]" in (course / "autograded/keeps/ps1/p1.ipynb").read_text()
     for page in (kept_page, stripped_page):
-        assert "HIDDEN" not in page and "isclose" not in page and "-7" not in page and "[7, 0]" not in page
+        assert "HIDDEN" not in page
+        assert "isclose" not in page
+        assert "-7" not in page
+        assert "[7, 0]" not in page
     assert "left out, since hidden tests ran before" in kept_page
     assert "kept.append" in kept_page  # the student's own code
 

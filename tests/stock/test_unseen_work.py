@@ -112,9 +112,12 @@ def test_everything_that_was_written_is_on_the_page_once(course: Path) -> None:
         "m = 1000 + 1",
     ):
         assert page.split("</table>")[-1].count(part) == 1 or page.count(f"<p>{part}") == 1, part
-    assert "m = 23" in page and "print(&#39;after&#39;, m)" in page
-    assert "Also in your notebook" in page and "The end" not in page
-    assert "HIDDEN" not in page and "after 23" not in page, "output after a hidden test is left out"
+    assert "m = 23" in page
+    assert "print(&#39;after&#39;, m)" in page
+    assert "Also in your notebook" in page
+    assert "The end" not in page
+    assert "HIDDEN" not in page, "output after a hidden test is left out"
+    assert "after 23" not in page, "output after a hidden test is left out"
 
 
 def test_everything_that_was_written_is_on_the_desk(course: Path) -> None:

@@ -240,7 +240,8 @@ def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_se
             "print(1)\nos.system('echo 2');",
         ],
     )
-    assert len(deep[0]["traceback"]) < 70 and "frames in the middle were left out" in deep[0]["traceback"][-2]
+    assert len(deep[0]["traceback"]) < 70
+    assert "frames in the middle were left out" in deep[0]["traceback"][-2]
     assert [output["output_type"] for output in group] == ["stream", "error"]
     assert "a notebook goes on after exit()" in exited[0]["text"]
     assert mute[0]["evalue"] == "(its message can't be shown)"
@@ -310,11 +311,14 @@ def test_outputs_are_bounded_without_counting_cleared_ones(fork_server: ForkServ
             "for i in range(90):\n    clear_output(wait=True)\n    display({'text/plain': f'{i}', 'text/html': 'x' * 100_000}, raw=True)",
         ],
     )
-    assert lines[0]["text"].startswith("0\n") and lines[0]["text"].count("\n") <= MAX_LINES + 2
+    assert lines[0]["text"].startswith("0\n")
+    assert lines[0]["text"].count("\n") <= MAX_LINES + 2
     assert len(characters[0]["text"]) <= MAX_TEXT + len(CUT)
     assert len(shown) == MAX_ITEMS
-    assert len(written) == 1 and len(written[0]["text"]) <= MAX_TEXT + len(CUT)
-    assert len(piped) == 1 and len(piped[0]["text"]) <= MAX_TEXT + len(CUT)
+    assert len(written) == 1
+    assert len(written[0]["text"]) <= MAX_TEXT + len(CUT)
+    assert len(piped) == 1
+    assert len(piped[0]["text"]) <= MAX_TEXT + len(CUT)
     assert [output["data"]["text/plain"] for output in frames] == ["89"]
 
 

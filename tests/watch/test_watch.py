@@ -243,7 +243,9 @@ def test_a_submission_that_is_still_being_copied_has_not_arrived(course: Path) -
     (folder,) = inbox.inbound.iterdir()
     (folder / "submission_secret.txt").rename(folder / "later")
     (coming,) = inbox.iter_arrivals([LAB], memory)
-    assert coming.in_transit and not memory.arrivals and not select_newest([coming], get_utc_now())
+    assert coming.in_transit
+    assert not memory.arrivals
+    assert not select_newest([coming], get_utc_now())
     (folder / "later").rename(folder / "submission_secret.txt")
     assert [arrival.student for arrival in inbox.iter_arrivals([LAB], memory)] == ["ada"]
     assert not list(inbox.iter_arrivals(["01_square"])), "a name that begins like the lab's"
@@ -257,7 +259,8 @@ def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path
     messages: list[str] = []
     api, memory = open_course(course), InboxMemory()
     on = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=memory)
-    assert find_due_arrivals(on) == [] and messages == []
+    assert find_due_arrivals(on) == []
+    assert messages == []
     (line,) = describe_leftovers(on)
     assert line.startswith("2 may still be arriving, so run the same command in a minute: ")
     late = get_utc_now() + 2 * HANDING_IN
@@ -271,9 +274,11 @@ def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path
     assert sorted(words.partition(": ")[2][:14] for words in messages) == ["not marked, it"] * 2
     on.arrivals += [replace(on.arrivals[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
     report_problems(on, late)
-    assert len(messages) == 3 and messages[-1].startswith("a, b: "), "submissions with the same reason share a line"
+    assert len(messages) == 3, "submissions with the same reason share a line"
+    assert messages[-1].startswith("a, b: "), "submissions with the same reason share a line"
     submit(course, "cy", ONE)
-    assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
+    assert [each.student for each in find_due_arrivals(on)] == ["cy"]
+    assert set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
 
 def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Path) -> None:
