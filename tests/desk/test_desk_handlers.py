@@ -60,18 +60,28 @@ def client(waiting_course: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         yield Client(server)
 
 
-def test_pages_are_below_the_servers_own_address_and_load_nothing_from_elsewhere(client: Client) -> None:
-    for path in ("", "/", f"/read/{LAB}/{LAB}/{QUESTION}"):
-        status, page, headers = client.ask(path)
-        assert status == 200
-        assert headers["Content-Type"].startswith("text/html")
-        policy = headers["Content-Security-Policy"]
-        assert "frame-ancestors 'self'" in policy
-        assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
-        assert headers["Cache-Control"] == "no-store"
-        assert all(
-            link.startswith((f"{BASE}gradlab/desk/", "data:,")) for link in re.findall(r'(?:href|src)="([^"]+)"', page)
-        )
+PAGES = ("", "/", f"/read/{LAB}/{LAB}/{QUESTION}")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_html_that_is_not_cached(client: Client, path: str) -> None:
+    status, _, headers = client.ask(path)
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/html")
+    assert headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_loads_nothing_from_elsewhere(client: Client, path: str) -> None:
+    _, page, headers = client.ask(path)
+    policy = headers["Content-Security-Policy"]
+    assert "frame-ancestors 'self'" in policy
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
+    links = re.findall(r'(?:href|src)="([^"]+)"', page)
+    assert all(link.startswith((f"{BASE}gradlab/desk/", "data:,")) for link in links)
+
+
+def test_scripts_and_styles_are_served(client: Client) -> None:
     assert client.ask("/static/desk.js")[2]["Content-Type"] == "text/javascript; charset=utf-8"
     assert "--ink" in client.ask("/static/tokens.css")[1]
 

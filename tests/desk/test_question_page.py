@@ -46,14 +46,28 @@ def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course
     assert "<math" in page.question
     assert page.model == "<p><strong>Because</strong> a square is at least nought.</p>\n"
     assert [answer.student for answer in page.answers] == ["ada", "ben", "cleo", "dan", "eve"]
-    same = {answer.student: answer.same for answer in page.answers}
+
+
+def test_equal_answers_are_recognized(course: Path) -> None:
+    same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
     assert same["cleo"] == same["dan"]
     assert len(set(same.values())) == 4
-    html = render_question("/user/x/gradlab/desk", page, "token")
+
+
+def test_html_in_an_answer_is_shown_as_text(course: Path) -> None:
+    html = render_question("/d", read(course, LAB, LAB, QUESTION), "token")
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "<img src=x" not in html
+
+
+def test_an_answer_that_is_not_written_is_shown_as_such(course: Path) -> None:
+    html = render_question("/d", read(course, LAB, LAB, QUESTION), "token")
     assert html.count("not written, 0 of 3") == 2, "once in the page, once for the script"
+
+
+def test_a_page_loads_its_script_below_the_servers_own_address(course: Path) -> None:
+    html = render_question("/user/x/gradlab/desk", read(course, LAB, LAB, QUESTION), "token")
     assert 'src="/user/x/gradlab/desk/static/desk.js"' in html
 
 

@@ -73,11 +73,16 @@ def test_other_mistakes_become_words() -> None:
 
 def test_each_write_has_its_own_frame() -> None:
     picture = try_writes(LINES, ["h += 1", "y += 1"], X)
-    assert "h += 1" in repr(picture)
-    assert "y += 1" in repr(picture)
-    assert "h += 1" in picture.first_frame
-    assert "y += 1" not in picture.first_frame
     assert picture.drawing is not None
     assert list(picture.drawing.groups[0].labels) == ["h += 1", "y += 1"]
-    assert "RuntimeError" not in picture.drawing.words[0]
-    assert "RuntimeError" in picture.drawing.words[1]
+    assert "h += 1" in picture.first_frame
+    assert "y += 1" not in picture.first_frame
+    assert "h += 1" in repr(picture)
+    assert "y += 1" in repr(picture)
+
+
+def test_the_frame_of_a_write_says_whether_it_is_an_error() -> None:
+    drawing = try_writes(LINES, ["h += 1", "y += 1"], X).drawing
+    assert drawing is not None
+    assert "RuntimeError" not in drawing.words[0]
+    assert "RuntimeError" in drawing.words[1]

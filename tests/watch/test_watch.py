@@ -251,34 +251,73 @@ def test_a_submission_that_is_still_being_copied_has_not_arrived(course: Path) -
     assert not list(inbox.iter_arrivals(["01_square"])), "a name that begins like the lab's"
 
 
-def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path) -> None:
+@dataclass
+class IncompleteInbox:
+    """A watch of an inbox with two folders that are no whole submissions."""
+
+    course: Path
+    state: WatchState
+    messages: list[str]
+
+    @property
+    def late(self) -> datetime:
+        """When a copy would be done."""
+        return get_utc_now() + 2 * HANDING_IN
+
+    def look_late(self) -> None:
+        self.state.arrivals = list(self.state.inbox.iter_arrivals([LAB], self.state.memory, self.late))
+
+
+@pytest.fixture
+def incomplete_inbox(course: Path) -> IncompleteInbox:
     submit(course, "ada", ONE)
     inbound = course / "exchange" / "gradlab" / "inbound"
     (inbound / f"ada+{LAB}+{ONE}+x1" / "submission_secret.txt").unlink()
     (inbound / f"ben+{LAB}+{ONE}+x1").write_text("no folder")
     messages: list[str] = []
-    api, memory = open_course(course), InboxMemory()
-    on = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=memory)
-    assert find_due_arrivals(on) == []
-    assert messages == []
-    (line,) = describe_leftovers(on)
+    api = open_course(course)
+    state = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=InboxMemory())
+    assert find_due_arrivals(state) == []
+    return IncompleteInbox(course, state, messages)
+
+
+def test_an_incomplete_folder_may_still_be_arriving_at_first(incomplete_inbox: IncompleteInbox) -> None:
+    assert incomplete_inbox.messages == []
+    (line,) = describe_leftovers(incomplete_inbox.state)
     assert line.startswith("2 may still be arriving, so run the same command in a minute: ")
-    late = get_utc_now() + 2 * HANDING_IN
-    on.arrivals = list(on.inbox.iter_arrivals([LAB], memory, late))
-    assert {each.student: each.problem for each in on.arrivals if not each.in_transit} == {
+
+
+def test_an_incomplete_folder_has_a_problem_once_a_copy_would_be_done(incomplete_inbox: IncompleteInbox) -> None:
+    incomplete_inbox.look_late()
+    arrivals = incomplete_inbox.state.arrivals
+    assert {each.student: each.problem for each in arrivals if not each.in_transit} == {
         "ada": "it has no readable submission_secret.txt, which nbgrader submit writes last",
         "ben": "it can't be read: Not a directory",
     }
+
+
+def test_an_incomplete_folder_is_reported_only_once(incomplete_inbox: IncompleteInbox) -> None:
+    incomplete_inbox.look_late()
     for _ in range(2):
-        report_problems(on, late)
-    assert sorted(words.partition(": ")[2][:14] for words in messages) == ["not marked, it"] * 2
+        report_problems(incomplete_inbox.state, incomplete_inbox.late)
+    lines = incomplete_inbox.messages
+    assert sorted(words.partition(": ")[2][:14] for words in lines) == ["not marked, it"] * 2
+
+
+def test_submissions_with_the_same_reason_share_a_line(incomplete_inbox: IncompleteInbox) -> None:
+    incomplete_inbox.look_late()
+    on = incomplete_inbox.state
+    report_problems(on, incomplete_inbox.late)
     on.arrivals += [replace(on.arrivals[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
-    report_problems(on, late)
-    assert len(messages) == 3, "submissions with the same reason share a line"
-    assert messages[-1].startswith("a, b: "), "submissions with the same reason share a line"
-    submit(course, "cy", ONE)
-    assert [each.student for each in find_due_arrivals(on)] == ["cy"]
-    assert set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
+    report_problems(on, incomplete_inbox.late)
+    assert len(incomplete_inbox.messages) == 3
+    assert incomplete_inbox.messages[-1].startswith("a, b: ")
+
+
+def test_a_whole_submission_is_due_next_to_incomplete_ones(incomplete_inbox: IncompleteInbox) -> None:
+    submit(incomplete_inbox.course, "cy", ONE)
+    assert [each.student for each in find_due_arrivals(incomplete_inbox.state)] == ["cy"]
+    assert set(incomplete_inbox.state.memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
 
 def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Path) -> None:
