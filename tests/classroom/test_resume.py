@@ -201,7 +201,7 @@ class LosingExecutor(LocalExecutor):
 
 @pytest.mark.slow
 def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
-    undisturbed_class: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed_class: Path, two_graders: LocalExecutor, tmp_path: Path
 ) -> None:
     """Slow: a class is graded twice more."""
     course = Path(shutil.copytree(undisturbed_class, tmp_path / "course"))
@@ -221,15 +221,19 @@ def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
     reasons = {student: each.regrade_reasons for student, each in outcomes.items() if not each.kept}
     assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab graded it",)}
 
+
+@pytest.mark.slow
+def test_all_submissions_are_graded_again_if_the_lab_or_torch_changed(
+    undisturbed_class: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow: a class is graded again."""
+    course = Path(shutil.copytree(undisturbed_class, tmp_path / "course"))
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
     build_course(read_course(course))
     monkeypatch.setattr(fingerprint, "get_versions", lambda: get_versions().model_copy(update={"torch": "1.0"}))
     submissions = list(grade_lab(open_course(course), LAB, two_graders))
-    assert {each.regrade_reasons for each in submissions} == {
-        ("torch changed", "the lab changed"),
-        (),
-    }  # (): the lost one
+    assert {each.regrade_reasons for each in submissions} == {("torch changed", "the lab changed")}
     assert describe_regraded(submissions) == "8 graded again: torch changed (8), the lab changed (8)"
     assert read_gradebook_rows(course)["student_02"][1] == 3
 

@@ -81,6 +81,10 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
     (check_view,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
     assert check_view.unpaid == EXCUSED
 
+
+@pytest.mark.slow
+def test_an_exercise_excused_for_one_student_pays_in_full(course: Path, two_graders: LocalExecutor) -> None:
+    """Slow: a class is looked at by a whole grader."""
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
     grade_class(course, two_graders)
     assert read_points(course, "cy") == 2
@@ -111,24 +115,35 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
         config.write('c.AssignLatePenalties.plugin_class = "late_by_one.OnePoint"\n')
     for student in ("ada", "ben"):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
-    with open_course_gradebook(course) as gradebook:
-        gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    set_due_date(course)
     grade_class(course, two_graders)
     assert read_points(course, "ada") == 1
     with open_course_gradebook(course) as gradebook:
         until, note = grant_extension(course, gradebook, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
-        assert (str(until), note) == ("2027-02-03 18:00:00", "")
-        with pytest.raises(GradlabError, match="no student 'eve'"):
-            grant_extension(course, gradebook, LAB, "eve", "2027-02-03 18:00 UTC", "")
-        with pytest.raises(GradlabError, match="isn't a time"):
-            grant_extension(course, gradebook, LAB, "ada", "soon", "")
-        with pytest.raises(GradlabError, match=r"has no time of day\n    fix: .*'2027-02-03 23:59 UTC'"):
-            grant_extension(course, gradebook, LAB, "ada", "2027-02-03", "")
-        with pytest.raises(GradlabError, match="not after the due date"):
-            grant_extension(course, gradebook, LAB, "ada", "2020-02-03 18:00 UTC", "")
+    assert (str(until), note) == ("2027-02-03 18:00:00", "")
     grade_class(course, two_graders)
     assert read_points(course, "ada") == 2
     assert read_points(course, "ben") < 1
+
+
+def set_due_date(course: Path) -> None:
+    with open_course_gradebook(course) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+
+
+@pytest.mark.parametrize(
+    ("student", "until", "words"),
+    [
+        ("eve", "2027-02-03 18:00 UTC", "no student 'eve'"),
+        ("ada", "soon", "isn't a time"),
+        ("ada", "2027-02-03", r"has no time of day\n    fix: .*'2027-02-03 23:59 UTC'"),
+        ("ada", "2020-02-03 18:00 UTC", "not after the due date"),
+    ],
+)
+def test_an_extension_that_makes_no_sense_is_refused(course: Path, student: str, until: str, words: str) -> None:
+    set_due_date(course)
+    with open_course_gradebook(course) as gradebook, pytest.raises(GradlabError, match=words):
+        grant_extension(course, gradebook, LAB, student, until, "")
 
 
 @pytest.mark.slow
@@ -193,7 +208,7 @@ def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
         return {member.older for member in read_class(f"sqlite:///{course}/gradebook.db", course, LAB).members}
 
     assert older() == {True}
-    with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square': .*did you mean sum_of_squares\?"):
+    with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square'\n    fix: .*did you mean sum_of_squares\?"):
         regrade(open_course(course), LAB, two_graders, lambda _: True, RegradeScope(exercise="sum_of_square"))
     assert regrade(
         open_course(course), LAB, two_graders, lambda _: True, RegradeScope(exercise="sum_of_squares")
@@ -248,17 +263,26 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
     assert worth_after("sum_of_squares") == 0
 
 
-def test_decisions_replace_earlier_ones_and_keep_hand_written_lines(tmp_path: Path) -> None:
+@pytest.fixture
+def folder_with_decisions(tmp_path: Path) -> Path:
+    """A hand-written term.toml, to which each decision was added twice."""
     (tmp_path / FILE).write_text(f"# ours\n[labs.{LAB}]\npractice = true # only to try\n")
     for day in (1, 2):
         add_extension(tmp_path, Extension(lab=LAB, student="ada", until=f"2027-02-0{day}T18:00:00Z"))
         add_excuse(tmp_path, Excuse(lab=LAB, exercise="f", check="a", reason=str(day)))
-    text = (tmp_path / FILE).read_text()
+    return tmp_path
+
+
+def test_decisions_keep_hand_written_lines(folder_with_decisions: Path) -> None:
+    text = (folder_with_decisions / FILE).read_text()
     assert "# ours" in text
     assert "# only to try" in text
     assert text.count("\n\n[[") == text.count("[[") == 2
-    term = read_term(tmp_path)
-    assert term.lab(LAB).practice
+    assert read_term(folder_with_decisions).lab(LAB).practice
+
+
+def test_decisions_replace_earlier_ones(folder_with_decisions: Path) -> None:
+    term = read_term(folder_with_decisions)
     assert [e.until.day for e in term.extension] == [2]
     assert [e.reason for e in term.excuse] == ["2"]
     assert term.get_excuses(LAB, "ben") == {"f": frozenset({"a"})}
