@@ -29,12 +29,13 @@ settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Files of more than a quarter of a minute, without .py.
-LONGEST = """hostile/test_attacks workers/test_cluster repository/test_teaching browser/test_course classroom/test_resume
-    browser/test_pictures watch/test_watch proving/test_liars demo/test_demo cli/test_command_line workers/test_pool
-    browser/test_student images/test_student nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader
-    stock/test_like_nbgrader labext/test_notebook_seven proving/test_judgement stock/test_marks
-    workers/test_solution_cache browser/test_instructor nbgrader_plugin/test_plugin sandbox/test_whole_run
-    examiner/test_limits sandbox/test_limits hostile/test_damaged authoring/test_notebooks classroom/test_term
+LONGEST = """hostile/test_attacks workers/test_cluster repository/test_teaching browser/test_course
+    classroom/test_resume browser/test_pictures watch/test_watch proving/test_liars demo/test_demo
+    cli/test_command_line workers/test_pool browser/test_student images/test_student
+    nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader stock/test_like_nbgrader
+    labext/test_notebook_seven proving/test_judgement stock/test_marks workers/test_solution_cache
+    browser/test_instructor nbgrader_plugin/test_plugin sandbox/test_whole_run examiner/test_limits
+    sandbox/test_limits hostile/test_damaged authoring/test_notebooks classroom/test_term
     student_process/test_outputs_like_a_kernel proving/test_attempts""".split()
 CommandLine = Callable[..., str]
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
