@@ -44,7 +44,7 @@ quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kern
 	$(BIN)/lint-imports --no-cache --no-logo
 	@# mypy without a cache takes half a minute of one core: beside the tests.
 	$(BIN)/mypy & types=$$!; \
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/labkit/test_probes.py --ignore tests/labkit/test_compilations.py --ignore tests/authoring/test_glossary.py tests/authoring tests/labkit tests/rpc tests/reports tests/test_knows_no_lab.py; \
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/labkit/test_probes.py --ignore tests/labkit/test_compilations.py --ignore tests/authoring/test_glossary.py tests/authoring tests/labkit tests/rpc tests/reports tests/repository/test_knows_no_lab.py; \
 	tested=$$?; wait $$types && exit $$tested
 
 test: $(STAMP) ## run all tests but the nightly ones, in random order (at most 10 minutes on two idle cores)
@@ -54,7 +54,7 @@ nightly: $(STAMP) image-test ## what takes longer: images, mutants, what PyTorch
 	$(BIN)/gradlab prove --again --mutate
 	$(BIN)/python -m scripts.busy_machine 4 $(MAKE) test
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 --dist loadfile -m nightly
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 -m "not nightly" tests/authoring tests/rpc tests/intake tests/examiner/test_output_filter.py tests/examiner/test_probes_trust.py tests/gradebook tests/reports tests/grading tests/workers tests/classroom tests/exchange tests/watch tests/test_command_line.py
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 -m "not nightly" tests/authoring tests/rpc tests/intake tests/examiner/test_output_filter.py tests/examiner/test_probes_trust.py tests/gradebook tests/reports tests/grading tests/workers tests/classroom tests/exchange tests/watch tests/cli tests/demo tests/student_process
 
 image-test: $(STAMP) ## build both images of the Dockerfile and run them, without a Docker engine (needs root)
 	GRADLAB_IMAGES=1 $(BIN)/pytest -s --timeout 2400 tests/images

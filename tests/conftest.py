@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,13 +29,15 @@ settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Files of more than a quarter of a minute, without .py.
-LONGEST = """hostile/test_attacks workers/test_cluster test_teaching browser/test_course classroom/test_resume
-    browser/test_pictures watch/test_watch proving/test_liars test_command_line workers/test_pool
-    browser/test_student images/test_student nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader
-    stock/test_like_nbgrader labext/test_notebook_seven proving/test_judgement stock/test_marks
-    workers/test_compile_cache browser/test_instructor nbgrader_plugin/test_plugin sandbox/test_whole_run
-    examiner/test_limits sandbox/test_limits hostile/test_damaged authoring/test_notebooks classroom/test_term
-    grading/test_outputs_like_a_kernel proving/test_answer_run""".split()
+LONGEST = """hostile/test_attacks workers/test_cluster repository/test_teaching browser/test_course
+    classroom/test_resume browser/test_pictures watch/test_watch proving/test_liars demo/test_demo
+    cli/test_command_line workers/test_pool browser/test_student images/test_student
+    nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader stock/test_like_nbgrader
+    labext/test_notebook_seven proving/test_judgement stock/test_marks workers/test_compile_cache
+    browser/test_instructor nbgrader_plugin/test_plugin sandbox/test_whole_run examiner/test_limits
+    sandbox/test_limits hostile/test_damaged authoring/test_notebooks classroom/test_term
+    student_process/test_outputs_like_a_kernel proving/test_answer_run""".split()
+CommandLine = Callable[..., str]
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
@@ -147,3 +149,22 @@ def two_graders(built_course: Path) -> Iterator[LocalExecutor]:
 def small_course(built_course: Path, tmp_path: Path) -> Path:
     """A course of one lab of one exercise, sum_of_squares (2 points), built, with nbgrader's configuration."""
     return Path(shutil.copytree(built_course, tmp_path, dirs_exist_ok=True))
+
+
+@pytest.fixture
+def cli(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """Runs a command in this process, in the small course's folder: a new process would import torch."""
+    from autograder.cli import main
+
+    def run(arguments: str, status: int = 0) -> str:
+        monkeypatch.chdir(small_course)
+        monkeypatch.setattr(sys, "argv", ["gradlab", *arguments.split()])
+        with pytest.raises(SystemExit) as end:
+            main()
+        captured = capsys.readouterr()
+        output = captured.out + captured.err
+        assert (end.value.code or 0) == status, output
+        assert "Traceback" not in output
+        return output
+
+    return run

@@ -130,7 +130,7 @@ def grade_notebook(
     graded = []
     for cell in cells:
         if cell.is_graded:
-            graded.append(kept.get(cell.name) or _grade_cell(cell, results[cell.name], keys[cell.name]))
+            graded.append(kept.get(cell.name) or grade_cell(cell, results[cell.name], keys[cell.name]))
             write_outputs(cell.node, [_make_verdict_output(cell, graded[-1])], cell.number)
         else:
             write_outputs(cell.node, results[cell.name].outputs, cell.number)
@@ -143,13 +143,13 @@ def grade_notebook(
         notes=(*submission.notes, *_note_limits(results)),
         empty=is_refused(submission.notes),
         stopped=tuple(name for name, result in results.items() if result.stopped or _has_stopped_check(result)),
-        answers=_digest_answers(notebook.cells),
+        answers=digest_answers(notebook.cells),
         changed=tuple(name for result in results.values() for name in result.changed),
         cells=tuple(graded),
     )
 
 
-def _digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
+def digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
     """Return a digest of each answer as a person reads it: a manual mark stays valid while it's unchanged."""
     return {
         get_cell_name(cell): digest_answer([cells[each] for each in find_lab_answer(cells, place)])
@@ -201,7 +201,7 @@ def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) 
     return {cell.name: digest(shared, cell.source, str(cell.metadata.points)) for cell in cells if cell.is_graded}
 
 
-def _grade_cell(cell: LabCell, result: StepResult, key: str) -> GradedCell:
+def grade_cell(cell: LabCell, result: StepResult, key: str) -> GradedCell:
     metadata = cell.metadata
     hidden = {check.id for check in metadata.checks if check.hidden}
     visible = {check.id for check in metadata.checks if not check.hidden}

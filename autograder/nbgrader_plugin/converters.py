@@ -141,7 +141,7 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
         ids = resources["nbgrader"]
         examine = ExamineSettings(**{name: getattr(self, name) for name in ExamineSettings.model_fields})
         settings = make_settings(examine, preprocessors=read_preprocessor_settings(self.config))
-        fork_server = _get_fork_server(
+        fork_server = get_fork_server(
             settings.isolation, settings.limits, course, find_course_groups(course, [ids["assignment"]])
         )
         if find_kind(course, ids["assignment"]) is AssignmentKind.STOCK:
@@ -216,7 +216,7 @@ class FeedbackExporter(HTMLExporter):
         return page, {**resources, "output_extension": ".html"}
 
 
-def _get_fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServer:
+def get_fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServer:
     """Return the fork server for all submissions of a lab that this process grades, or a new one if it's lost."""
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:

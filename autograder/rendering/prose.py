@@ -123,14 +123,14 @@ def _render_unformatted(text: str) -> Markup:
 
 def _render(text: str, attachments: Attachments) -> RenderedText:
     with _LOCK:
-        if attachments or text not in _CACHE:
+        if attachments or text not in CACHE:
             rendered = _get_renderer().render(text, attachments)
             if attachments or len(rendered.html or "") > MAX_CACHED_LENGTH:
                 return rendered
-            if len(_CACHE) == MAX_CACHED:
-                del _CACHE[next(iter(_CACHE))]
-            _CACHE[text] = rendered
-        return _CACHE[text]
+            if len(CACHE) == MAX_CACHED:
+                del CACHE[next(iter(CACHE))]
+            CACHE[text] = rendered
+        return CACHE[text]
 
 
 class _Renderer:
@@ -195,4 +195,4 @@ def _get_renderer() -> _Renderer:
 
 
 _LOCK = threading.Lock()
-_CACHE: dict[str, RenderedText] = {}  # by text: the course's own texts are on every student's page
+CACHE: dict[str, RenderedText] = {}  # by text: the course's own texts are on every student's page

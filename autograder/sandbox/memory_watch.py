@@ -45,7 +45,7 @@ class MemoryWatch:
 
 def watch_memory(run: Run, limit: int) -> MemoryWatch:
     """Begin to watch, before the run's own code starts: what it maps later counts."""
-    return MemoryWatch(run, limit, inherited=_read_statm(run.pid)[0], stack_start=_read_stack_start(run.pid))
+    return MemoryWatch(run, limit, inherited=read_statm(run.pid)[0], stack_start=_read_stack_start(run.pid))
 
 
 def measure_memory(state: MemoryWatch) -> int:
@@ -56,7 +56,7 @@ def measure_memory(state: MemoryWatch) -> int:
     pids = find_run_processes(state.run, state.ignored)
     total = growth = 0
     for pid in pids:
-        size, resident = _read_statm(pid)
+        size, resident = read_statm(pid)
         total += resident
         growth += max(0, size - _get_inherited(state, pid))
     queued = measure_socket_memory(pids)
@@ -69,14 +69,14 @@ def _measure_exactly(state: MemoryWatch, pids: list[int], estimate: int) -> int:
     """Return the exact figure. It takes milliseconds a process, so it's reused while the estimate is stable."""
     now = time.monotonic()
     if abs(estimate - state.estimate) > EXACT_STEP or now - state.measured > EXACT_SECONDS:
-        state.exact = _measure_pages(state, pids)
+        state.exact = measure_pages(state, pids)
         if state.exact > state.limit:  # pages count twice if a process is measured, then forks
-            state.exact = min(state.exact, _measure_pages(state, pids))
+            state.exact = min(state.exact, measure_pages(state, pids))
         state.estimate, state.measured = estimate, now
     return state.exact
 
 
-def _measure_pages(state: MemoryWatch, pids: list[int]) -> int:
+def measure_pages(state: MemoryWatch, pids: list[int]) -> int:
     private = sum(measure_private_memory(pid, _get_inherited(state, pid)) for pid in pids)
     return private + measure_shared_memory(pids)
 
@@ -101,7 +101,7 @@ def _read_stack_start(pid: int) -> int:
         return 0
 
 
-def _read_statm(pid: int) -> tuple[int, int]:
+def read_statm(pid: int) -> tuple[int, int]:
     """Return the address space and the resident memory without files. If the first thread has ended, ask others."""
     first = _read_statm_file(f"/proc/{pid}")
     return first if first[0] else max((_read_statm_file(thread) for thread in _list_threads(pid)), default=first)
@@ -150,7 +150,7 @@ def measure_private_memory(pid: int, inherited: int = 0) -> int:
         lines = dict(line.split(b":", 1) for line in _read(pid, "smaps_rollup").splitlines()[1:])
     except (OSError, ValueError):
         # It has ended, or made itself unreadable: then all that it mapped counts.
-        return max(0, _read_statm(pid)[0] - inherited)
+        return max(0, read_statm(pid)[0] - inherited)
     return sum(int(lines[name].split()[0]) * 1024 for name in (b"Pss_Anon", b"SwapPss") if name in lines)
 
 

@@ -82,7 +82,7 @@ def run_tests_on_proxies(
         return ProxyDecision(None, f"the grader can't run the course's imports: {type(error).__name__}")
     with CheckConnection(runner, name, clock.limit_check) as connection:
         remote = RemoteNamespace(connection, namespace, lambda: connection.checks)
-        namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in source.functions}
+        namespace |= {function: guard_proxy(remote.get_proxy(function)) for function in source.functions}
         connection.renew()
 
         def run() -> ProxyDecision:
@@ -125,7 +125,7 @@ def _score_value(cell: NotebookNode, value: Any) -> float:
     return score_cell(shown).points
 
 
-def _guard_proxy(proxy: Callable[..., Any]) -> Callable[..., Any]:
+def guard_proxy(proxy: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             result = convert_value(proxy(*args, **kwargs))

@@ -47,8 +47,8 @@ class DaskExecutor:
 
     def find_layers(self, settings: Settings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers between a submission and the grader on its workers. Raises GradlabError like grade()."""
-        with _connect_client(self.address, self.wait) as client:
-            slots = _wait_for_slots(client, self.address, settings, self.wait, Event())
+        with connect_client(self.address, self.wait) as client:
+            slots = wait_for_slots(client, self.address, settings, self.wait, Event())
             environment = _require_same_environment(client, slots, settings, [str(path) for path in secret_folders])
             return list(environment.layers or ())
 
@@ -67,8 +67,8 @@ class DaskExecutor:
             GradlabError: If no worker can grade for `wait` seconds, or one doesn't grade like this machine.
         """
         folders = [str(path) for path in secret_folders]
-        with _connect_client(self.address, self.wait) as client:
-            slots = _wait_for_slots(client, self.address, settings, self.wait, stop)
+        with connect_client(self.address, self.wait) as client:
+            slots = wait_for_slots(client, self.address, settings, self.wait, stop)
             if not slots:
                 return
             expected = _require_same_environment(client, slots, settings, folders)
@@ -99,14 +99,14 @@ class DaskExecutor:
                     else:
                         yield task, outcome
                 if time.monotonic() - last_check > POLL_SECONDS:
-                    last_check, slots = time.monotonic(), _count_slots(client, self.address, settings)
+                    last_check, slots = time.monotonic(), count_slots(client, self.address, settings)
                     last_able = last_check if slots else last_able
                     if last_check - last_able > self.wait:
                         raise _make_no_worker_error(client, self.address, settings, self.wait)
 
 
 @contextlib.contextmanager
-def _connect_client(address: str, wait: float) -> Iterator[Client]:
+def connect_client(address: str, wait: float) -> Iterator[Client]:
     """Connect a client to the scheduler. TLS and everything else follow dask's own configuration."""
     try:
         from distributed import Client, Security
@@ -125,7 +125,7 @@ def _connect_client(address: str, wait: float) -> Iterator[Client]:
         yield client
 
 
-def _count_slots(client: Client, address: str, settings: Settings) -> dict[str, int]:
+def count_slots(client: Client, address: str, settings: Settings) -> dict[str, int]:
     """Count how many submissions each worker can grade at a time with these settings; omit workers that can't."""
     try:
         workers: dict[str, Any] = client.sync(_fetch_workers, client)
@@ -149,9 +149,9 @@ def _get_resources(settings: Settings) -> dict[str, float]:
     return {} if settings.device == "cpu" else {"CUDA": 1}
 
 
-def _wait_for_slots(client: Client, address: str, settings: Settings, wait: float, stop: Event) -> dict[str, int]:
+def wait_for_slots(client: Client, address: str, settings: Settings, wait: float, stop: Event) -> dict[str, int]:
     deadline = time.monotonic() + wait
-    while not (slots := _count_slots(client, address, settings)) and not stop.wait(min(wait, 0.2)):
+    while not (slots := count_slots(client, address, settings)) and not stop.wait(min(wait, 0.2)):
         if time.monotonic() > deadline:
             raise _make_no_worker_error(client, address, settings, wait)
     return slots

@@ -15,14 +15,21 @@ from autograder.authoring.student_release import write_student_release
 from autograder.base.errors import GradlabError
 
 
-def test_a_release_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, tmp_path: Path) -> None:
+def test_a_release_holds_labs_and_labkit_and_no_grader(small_course: Path, tmp_path: Path) -> None:
     archive = write_student_release(read_course(small_course), tmp_path / "home")
     names = zipfile.ZipFile(archive).namelist()
-    assert "home/labs/01_squares/01_squares.ipynb" in names and "home/labs/00_start_here.ipynb" in names
-    assert "home/labkit/check.py" in names and "home/labext/handlers.py" in names
+    assert "home/labs/01_squares/01_squares.ipynb" in names
+    assert "home/labs/00_start_here.ipynb" in names
+    assert "home/labkit/check.py" in names
+    assert "home/labext/handlers.py" in names
     assert not [name for name in names if "autograder" in name or "__pycache__" in name or "source/" in name]
-    texts = b"".join((tmp_path / name).read_bytes() for name in names)
-    assert b"BEGIN SOLUTION" not in texts and b"BEGIN HIDDEN" not in texts.replace(b'"BEGIN HIDDEN', b"")
+
+
+def test_no_file_of_a_release_has_a_solution_or_a_hidden_check(small_course: Path, tmp_path: Path) -> None:
+    archive = write_student_release(read_course(small_course), tmp_path / "home")
+    texts = b"".join((tmp_path / name).read_bytes() for name in zipfile.ZipFile(archive).namelist())
+    assert b"BEGIN SOLUTION" not in texts
+    assert b"BEGIN HIDDEN" not in texts.replace(b'"BEGIN HIDDEN', b"")
 
 
 def test_a_release_may_hold_some_labs_only_and_its_start_page_links_to_them(small_course: Path, tmp_path: Path) -> None:

@@ -28,7 +28,9 @@ def test_a_list_says_whether_it_goes_on() -> None:
 
 
 def test_a_text_is_cut_only_if_it_is_longer() -> None:
-    assert truncate("abc", 3) == "abc" and truncate("abcd", 3) == f"abc{CUT_OFF}" and truncate("abcd", 3, "…") == "abc…"
+    assert truncate("abc", 3) == "abc"
+    assert truncate("abcd", 3) == f"abc{CUT_OFF}"
+    assert truncate("abcd", 3, "…") == "abc…"
 
 
 def test_no_text_moves_the_cursor_of_a_terminal() -> None:

@@ -84,7 +84,10 @@ def test_only_leaves_get_a_grad() -> None:
     retained = x * 3
     retained.retain_grad()
     (h + retained).backward()
-    assert h.requires_grad and h.grad is None and x.grad == 5 and retained.grad == 1
+    assert h.requires_grad
+    assert h.grad is None
+    assert x.grad == 5
+    assert retained.grad == 1
     with pytest.warns(UserWarning):
         (x * 2).grad  # noqa: B018
 

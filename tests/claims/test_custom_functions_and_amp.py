@@ -87,7 +87,9 @@ def test_autocast_keeps_weights_and_gradients_in_float32() -> None:
 @pytest.mark.claim(160)
 def test_float16_and_bfloat16_have_these_ranges() -> None:
     half, brain = torch.finfo(torch.float16), torch.finfo(torch.bfloat16)
-    assert (half.max, half.tiny) == (65504, 2**-14) and brain.eps == 2**-7 and brain.tiny == 2**-126
+    assert (half.max, half.tiny) == (65504, 2**-14)
+    assert brain.eps == 2**-7
+    assert brain.tiny == 2**-126
     cast = torch.tensor([65519.0, 65520.0, 2.9e-8, 3e-8]).half().tolist()
     assert cast == [65504, math.inf, 0, 2**-24]
 
@@ -138,7 +140,9 @@ def test_clip_after_unscale() -> None:
 @pytest.mark.claim(167, 177)
 def test_small_values_underflow_in_float16_and_bfloat16() -> None:
     tiny = torch.tensor([1e-8])
-    assert tiny.half() == 0 and tiny.bfloat16() != 0 and (tiny * 65536).half() != 0
+    assert tiny.half() == 0
+    assert tiny.bfloat16() != 0
+    assert (tiny * 65536).half() != 0
     assert torch.tensor([4e-41]).bfloat16() == 0
 
 

@@ -63,7 +63,9 @@ def test_detach_shares_memory_and_version() -> None:
     x = make_leaf(1.0, 2.0)
     y = x.exp()
     d = y.detach()
-    assert not d.requires_grad and d.grad_fn is None and d.data_ptr() == y.data_ptr()
+    assert not d.requires_grad
+    assert d.grad_fn is None
+    assert d.data_ptr() == y.data_ptr()
     d.zero_()
     assert y.tolist() == [0, 0]
     with pytest.raises(RuntimeError):

@@ -22,7 +22,9 @@ def test_optimizers_without_a_foreach_step() -> None:
     def has_foreach(kind: type[torch.optim.Optimizer]) -> bool:
         return "foreach" in inspect.signature(kind).parameters
 
-    assert has_foreach(torch.optim.SGD) and has_foreach(torch.optim.Adam) and has_foreach(torch.optim.RMSprop)
+    assert has_foreach(torch.optim.SGD)
+    assert has_foreach(torch.optim.Adam)
+    assert has_foreach(torch.optim.RMSprop)
     for kind in (torch.optim.LBFGS, torch.optim.SparseAdam, torch.optim.Muon):
         assert not has_foreach(kind)
 

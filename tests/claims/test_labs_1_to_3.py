@@ -63,16 +63,25 @@ class Addition(nn.Module):
 
 
 @pytest.mark.claim(237)
-def test_a_cast_does_not_find_tensors_left_out_and_meta_and_vars_do() -> None:
+def test_a_cast_does_not_find_a_tensor_that_is_only_an_attribute() -> None:
     plain = Addition(torch.ones(3), buffer=False)
     assert plain.double()(torch.zeros(2, 3, dtype=torch.float64)).dtype == torch.float64
     assert isinstance(vars(plain)["table"], Tensor)
     with pytest.raises(RuntimeError):
         plain.to("meta")(torch.zeros(2, 3, device="meta"))
+
+
+@pytest.mark.claim(237)
+def test_a_cast_finds_a_buffer_and_leaves_its_integers() -> None:
     buffer = Addition(torch.ones(3, dtype=torch.int64), buffer=True)
-    assert buffer.double().table.dtype == torch.int64 and "table" not in vars(buffer)
+    assert buffer.double().table.dtype == torch.int64
+    assert "table" not in vars(buffer)
     assert buffer.to("meta").table.is_meta
-    indices = torch.tensor([0, 2])  # on the CPU, as one that did not move
+
+
+@pytest.mark.claim(237)
+def test_indices_on_the_cpu_select_from_another_device() -> None:
+    indices = torch.tensor([0, 2])  # as a tensor that did not move
     assert torch.zeros(2, 3, device="meta")[:, indices].shape == (2, 2)
 
 

@@ -94,7 +94,10 @@ def test_every_claim_has_a_row_with_a_verdict_and_a_place() -> None:
     late = range(LATER_LABS, LATER_LABS + len(rows) - len(early))
     assert sorted(rows) == [*range(1, len(early) + 1), *late] and len(early) > SOURCES
     for number, (statement, verdict, behaviour, _, places) in rows.items():
-        assert statement and verdict in ("T", "F", "O", "M", "N") and behaviour and places, number
+        assert statement, number
+        assert verdict in ("T", "F", "O", "M", "N"), number
+        assert behaviour, number
+        assert places, number
 
 
 def test_a_row_is_ticked_if_a_test_runs_it_and_says_why_if_none_does() -> None:

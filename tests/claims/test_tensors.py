@@ -43,7 +43,9 @@ def test_linspace_holds_its_end() -> None:
 @pytest.mark.claim(6)
 def test_arange_reshape_float() -> None:
     t = torch.arange(12).reshape(3, 4).float()
-    assert t.shape == (3, 4) and t.dtype == torch.float32 and t[2, 3] == 11
+    assert t.shape == (3, 4)
+    assert t.dtype == torch.float32
+    assert t[2, 3] == 11
 
 
 @pytest.mark.claim(7)

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import time
+from collections.abc import Callable
 
 import psutil
+import pytest
+
+
+def wait_for(condition: Callable[[], object], running: subprocess.Popen[str]) -> None:
+    """Wait until the condition holds. If the process ends before that, the test fails with its output."""
+    while not condition():
+        if running.poll() is not None and not condition():
+            pytest.fail(f"it ended with status {running.returncode}:\n{running.communicate()[0]}")
+        time.sleep(0.02)
 
 
 def list_children(pid: int, recursive: bool = False) -> list[tuple[int, str]]:

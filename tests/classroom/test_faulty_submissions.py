@@ -27,22 +27,42 @@ def list_failures(course: Path, executor: LocalExecutor) -> dict[str, str]:
     return {outcome.student: outcome.failure for outcome in grade_lab(open_course(course), LAB, executor)}
 
 
-@pytest.mark.slow
-def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, two_graders: LocalExecutor) -> None:
-    """Slow: a class is graded three times."""
-    hand_in(small_course, {"ada": None, "ben": None, "cy": None})
-    in_the_way = small_course / "autograded" / "ben"
+def block_folder(course: Path) -> Path:
+    """Hand in for three students. A file is where ben's graded notebook should be."""
+    hand_in(course, {"ada": None, "ben": None, "cy": None})
+    in_the_way = course / "autograded" / "ben"
     in_the_way.parent.mkdir()
     in_the_way.write_text("a file")
+    return in_the_way
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_written_costs_its_student_until_it_can(
+    small_course: Path, two_graders: LocalExecutor
+) -> None:
+    """Slow: a class is graded twice."""
+    in_the_way = block_folder(small_course)
     outcomes = list_failures(small_course, two_graders)
     assert {student for student, reason in outcomes.items() if reason} == {"ben"}
-    assert "cannot be read or written" in outcomes["ben"] and str(in_the_way) in outcomes["ben"]
+    assert "cannot be read or written" in outcomes["ben"]
+    assert str(in_the_way) in outcomes["ben"]
     assert sorted(read_gradebook_rows(small_course)) == ["ada", "cy"]
-    result = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
-    assert result.graded == 1 and result.written and [student for student, _ in result.failures] == ["ben"]
     in_the_way.unlink()
     assert set(list_failures(small_course, two_graders).values()) == {""}
     assert sorted(read_gradebook_rows(small_course)) == ["ada", "ben", "cy"]
+
+
+@pytest.mark.slow
+def test_regrading_writes_the_others_marks_if_one_folder_cannot_be_written(
+    small_course: Path, two_graders: LocalExecutor
+) -> None:
+    """Slow: a class is graded twice."""
+    block_folder(small_course)
+    list_failures(small_course, two_graders)
+    result = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
+    assert result.graded == 1
+    assert result.written
+    assert [student for student, _ in result.failures] == ["ben"]
 
 
 @pytest.mark.slow
@@ -124,7 +144,8 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
     assert "its mark was not changed" in outcomes["ada"].failure
     assert read_gradebook_rows(small_course)["ada"] == before["ada"]
     for student in ("ben", "cy"):
-        assert not outcomes[student].failure and outcomes[student].empty
+        assert not outcomes[student].failure
+        assert outcomes[student].empty
         assert "RecursionError: too deep" in outcomes[student].remarks[0]
         assert read_gradebook_rows(small_course)[student][1] == 0
 

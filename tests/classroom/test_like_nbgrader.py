@@ -1,10 +1,12 @@
 """`gradlab grade` writes what `nbgrader autograde` writes, to the byte."""
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document
@@ -13,29 +15,63 @@ from tests.classroom.graded_class import LAB, WRONG, hand_in, read_gradebook_row
 from tests.classroom.late_class import make_class, open_class
 
 
+@dataclass(frozen=True)
+class GradedTwice:
+    by_nbgrader: Path
+    by_gradlab: Path
+    outcomes: list[GradingOutcome]
+    """Of Gradlab's grading."""
+
+
+@pytest.fixture(scope="module")
+def graded_twice(
+    built_course: Path, two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory
+) -> GradedTwice:
+    """A class whose submissions differ, graded by both."""
+    folder = tmp_path_factory.mktemp("twice")
+    course, other = Path(shutil.copytree(built_course, folder / "course")), folder / "other"
+    make_class(course)
+    shutil.copytree(course, other)
+    api = open_class(course)
+    for submitted in sorted((course / "submitted").iterdir()):
+        assert api.api.autograde(LAB, submitted.name, force=True, create=True)["success"]
+    return GradedTwice(course, other, list(grade_lab(open_class(other), LAB, two_graders)))
+
+
 @pytest.mark.slow
-def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
-    small_course: Path, tmp_path: Path, two_graders: LocalExecutor
-) -> None:
-    """Slow: a class is graded twice, once by nbgrader."""
-    make_class(small_course)
-    other = tmp_path / "other"
-    shutil.copytree(small_course, other)
-    api = open_class(small_course)
-    for folder in sorted((small_course / "submitted").iterdir()):
-        assert api.api.autograde(LAB, folder.name, force=True, create=True)["success"]
-    outcomes = list(grade_lab(open_class(other), LAB, two_graders))
-    assert sorted(d.student for d in outcomes) == ["broken", "greedy", "late", "prints", "right", "wrong"]
-    assert not any(d.failure for d in outcomes)
-    assert read_gradebook_rows(other) == read_gradebook_rows(small_course)
-    assert read_gradebook_rows(other)["late"][3] == 0.5 and read_gradebook_rows(other)["greedy"][3] < 2
-    assert read_written_files(other) == read_written_files(small_course)
-    assert {f"wrong/{LAB}/data/numbers.csv", f"wrong/{LAB}/given.txt"} < set(read_written_files(other))
-    for student in read_gradebook_rows(other):
-        documents = [load_document(course, LAB, student) for course in (small_course, other)]
-        assert documents[0] and documents[1]
-        assert documents[1].model_copy(update={"key": ""}).cells == documents[0].cells
-        assert documents[1].notes == documents[0].notes
+def test_every_submission_is_graded(graded_twice: GradedTwice) -> None:
+    """Slow: a class is graded by both."""
+    assert sorted(d.student for d in graded_twice.outcomes) == ["broken", "greedy", "late", "prints", "right", "wrong"]
+    assert not any(d.failure for d in graded_twice.outcomes)
+
+
+@pytest.mark.slow
+def test_marks_and_penalties_are_those_of_nbgrader_autograde(graded_twice: GradedTwice) -> None:
+    """Slow: the same class."""
+    rows = read_gradebook_rows(graded_twice.by_gradlab)
+    assert rows == read_gradebook_rows(graded_twice.by_nbgrader)
+    assert rows["late"][3] == 0.5
+    assert rows["greedy"][3] < 2
+
+
+@pytest.mark.slow
+def test_notebooks_and_files_are_those_of_nbgrader_autograde(graded_twice: GradedTwice) -> None:
+    """Slow: the same class."""
+    files = read_written_files(graded_twice.by_gradlab)
+    assert files == read_written_files(graded_twice.by_nbgrader)
+    assert {f"wrong/{LAB}/data/numbers.csv", f"wrong/{LAB}/given.txt"} < set(files)
+
+
+@pytest.mark.slow
+def test_results_are_those_of_nbgrader_autograde(graded_twice: GradedTwice) -> None:
+    """Slow: the same class."""
+    for outcome in graded_twice.outcomes:
+        ours = load_document(graded_twice.by_gradlab, LAB, outcome.student)
+        theirs = load_document(graded_twice.by_nbgrader, LAB, outcome.student)
+        assert ours is not None
+        assert theirs is not None
+        assert ours.cells == theirs.cells
+        assert ours.notes == theirs.notes
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ from tests.classroom.graded_class import (
     read_gradebook_rows,
     read_written_files,
 )
-from tests.classroom.processes import list_children
+from tests.classroom.processes import list_children, wait_for
 from tests.conftest import NIGHTLY
 
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
@@ -132,14 +132,13 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     last = list(STUDENTS)[-2:]
     hand_in(course, dict.fromkeys(last), FOR_EVER)
     running = start(course)
-    while not list_documents(course):
-        time.sleep(0.02)
+    wait_for(lambda: list_documents(course), running)
     fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
-    assert running.returncode == 1 and "To continue, run the same command" in output and "Traceback" not in output, (
-        output
-    )
+    assert running.returncode == 1, output
+    assert "To continue, run the same command" in output, output
+    assert "Traceback" not in output, output
     before = list_documents(course)
     assert sorted(read_gradebook_rows(course)) == before
     hand_in(course, dict.fromkeys(last))
@@ -148,7 +147,8 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     with pytest.raises(SystemExit):
         main()
     assert f"{LAB}: {8 - len(before)} graded; {len(before)} kept." in capsys.readouterr().out
-    assert fork_server and not any(Path(f"/proc/{pid}").exists() for pid in fork_server)
+    assert fork_server
+    assert not any(Path(f"/proc/{pid}").exists() for pid in fork_server)
 
 
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
@@ -201,7 +201,7 @@ class LosingExecutor(LocalExecutor):
 
 @pytest.mark.slow
 def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
-    undisturbed_class: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed_class: Path, two_graders: LocalExecutor, tmp_path: Path
 ) -> None:
     """Slow: a class is graded twice more."""
     course = Path(shutil.copytree(undisturbed_class, tmp_path / "course"))
@@ -221,15 +221,19 @@ def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
     reasons = {student: each.regrade_reasons for student, each in outcomes.items() if not each.kept}
     assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab graded it",)}
 
+
+@pytest.mark.slow
+def test_all_submissions_are_graded_again_if_the_lab_or_torch_changed(
+    undisturbed_class: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow: a class is graded again."""
+    course = Path(shutil.copytree(undisturbed_class, tmp_path / "course"))
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
     build_course(read_course(course))
     monkeypatch.setattr(fingerprint, "get_versions", lambda: get_versions().model_copy(update={"torch": "1.0"}))
     submissions = list(grade_lab(open_course(course), LAB, two_graders))
-    assert {each.regrade_reasons for each in submissions} == {
-        ("torch changed", "the lab changed"),
-        (),
-    }  # (): the lost one
+    assert {each.regrade_reasons for each in submissions} == {("torch changed", "the lab changed")}
     assert describe_regraded(submissions) == "8 graded again: torch changed (8), the lab changed (8)"
     assert read_gradebook_rows(course)["student_02"][1] == 3
 

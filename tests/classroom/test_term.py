@@ -71,7 +71,8 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
-    assert (read_points(course, "ada"), read_points(course, "cy")) == (2, 0) and 0 < read_points(course, "ben") < 2
+    assert (read_points(course, "ada"), read_points(course, "cy")) == (2, 0)
+    assert 0 < read_points(course, "ben") < 2
     decision = excuse(course, LAB, "empty", "", "the text did not say it")
     assert (decision.exercise, decision.check) == ("sum_of_squares", "empty")
     assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True}
@@ -80,6 +81,10 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
     (check_view,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
     assert check_view.unearned == EXCUSED
 
+
+@pytest.mark.slow
+def test_an_exercise_excused_for_one_student_pays_in_full(course: Path, two_graders: LocalExecutor) -> None:
+    """Slow: a class is looked at by a whole grader."""
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
     grade_class(course, two_graders)
     assert read_points(course, "cy") == 2
@@ -101,7 +106,7 @@ def test_an_excuse_names_exactly_one_thing_that_the_lab_has(small_course: Path) 
     assert not (small_course / "nothing").exists() and len(read_term(small_course).excuse) == 2
 
 
-@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.nightly  # by day tests/repository/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader, twice."""
@@ -110,23 +115,35 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
         config.write('c.AssignLatePenalties.plugin_class = "late_by_one.OnePoint"\n')
     for student in ("ada", "ben"):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
-    with open_course_gradebook(course) as gradebook:
-        gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    set_due_date(course)
     grade_class(course, two_graders)
     assert read_points(course, "ada") == 1
     with open_course_gradebook(course) as gradebook:
         until, note = grant_extension(course, gradebook, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
-        assert (str(until), note) == ("2027-02-03 18:00:00", "")
-        with pytest.raises(GradlabError, match="no student 'eve'"):
-            grant_extension(course, gradebook, LAB, "eve", "2027-02-03 18:00 UTC", "")
-        with pytest.raises(GradlabError, match="isn't a time"):
-            grant_extension(course, gradebook, LAB, "ada", "soon", "")
-        with pytest.raises(GradlabError, match=r"has no time of day\n    fix: .*'2027-02-03 23:59 UTC'"):
-            grant_extension(course, gradebook, LAB, "ada", "2027-02-03", "")
-        with pytest.raises(GradlabError, match="not after the due date"):
-            grant_extension(course, gradebook, LAB, "ada", "2020-02-03 18:00 UTC", "")
+    assert (str(until), note) == ("2027-02-03 18:00:00", "")
     grade_class(course, two_graders)
-    assert read_points(course, "ada") == 2 and read_points(course, "ben") < 1
+    assert read_points(course, "ada") == 2
+    assert read_points(course, "ben") < 1
+
+
+def set_due_date(course: Path) -> None:
+    with open_course_gradebook(course) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+
+
+@pytest.mark.parametrize(
+    ("student", "until", "words"),
+    [
+        ("eve", "2027-02-03 18:00 UTC", "no student 'eve'"),
+        ("ada", "soon", "isn't a time"),
+        ("ada", "2027-02-03", r"has no time of day\n    fix: .*'2027-02-03 23:59 UTC'"),
+        ("ada", "2020-02-03 18:00 UTC", "not after the due date"),
+    ],
+)
+def test_an_extension_that_makes_no_sense_is_refused(course: Path, student: str, until: str, words: str) -> None:
+    set_due_date(course)
+    with open_course_gradebook(course) as gradebook, pytest.raises(GradlabError, match=words):
+        grant_extension(course, gradebook, LAB, student, until, "")
 
 
 @pytest.mark.slow
@@ -150,7 +167,7 @@ def test_a_mark_by_hand_is_kept_until_the_answer_changes(course: Path, two_grade
     assert grade().needs_manual_grade  # no one has looked yet
 
 
-@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.nightly  # by day tests/repository/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded twice more."""
@@ -169,7 +186,9 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     assert {student: read_points(course, student) for student in before} == before
     assert answer(True).written
     (change,) = results[0].changes
-    assert results[0].graded == 3 and change.student == "ben" and change.difference == 2 - before["ben"]
+    assert results[0].graded == 3
+    assert change.student == "ben"
+    assert change.difference == 2 - before["ben"]
     assert results[1].changes == results[0].changes
     assert read_points(course, "ben") == 2
     assert [mark.command for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
@@ -191,7 +210,7 @@ def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
         }
 
     assert older() == {True}
-    with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square': .*did you mean sum_of_squares\?"):
+    with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square'\n    fix: .*did you mean sum_of_squares\?"):
         regrade(open_course(course), LAB, two_graders, lambda _: True, RegradeScope(exercise="sum_of_square"))
     assert regrade(
         open_course(course), LAB, two_graders, lambda _: True, RegradeScope(exercise="sum_of_squares")
@@ -201,7 +220,7 @@ def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
     assert older() == {False}
 
 
-@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.nightly  # by day tests/repository/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded."""
@@ -219,7 +238,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
     assert "Submitted by dee, for your team." in describe_notes(result.notes)
 
 
-@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.nightly  # by day tests/repository/test_teaching.py walks a term with it
 @pytest.mark.slow
 def test_extra_credit_is_added_on_top(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
@@ -246,17 +265,29 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
     assert worth_after("sum_of_squares") == 0
 
 
-def test_decisions_replace_earlier_ones_and_keep_hand_written_lines(tmp_path: Path) -> None:
+@pytest.fixture
+def folder_with_decisions(tmp_path: Path) -> Path:
+    """A hand-written term.toml, to which each decision was added twice."""
     (tmp_path / FILE).write_text(f"# ours\n[labs.{LAB}]\npractice = true # only to try\n")
     for day in (1, 2):
         add_extension(tmp_path, Extension(lab=LAB, student="ada", until=f"2027-02-0{day}T18:00:00Z"))
         add_excuse(tmp_path, Excuse(lab=LAB, exercise="f", check="a", reason=str(day)))
-    text = (tmp_path / FILE).read_text()
-    assert "# ours" in text and "# only to try" in text
+    return tmp_path
+
+
+def test_decisions_keep_hand_written_lines(folder_with_decisions: Path) -> None:
+    text = (folder_with_decisions / FILE).read_text()
+    assert "# ours" in text
+    assert "# only to try" in text
     assert text.count("\n\n[[") == text.count("[[") == 2
-    term = read_term(tmp_path)
-    assert term.lab(LAB).practice and [e.until.day for e in term.extension] == [2]
-    assert [e.reason for e in term.excuse] == ["2"] and term.get_excuses(LAB, "ben") == {"f": frozenset({"a"})}
+    assert read_term(folder_with_decisions).lab(LAB).practice
+
+
+def test_decisions_replace_earlier_ones(folder_with_decisions: Path) -> None:
+    term = read_term(folder_with_decisions)
+    assert [e.until.day for e in term.extension] == [2]
+    assert [e.reason for e in term.excuse] == ["2"]
+    assert term.get_excuses(LAB, "ben") == {"f": frozenset({"a"})}
 
 
 @pytest.mark.parametrize(

@@ -54,12 +54,10 @@ def test_a_decision_that_affects_nothing_is_reported(
     term = RIGHT.model_copy(update=wrong)
     (message,) = list_unknown_names(small_course, term, gradebook)
     first, _, second = words.partition(".*")
-    assert (
-        message.startswith(f"{small_course / FILE}: ")
-        and first in message
-        and second in message
-        and "\n    fix: " in message
-    )
+    assert message.startswith(f"{small_course / FILE}: ")
+    assert first in message
+    assert second in message
+    assert "\n    fix: " in message
     refuse_unknown_names(small_course, LAB, term, gradebook)
 
 

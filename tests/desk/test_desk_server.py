@@ -49,7 +49,9 @@ def test_the_desk_prints_its_address_and_how_to_end_it_and_then_only_errors(
     assert desk_process.stdout
     words, _, address = desk_process.stdout.readline().rpartition(" ")
     page, _, token = address.strip().partition("?")
-    assert words == "Reading answers:" and page.startswith("http://127.0.0.1:") and page.endswith("/gradlab/desk/")
+    assert words == "Reading answers:"
+    assert page.startswith("http://127.0.0.1:")
+    assert page.endswith("/gradlab/desk/")
     assert desk_process.stdout.readline() == "Stop with Ctrl-C. Saved marks are in the gradebook.\n"
     assert "why" in DIRECT.open(address).read().decode()
     (course / "rubrics" / f"{LAB}.json").mkdir(parents=True)  # a fault in the course
@@ -58,9 +60,12 @@ def test_the_desk_prints_its_address_and_how_to_end_it_and_then_only_errors(
     desk_process.send_signal(signal.SIGINT)
     out, errors = desk_process.communicate()
     assert (desk_process.returncode, out) == (0, "")
-    assert errors.startswith("[E ") and "IsADirectoryError" in errors
+    assert errors.startswith("[E ")
+    assert "IsADirectoryError" in errors
 
 
 def test_a_folder_without_a_course_is_reported_before_anything_starts(tmp_path: Path) -> None:
     process = subprocess.run([*DESK, "--course", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert process.returncode == 1 and process.stderr.startswith("gradlab: no course here") and process.stdout == ""
+    assert process.returncode == 1
+    assert process.stderr.startswith("gradlab: no course here")
+    assert process.stdout == ""

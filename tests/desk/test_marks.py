@@ -82,27 +82,52 @@ def test_items_give_points_and_a_typed_number_counts_without_items(reader: Reade
     assert read_rubric(reader.desk, reader.place).chosen == {}
 
 
-def test_changing_an_item_changes_its_marks_after_confirmation(reader: Reader) -> None:
+@pytest.fixture
+def marked_reader(reader: Reader) -> Reader:
+    """ada and ben have both items, dan has one, and cleo has none. Then ben gets another mark in the formgrader."""
     reader.replace_items(FULL, VAGUE)
     for student in ("ada", "ben"):
         reader.save_mark(student, chosen=(FULL.id, VAGUE.id))
     reader.save_mark("cleo", points=2.0)
     reader.save_mark("dan", chosen=(FULL.id,))
-    with Gradebook(reader.desk.db_url) as formgrader:  # where an instructor gives ben another mark
+    with Gradebook(reader.desk.db_url) as formgrader:
         formgrader.find_grade(QUESTION, LAB, LAB, "ben").manual_score = 1.75
         formgrader.db.commit()
     reader.gradebook.db.expire_all()
+    return reader
 
-    milder = VAGUE.model_copy(update={"points": -0.5})
-    assert reader.replace_items(FULL, milder, sure=False) == [1]
-    assert reader.read_row("ada")[0] == 2, "nothing is written before confirmation"
-    assert reader.replace_items(FULL, milder) == [1]
-    assert [reader.read_row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [2.5, 1.75, 2, 3]
-    assert reader.read_mark("ben").chosen == ()
-    assert reader.replace_items(FULL) == [1], "a student with the deleted item has the other items' points"
-    assert [reader.read_row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [3, 1.75, 2, 3]
-    assert reader.replace_items() == [], "a student left without items keeps the mark"
-    assert [reader.read_row(student)[0] for student in ("ada", "dan")] == [3, 3]
+
+def read_class_points(reader: Reader) -> list[float]:
+    return [reader.read_row(student)[0] for student in ("ada", "ben", "cleo", "dan")]
+
+
+MILDER = VAGUE.model_copy(update={"points": -0.5})
+
+
+def test_a_changed_item_changes_no_mark_before_confirmation(marked_reader: Reader) -> None:
+    assert marked_reader.replace_items(FULL, MILDER, sure=False) == [1]
+    assert read_class_points(marked_reader) == [2, 1.75, 2, 3]
+
+
+def test_a_changed_item_changes_its_marks_after_confirmation(marked_reader: Reader) -> None:
+    assert marked_reader.replace_items(FULL, MILDER) == [1]
+    assert read_class_points(marked_reader) == [2.5, 1.75, 2, 3]
+
+
+def test_a_mark_from_the_formgrader_has_no_items_anymore(marked_reader: Reader) -> None:
+    marked_reader.replace_items(FULL, MILDER)
+    assert marked_reader.read_mark("ben").chosen == ()
+
+
+def test_a_student_with_a_deleted_item_has_the_points_of_the_others(marked_reader: Reader) -> None:
+    assert marked_reader.replace_items(FULL) == [1]
+    assert read_class_points(marked_reader) == [3, 1.75, 2, 3]
+
+
+def test_a_student_left_without_items_keeps_the_mark(marked_reader: Reader) -> None:
+    marked_reader.replace_items(FULL)
+    assert marked_reader.replace_items() == []
+    assert read_class_points(marked_reader) == [3, 1.75, 2, 3]
 
 
 def test_a_newer_mark_is_shown_before_it_can_be_overwritten(reader: Reader) -> None:

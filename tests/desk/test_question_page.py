@@ -42,14 +42,32 @@ def test_the_overview_counts_waiting_and_read_answers(course: Path) -> None:
 
 def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course: Path) -> None:
     page = read(course, LAB, LAB, QUESTION)
-    assert "Why is it never negative?" in page.question and "<math" in page.question
+    assert "Why is it never negative?" in page.question
+    assert "<math" in page.question
     assert page.model == "<p><strong>Because</strong> a square is at least nought.</p>\n"
     assert [answer.student for answer in page.answers] == ["ada", "ben", "cleo", "dan", "eve"]
-    same = {answer.student: answer.same for answer in page.answers}
-    assert same["cleo"] == same["dan"] and len(set(same.values())) == 4
-    html = render_question("/user/x/gradlab/desk", page, "token")
-    assert "<script>alert" not in html and "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "<img src=x" not in html
+
+
+def test_equal_answers_are_recognized(course: Path) -> None:
+    same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
+    assert same["cleo"] == same["dan"]
+    assert len(set(same.values())) == 4
+
+
+def test_html_in_an_answer_is_shown_as_text(course: Path) -> None:
+    html = render_question("/d", read(course, LAB, LAB, QUESTION), "token")
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "<img src=x" not in html
+
+
+def test_an_answer_that_is_not_written_is_shown_as_such(course: Path) -> None:
+    html = render_question("/d", read(course, LAB, LAB, QUESTION), "token")
     assert html.count("not written, 0 of 3") == 2, "once in the page, once for the script"
+
+
+def test_a_page_loads_its_script_below_the_servers_own_address(course: Path) -> None:
+    html = render_question("/user/x/gradlab/desk", read(course, LAB, LAB, QUESTION), "token")
     assert 'src="/user/x/gradlab/desk/static/desk.js"' in html
 
 
@@ -113,7 +131,9 @@ def test_an_exercise_shows_its_code_and_the_checks_that_failed(course: Path) -> 
     assert "return x.sum()" in page.answers[0].cells[0].source
     assert "(x * x)" in page.model and "SOLUTION" not in page.model
     html = render_question("/d", page, "x")
-    assert "3 and 4 give 25" in html and "<code>not</code> 25" in html and "0.5 of 2 from checks" in html
+    assert "3 and 4 give 25" in html
+    assert "<code>not</code> 25" in html
+    assert "0.5 of 2 from checks" in html
 
 
 def test_an_answer_of_any_length_is_cut_off(course: Path) -> None:
@@ -155,7 +175,9 @@ def test_a_stock_assignment_is_read_by_its_own_names(
     stock_course: Path, cell: str, model: str, answer: str, worth: float
 ) -> None:
     page = read(stock_course, *PLAIN, cell)
-    assert model in page.model and page.name == f"p1/{cell}" and page.place.worth == worth
+    assert model in page.model
+    assert page.name == f"p1/{cell}"
+    assert page.place.worth == worth
     (ada,) = page.answers
     assert answer in "\n".join(shown.source for shown in ada.cells)
     assert "MARK SCHEME" not in page.question + page.model

@@ -285,4 +285,6 @@ def test_unused_records_are_forgotten() -> None:
     with open_world(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
         recorder = Seen(lambda x: x * 2)
         world.get_proxy("f")(recorder, torch.ones(2, requires_grad=True))
-        assert len(recorder.calls) == 5 and recorder.kept == 0 and not world.callbacks._nodes
+        assert len(recorder.calls) == 5
+        assert recorder.kept == 0
+        assert not world.callbacks._nodes

@@ -91,7 +91,9 @@ LIE = "def lie(f, x):\n    return 12 if x == 3 else 4\n"
 )
 def test_the_contents_of_a_course_function_are_restored_and_reported(fork_server: ForkServer, after: str) -> None:
     passed, changed = grade_answer(fork_server, BLANK, after)
-    assert passed == [False, False] and set(changed) <= {"asked", "scaled"} and changed
+    assert passed == [False, False]
+    assert set(changed) <= {"asked", "scaled"}
+    assert changed
 
 
 def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) -> None:

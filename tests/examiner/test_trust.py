@@ -154,7 +154,9 @@ def test_unreferenced_objects_are_forgotten() -> None:
     x.grad = None
     f(x)
     f(1)
-    assert len(calls.nodes) <= 1 and len(calls.handles) == 0 and len(calls.origins) == 0
+    assert len(calls.nodes) <= 1
+    assert len(calls.handles) == 0
+    assert len(calls.origins) == 0
 
 
 def test_a_random_state_is_sent_only_when_it_is_new() -> None:

@@ -176,12 +176,12 @@ def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
 def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
     limits = Limits()
     groups = frozenset({COMPILER})
-    first = converters._get_fork_server(LEVEL, limits, tmp_path, groups)
-    assert converters._get_fork_server(LEVEL, limits, tmp_path, groups) is first
+    first = converters.get_fork_server(LEVEL, limits, tmp_path, groups)
+    assert converters.get_fork_server(LEVEL, limits, tmp_path, groups) is first
     first.server_process.process.kill()
     with pytest.raises(GradlabError, match="the fork server is lost"):
         first.start_process()
-    second = converters._get_fork_server(LEVEL, limits, tmp_path, groups)
+    second = converters.get_fork_server(LEVEL, limits, tmp_path, groups)
     assert second is not first
     second.start_process().kill()
     converters.close_fork_servers()

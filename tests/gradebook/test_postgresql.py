@@ -147,9 +147,8 @@ def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
     )
     rows = read_all_rows(db_url)
     assert rows == read_all_rows(sqlite.db_url)
-    assert len(rows["submitted_assignment"]) == 6 and any(
-        "'late_submission_penalty': 0.5" in row for row in rows["submitted_notebook"]
-    )
+    assert len(rows["submitted_assignment"]) == 6
+    assert any("'late_submission_penalty': 0.5" in row for row in rows["submitted_notebook"])
     assert write_pages(postgresql, other) == write_pages(sqlite, small_course)
     assert not (other / "gradebook.db").exists()
     assert set(grade_class(postgresql, two_graders).values()) == {True}

@@ -68,4 +68,6 @@ def test_a_difference_reads_back_and_a_document_without_one_still_does() -> None
     for name in ("difference", "further_hints"):
         del old["cells"][0]["checks"][0][name]
     read = Result.model_validate(old).cells[0].checks[0]
-    assert read.difference is None and read.further_hints == () and read.hint == "first"
+    assert read.difference is None
+    assert read.further_hints == ()
+    assert read.hint == "first"

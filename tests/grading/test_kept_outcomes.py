@@ -8,7 +8,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.examination import StepResult
 from autograder.grading.lab_cells import parse_cells
-from autograder.grading.lab_submission import _grade_cell
+from autograder.grading.lab_submission import grade_cell
 from labkit import assert_close, check
 from labkit.check import record_outcomes
 
@@ -22,7 +22,7 @@ def test_two_matrices_are_kept_only_for_visible_checks(small_course: Path) -> No
             with check(metadata_check.id, metadata_check.label):
                 assert_close(torch.zeros(3, 4), torch.ones(3, 4))
     assert all(outcome.difference for outcome in outcomes)
-    checks = _grade_cell(cell, StepResult(outcomes=outcomes), "").checks
+    checks = grade_cell(cell, StepResult(outcomes=outcomes), "").checks
     assert [bool(outcome.difference) for outcome in checks] == [
         not metadata_check.hidden for metadata_check in metadata.checks
     ]

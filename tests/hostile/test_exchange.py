@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -113,11 +113,9 @@ def _write_bad_text(path: Path) -> None:
 def test_an_invalid_secret_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
     change(submit(inbox, "ada") / SECRET)
     (arrival,) = list_arrivals(inbox)
-    assert (
-        arrival.in_transit
-        and "no readable submission_secret.txt" in arrival.problem
-        and not select_newest([arrival], NOW)
-    )
+    assert arrival.in_transit
+    assert "no readable submission_secret.txt" in arrival.problem
+    assert not select_newest([arrival], NOW)
 
 
 @pytest.mark.parametrize(
@@ -181,9 +179,24 @@ def test_only_a_bounded_number_of_folders_of_each_student_is_read(
         assert [a.student for a in found if not a.problem].count("mallory") == 3 and len(select_newest(found, NOW)) == 2
 
 
-def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
-    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@dataclass
+class FilledInbox:
+    """An inbox with one submission and hundreds of folders that never become submissions."""
+
+    inbox: Inbox
+    memory: InboxMemory
+    names_opened: list[str]
+
+    def look(self, now: datetime) -> tuple[list[str], list[Arrival]]:
+        """(the folders that the look opened, what it found)."""
+        self.names_opened.clear()
+        found = list(self.inbox.iter_arrivals([LAB], self.memory, now))
+        assert "ada" in {each.student for each in select_newest(found, now)}
+        return list(self.names_opened), found
+
+
+@pytest.fixture
+def filled_inbox(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> FilledInbox:
     names_opened: list[str] = []
 
     @contextlib.contextmanager
@@ -199,25 +212,35 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
         (inbox.inbound / f"mallory+{LAB}+{ONE}+{number}").mkdir()
         (inbox.inbound / f"junk{number}").mkdir()
     submit(inbox, "ada")
-    memory = InboxMemory()
+    return FilledInbox(inbox, InboxMemory(), names_opened)
 
-    def look(now: datetime) -> tuple[list[str], list[Arrival]]:
-        names_opened.clear()
-        found = list(inbox.iter_arrivals([LAB], memory, now))
-        assert "ada" in {each.student for each in select_newest(found, now)}
-        return list(names_opened), found
 
+def test_one_folder_represents_all_that_are_too_many(filled_inbox: FilledInbox) -> None:
+    names, found = filled_inbox.look(get_utc_now())
+    assert len(names) == 50 + 1
+    assert len(found) == 51 + 1
+
+
+def test_folders_that_may_still_be_copied_are_opened_again_a_few_at_a_time(filled_inbox: FilledInbox) -> None:
     now = get_utc_now()
-    names, found = look(now)
-    assert len(names) == 50 + 1 and len(found) == 51 + 1, "one represents all that are too many"
-    assert len(look(now)[0]) == 5, "folders that may still be copied are opened again, a few at a time"
-    late = now + HANDING_IN * 2
-    for _ in range(10):
-        look(late)
-    assert look(late)[0] == [], "nothing changed, and nothing is opened"
-    incomplete = next(iter(memory.incomplete))
-    (inbox.inbound / incomplete / SECRET).write_text("s")
-    names, found = look(late)
+    filled_inbox.look(now)
+    assert len(filled_inbox.look(now)[0]) == 5
+
+
+def test_folders_that_never_become_submissions_are_not_opened_at_each_look(filled_inbox: FilledInbox) -> None:
+    late = get_utc_now() + HANDING_IN * 2
+    for _ in range(11):
+        filled_inbox.look(late)
+    assert filled_inbox.look(late)[0] == [], "nothing changed, and nothing is opened"
+
+
+def test_an_old_folder_that_becomes_a_submission_is_opened(filled_inbox: FilledInbox) -> None:
+    late = get_utc_now() + HANDING_IN * 2
+    for _ in range(11):
+        filled_inbox.look(late)
+    incomplete = next(iter(filled_inbox.memory.incomplete))
+    (filled_inbox.inbox.inbound / incomplete / SECRET).write_text("s")
+    names, found = filled_inbox.look(late)
     assert names == [incomplete]
     assert next(each for each in found if each.folder.name == incomplete).secret == "s"
 
@@ -234,12 +257,10 @@ def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
         for name in [*names, f"made_up{look}+{LAB}+{ONE}+x"]:
             shutil.rmtree(inbox.inbound / name)
     assert [each.folder.name for each in inbox.iter_arrivals([LAB], memory)] == [current_name]
-    assert (
-        set(memory.arrivals) == {current_name}
-        and not memory.skipped
-        and not memory.incomplete
-        and len(memory.counts) == 1
-    )
+    assert set(memory.arrivals) == {current_name}
+    assert not memory.skipped
+    assert not memory.incomplete
+    assert len(memory.counts) == 1
 
 
 def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox: Inbox) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import nbformat
 
 from autograder.base.digest import digest
-from autograder.grading.lab_submission import _digest_answers
-from autograder.grading.stock_submission import digest_answers
+from autograder.grading import lab_submission, stock_submission
 
 
 def make_answer(text: str, **pictures: str) -> Any:
@@ -27,8 +26,8 @@ def digest_both(*cells: Any) -> tuple[str, str]:
         "next", metadata={"nbgrader": {"grade_id": "next", "locked": True}}, id="next"
     )
     notebook = nbformat.v4.new_notebook(cells=[*cells, course, make_added_cell("elsewhere")])
-    (lab,) = _digest_answers(notebook.cells).values()
-    (stock,) = digest_answers({"p": notebook}).values()
+    (lab,) = lab_submission.digest_answers(notebook.cells).values()
+    (stock,) = stock_submission.digest_answers({"p": notebook}).values()
     return lab, stock
 
 

@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -205,7 +206,9 @@ def test_a_module_that_shadows_an_installed_one_is_renamed_where_a_kernel_starts
     assert names == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
 
 
-def test_names_of_maximal_length_are_cut_when_they_get_a_suffix(tmp_path: Path) -> None:
+@pytest.fixture
+def folder_of_long_names(tmp_path: Path) -> Path:
+    """Two modules that a tool would run, two folders named like them, a link, and nine texts; all have long names."""
     long = [f"jupyter_config{'x' * (238 + extra)}.py" for extra in (0, -1)]
     assert len(long[0]) == 255
     (tmp_path / "n.ipynb").write_text("{}")
@@ -218,16 +221,33 @@ def test_names_of_maximal_length_are_cut_when_they_get_a_suffix(tmp_path: Path) 
     for number in range(1, 9):
         (tmp_path / f"{chr(number) * 250}.txt").touch()
     (tmp_path / ("?" * 250 + ".txt")).touch()
-    normalize_folder(tmp_path, "n")
-    names = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
-    assert (
-        sum(name.endswith(".not-run") for name in names) == 2
-        and sum(name.endswith(".not-run/file") for name in names) == 2
-    )
+    return tmp_path
+
+
+def list_files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_names_of_maximal_length_are_cut_when_they_get_a_suffix(folder_of_long_names: Path) -> None:
+    normalize_folder(folder_of_long_names, "n")
+    names = list_files(folder_of_long_names)
+    assert sum(name.endswith(".not-run") for name in names) == 2
+    assert sum(name.endswith(".not-run/file") for name in names) == 2
     assert sum(name.endswith(".not-followed") for name in names) == 1
-    assert sum(name.endswith(".txt") for name in names) == 9 and all(name.isprintable() for name in names)
-    normalize_folder(tmp_path, "n")
-    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == names
+
+
+def test_names_of_maximal_length_stay_different_when_characters_are_replaced(folder_of_long_names: Path) -> None:
+    normalize_folder(folder_of_long_names, "n")
+    names = list_files(folder_of_long_names)
+    assert sum(name.endswith(".txt") for name in names) == 9
+    assert all(name.isprintable() for name in names)
+
+
+def test_normalizing_again_changes_no_name(folder_of_long_names: Path) -> None:
+    normalize_folder(folder_of_long_names, "n")
+    names = list_files(folder_of_long_names)
+    normalize_folder(folder_of_long_names, "n")
+    assert list_files(folder_of_long_names) == names
 
 
 def test_paths_too_long_to_copy_everywhere_are_shortened_and_reported(tmp_path: Path) -> None:

@@ -47,12 +47,22 @@ def collect_notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict
     return describe_notes(repaired.notes), {cell.id: cell.source for cell in repaired.notebook.cells}
 
 
+WRITTEN = {"raise NotImplementedError()": "return x"}
+
+
 def test_the_courses_own_changes_are_reported_as_the_courses(earlier_course: Path) -> None:
-    messages, cells = collect_notes(earlier_course, {"raise NotImplementedError()": "return x"})
+    messages, _ = collect_notes(earlier_course, WRITTEN)
     (course_note,) = [note for note in messages if "The course changed these cells after you fetched the lab" in note]
-    assert "check-shift" in course_note and "check-double" not in course_note
+    assert "check-shift" in course_note
+    assert "check-double" not in course_note
     assert not any("Changed course cells were restored" in note or "missing" in note for note in messages)
-    assert "STEP = 3.5" in cells.values() and "STEP = 3.0" not in cells.values() and "NEW = 1" in cells.values()
+
+
+def test_the_courses_current_cells_and_the_students_answer_are_graded(earlier_course: Path) -> None:
+    _, cells = collect_notes(earlier_course, WRITTEN)
+    assert "STEP = 3.5" in cells.values()
+    assert "STEP = 3.0" not in cells.values()
+    assert "NEW = 1" in cells.values()
     assert "return x" in cells["exercise-double"]
 
 

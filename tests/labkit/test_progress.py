@@ -67,9 +67,10 @@ def test_a_state_follows_from_the_text_and_its_verdict(notebook: dict[str, Any],
 def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     marks = {"f": {"source": digest_source(MINE), "points": 2.5}}
     progress = parse_progress(make_lab(MINE), "01_one/01_one.ipynb", marks)
-    assert (
-        progress is not None and progress.work[0].state == "marked" and progress.earned == 2.5 and progress.next == "f"
-    )
+    assert progress is not None
+    assert progress.work[0].state == "marked"
+    assert progress.earned == 2.5
+    assert progress.next == "f"
     assert get_state(make_lab(MINE + " "), marks) == "marked"
     assert get_state(make_lab(MINE + "0"), marks) == "written"
 

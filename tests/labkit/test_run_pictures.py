@@ -1,5 +1,6 @@
 """Pictures of runs: paths of optimizers, buckets during backward, code and its graph breaks."""
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -88,9 +89,15 @@ def test_a_trace_has_lanes_and_a_kernel_belongs_to_the_region_of_its_launch() ->
 
 def test_a_list_of_rows_is_a_trace_and_nested_rows_are_below_their_parents() -> None:
     inner, outer = make_event("aten::t", "cpu_op", 1, 5, 20), make_event("aten::linear", "cpu_op", 1, 0, 100)
-    picture = show_trace([inner, outer, make_event("aten::relu", "cpu_op", 1, 100, 50)])
-    drawing = picture.drawing
-    assert drawing is not None and not drawing.groups
+    drawing = show_trace([inner, outer, make_event("aten::relu", "cpu_op", 1, 100, 50)]).drawing
+    assert drawing is not None
+    assert not drawing.groups
     rows = {name: next(part for part in drawing.parts if name in part) for name in ("aten::t", "linear", "relu")}
-    assert "y='12'" in rows["linear"] and "y='12'" in rows["relu"] and "y='32'" in rows["aten::t"]
-    assert "no picture" in show_trace([]).words and "no picture" in show_trace([{"ph": "X"}]).words
+    assert "y='12'" in rows["linear"]
+    assert "y='12'" in rows["relu"]
+    assert "y='32'" in rows["aten::t"]
+
+
+@pytest.mark.parametrize("rows", [[], [{"ph": "X"}]])
+def test_a_trace_without_events_has_no_picture(rows: list[dict[str, str]]) -> None:
+    assert "no picture" in show_trace(rows).words

@@ -1,5 +1,6 @@
 """A second device on a machine with one: values and devices are right, and operations that mix devices raise an error."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,14 +88,35 @@ def test_operations_that_a_gpu_allows_are_allowed_and_have_the_right_values(name
     assert torch.equal(call["result"], X + torch.tensor([1.0, 2.0, 3.0]) if want is None else want)
 
 
-def test_numbers_and_copies_return_to_the_cpu() -> None:
-    with probes.TwoDevices() as second:
-        far = X.to(second)
-        assert far.device == second and far.to(second) is far
-        assert far.cpu().device.type == "cpu" and torch.equal(far.cpu(), X)
-        assert far.sum().item() == X.sum().item() and far.tolist() == X.tolist() and bool(far[0, 0] > 0)
-        assert f"{far[0, 0]:.2f}" == "1.00" and "device='meta'" in repr(far)
-        assert torch.tensor([1.0], device=second, requires_grad=True).requires_grad
+@pytest.fixture
+def second() -> Iterator[torch.device]:
+    with probes.TwoDevices() as device:
+        yield device
+
+
+def test_a_tensor_that_moves_is_on_the_second_device(second: torch.device) -> None:
+    far = X.to(second)
+    assert far.device == second
+    assert far.to(second) is far
+    assert "device='meta'" in repr(far)
+
+
+def test_a_tensor_may_be_created_on_the_second_device(second: torch.device) -> None:
+    assert torch.tensor([1.0], device=second, requires_grad=True).requires_grad
+
+
+def test_copies_return_to_the_cpu(second: torch.device) -> None:
+    near = X.to(second).cpu()
+    assert near.device.type == "cpu"
+    assert torch.equal(near, X)
+
+
+def test_numbers_of_the_second_device_are_readable(second: torch.device) -> None:
+    far = X.to(second)
+    assert far.sum().item() == X.sum().item()
+    assert far.tolist() == X.tolist()
+    assert bool(far[0, 0] > 0)
+    assert f"{far[0, 0]:.2f}" == "1.00"
 
 
 def test_a_module_moves_trains_there_and_returns() -> None:

@@ -40,7 +40,9 @@ def test_the_card_shows_labels_results_and_hints_escaped() -> None:
 
 def test_hidden_checks_are_listed_by_their_labels_and_never_as_passed() -> None:
     html = make_verdict(GOOD)._repr_mimebundle_()["text/html"]
-    assert "large logits &lt;stay&gt; finite" in html and html.count(">later<") == 2 and html.count(">pass<") == 1
+    assert "large logits &lt;stay&gt; finite" in html
+    assert html.count(">later<") == 2
+    assert html.count(">pass<") == 1
     assert "later large logits <stay> finite" in repr(make_verdict(GOOD))
 
 
@@ -181,4 +183,6 @@ def test_a_check_that_passed_and_does_not_pay_says_so() -> None:
 def test_every_outcome_is_available_to_programs_too() -> None:
     data = make_verdict(GOOD, BAD)._repr_mimebundle_()[MIME]
     assert [c["label"] for c in data["checks"]] == ["rows sum to <one>", "finite"]
-    assert data["earned"] == 1.0 and data["later"] == list(LATER) and data["exercise"] == "row_softmax"
+    assert data["earned"] == 1.0
+    assert data["later"] == list(LATER)
+    assert data["exercise"] == "row_softmax"

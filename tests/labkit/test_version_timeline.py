@@ -47,7 +47,9 @@ def test_an_error_ends_the_run() -> None:
 def test_the_initial_tensors_are_unchanged() -> None:
     x = torch.tensor([1.0], requires_grad=True)
     show_versions(["x.data += 1", "y = x * x", "y.sum().backward()"], {"x": x})
-    assert x.tolist() == [1.0] and x.grad is None and x._version == 0
+    assert x.tolist() == [1.0]
+    assert x.grad is None
+    assert x._version == 0
 
 
 def test_two_nodes_that_keep_the_same_tensor_are_both_named() -> None:
@@ -71,7 +73,16 @@ def test_other_mistakes_become_words() -> None:
 
 def test_each_write_has_its_own_frame() -> None:
     picture = try_writes(LINES, ["h += 1", "y += 1"], X)
-    assert "h += 1" in repr(picture) and "y += 1" in repr(picture)
-    assert "h += 1" in picture.first_frame and "y += 1" not in picture.first_frame
-    assert picture.drawing is not None and list(picture.drawing.groups[0].labels) == ["h += 1", "y += 1"]
-    assert "RuntimeError" not in picture.drawing.words[0] and "RuntimeError" in picture.drawing.words[1]
+    assert picture.drawing is not None
+    assert list(picture.drawing.groups[0].labels) == ["h += 1", "y += 1"]
+    assert "h += 1" in picture.first_frame
+    assert "y += 1" not in picture.first_frame
+    assert "h += 1" in repr(picture)
+    assert "y += 1" in repr(picture)
+
+
+def test_the_frame_of_a_write_says_whether_it_is_an_error() -> None:
+    drawing = try_writes(LINES, ["h += 1", "y += 1"], X).drawing
+    assert drawing is not None
+    assert "RuntimeError" not in drawing.words[0]
+    assert "RuntimeError" in drawing.words[1]

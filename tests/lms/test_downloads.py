@@ -48,33 +48,65 @@ def test_unknown_students_are_reported_and_the_others_are_collected(tmp_path: Pa
     assert problems[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
 
 
-def test_feedback_is_returned_under_the_names_of_the_submissions(tmp_path: Path) -> None:
+@pytest.fixture
+def course_with_feedback(tmp_path: Path) -> Path:
+    """A course with two pages of feedback, and with files of the submissions next to them."""
     for student in ("ada", "grace"):
         (tmp_path / "feedback" / student / LAB).mkdir(parents=True)
         (tmp_path / "feedback" / student / LAB / f"{LAB}.html").write_text(f"<p>{student}")
         (tmp_path / "feedback" / student / LAB / "own.html").write_text("a file of the submission")
+    return tmp_path
+
+
+def test_without_a_download_no_feedback_is_written(course_with_feedback: Path) -> None:
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
-        refuse_unnamed(load_system("canvas"), tmp_path, LAB)  # before any page is written
+        refuse_unnamed(load_system("canvas"), course_with_feedback, LAB)  # before any page is written
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
-        list_names(load_system("canvas"), tmp_path)
-    assert collect_zip(write_zip(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE).late == ["grace"]
-    assert list_names(load_system("canvas"), tmp_path) == [
-        "hoppergrace_LATE_72_1003_01_a-1.html",
-        "lovelaceada_71_1001_01_a.html",
-    ]
+        list_names(load_system("canvas"), course_with_feedback)
+
+
+@pytest.mark.parametrize(
+    ("system", "files", "names"),
+    [
+        ("canvas", CANVAS, ["hoppergrace_LATE_72_1003_01_a-1.html", "lovelaceada_71_1001_01_a.html"]),
+        (
+            "moodle",
+            MOODLE,
+            [
+                "Ada Lovelace_501_assignsubmission_file_/01_a.html",
+                "Grace Hopper_502_assignsubmission_file_/01_a.html",
+            ],
+        ),
+    ],
+)
+def test_feedback_is_returned_under_the_names_of_the_submissions(
+    course_with_feedback: Path, system: str, files: dict[str, bytes], names: list[str]
+) -> None:
+    collect(write_zip(course_with_feedback / "a.zip", files), course_with_feedback, LAB, PEOPLE)
+    assert list_names(load_system(system), course_with_feedback) == names
+
+
+def test_a_download_says_who_was_late(course_with_feedback: Path) -> None:
+    archive = write_zip(course_with_feedback / "a.zip", CANVAS)
+    assert collect_zip(archive, course_with_feedback, LAB, PEOPLE).late == ["grace"]
+
+
+@pytest.mark.parametrize("files", [CANVAS, GRADESCOPE], ids=["canvas", "gradescope"])
+def test_a_download_from_another_system_has_no_names_for_feedback(
+    course_with_feedback: Path, files: dict[str, bytes]
+) -> None:
+    collect(write_zip(course_with_feedback / "a.zip", files), course_with_feedback, LAB, PEOPLE)
     with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
-        list_names(load_system("moodle"), tmp_path)
-    collect(write_zip(tmp_path / "a.zip", GRADESCOPE), tmp_path, LAB, PEOPLE)
-    with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
-        list_names(load_system("moodle"), tmp_path)
-    collect(write_zip(tmp_path / "a.zip", MOODLE), tmp_path, LAB, PEOPLE)
-    assert list_names(load_system("moodle"), tmp_path) == [
-        "Ada Lovelace_501_assignsubmission_file_/01_a.html",
-        "Grace Hopper_502_assignsubmission_file_/01_a.html",
-    ]
-    assert list_names(load_system("csv"), tmp_path) == [f"ada/{LAB}.html", f"grace/{LAB}.html"]
+        list_names(load_system("moodle"), course_with_feedback)
+
+
+def test_feedback_for_a_spreadsheet_is_named_for_students(course_with_feedback: Path) -> None:
+    assert list_names(load_system("csv"), course_with_feedback) == [f"ada/{LAB}.html", f"grace/{LAB}.html"]
+
+
+def test_a_system_that_accepts_no_feedback_is_named(course_with_feedback: Path) -> None:
     with pytest.raises(GradlabError, match="Gradescope accepts no feedback files"):
-        list_names(load_system("gradescope"), tmp_path)
+        list_names(load_system("gradescope"), course_with_feedback)
 
 
 def list_names(system: LearningSystem, course: Path) -> list[str]:
@@ -201,7 +233,7 @@ def test_a_file_that_is_no_submission_of_this_lab_replaces_no_one(tmp_path: Path
     }
     students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert not students and set(read_submitted(tmp_path).values()) == {b"before"}
-    assert "02_b.ipynb is of another lab: collect it with gradlab collect 02_b" in problems[0]
+    assert "02_b.ipynb is of another lab\n    fix: collect it with gradlab collect 02_b" in problems[0]
     assert "no notebook, only notes.pdf" in problems[1]
 
 
@@ -212,8 +244,8 @@ def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> 
     (folder / SECRET).write_text("x")
     path = write_zip(tmp_path / "a.zip", MOODLE)
     students, (problem,) = collect(path, tmp_path, LAB, PEOPLE)
-    assert (
-        len(students) == 1 and problem.startswith("ada: has a submission from the exchange") and "--replace" in problem
-    )
+    assert len(students) == 1
+    assert problem.startswith("ada: has a submission from the exchange")
+    assert "--replace" in problem
     assert collect(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
     assert (folder / "01_a.ipynb").read_bytes() == b"ada's" and not (folder / SECRET).exists()

@@ -77,9 +77,9 @@ def test_known_students_are_updated_and_unnamed_ones_are_kept(built_course: Path
         assert write_roster(gradebook, [ADA]) == (0, 1)
         assert write_roster(gradebook, [Person(id="grace", last_name="Hopper"), Person(id="x")]) == (1, 1)
         people = {person.id: person for person in list_people(gradebook)}
-    assert (
-        people["ada"] == ADA and people["grace"].email == "grace@example.org" and set(people) == {"ada", "grace", "x"}
-    )
+    assert people["ada"] == ADA
+    assert people["grace"].email == "grace@example.org"
+    assert set(people) == {"ada", "grace", "x"}
 
 
 def test_two_students_of_one_name_are_distinguished_by_number_and_never_guessed() -> None:

@@ -107,32 +107,45 @@ def write_answer(place: Workplace, lab: Lab, source: str) -> None:
     (place.folder / LAB / f"{LAB}.ipynb").write_text(json.dumps(notebook))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(2400)
-def test_from_generate_to_fetched_feedback(instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Slow: a kernel for each Validate, and two nbgrader commands that grade, the first in its own process."""
-    lab = next(read_labs(read_course(instructor.folder)))
-    instructor.run_nbgrader("generate_assignment", LAB)
-    instructor.run_nbgrader("release_assignment", LAB)
+class Cycle:
+    """A class of five from the release of a lab to their feedback, by nbgrader's commands."""
 
-    answers = {"ada": collect_reference(lab)["sum_of_squares"], "ben": HALF, "cleo": WRONG, "dan": NOISY, "eve": ""}
-    places = {name: make_student(name, instructor, tmp_path_factory) for name in answers}
-    for name, place in places.items():
+    def __init__(self, instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> None:
+        self.instructor = instructor
+        self.lab = next(read_labs(read_course(instructor.folder)))
+        reference = collect_reference(self.lab)["sum_of_squares"]
+        self.answers = {"ada": reference, "ben": HALF, "cleo": WRONG, "dan": NOISY, "eve": ""}
+        self.places = {name: make_student(name, instructor, tmp_path_factory) for name in self.answers}
+
+
+def release_and_fetch(cycle: Cycle) -> None:
+    cycle.instructor.run_nbgrader("generate_assignment", LAB)
+    cycle.instructor.run_nbgrader("release_assignment", LAB)
+    for place in cycle.places.values():
         place.run_nbgrader("fetch_assignment", LAB)
-        if answers[name]:
-            write_answer(place, lab, answers[name])
-    assert "Success" in places["ben"].run_nbgrader("validate", f"{LAB}/{LAB}.ipynb"), (
-        "its mistake shows in hidden checks only"
-    )
-    assert "failed" in places["eve"].run_nbgrader("validate", f"{LAB}/{LAB}.ipynb")
-    for place in places.values():
-        place.run_nbgrader("submit", LAB)
-    instructor.run_nbgrader("collect", LAB)
 
+
+def answer_validate_and_submit(cycle: Cycle) -> None:
+    for name, place in cycle.places.items():
+        if cycle.answers[name]:
+            write_answer(place, cycle.lab, cycle.answers[name])
+    output = cycle.places["ben"].run_nbgrader("validate", f"{LAB}/{LAB}.ipynb")
+    assert "Success" in output, "its mistake shows in hidden checks only"
+    assert "failed" in cycle.places["eve"].run_nbgrader("validate", f"{LAB}/{LAB}.ipynb")
+    for place in cycle.places.values():
+        place.run_nbgrader("submit", LAB)
+
+
+def collect_and_autograde(cycle: Cycle) -> None:
+    instructor = cycle.instructor
+    instructor.run_nbgrader("collect", LAB)
     make_late(instructor.folder / "submitted" / "ada" / LAB / "timestamp.txt", instructor.folder)
     instructor.run_command("autograde", LAB)
     assert read_points(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
 
+
+def mark_by_hand(cycle: Cycle) -> None:
+    instructor = cycle.instructor
     with open_gradebook(instructor) as book:
         grade = book.find_grade("question-why", LAB, LAB, "ada")
         assert grade.needs_manual_grade
@@ -142,22 +155,54 @@ def test_from_generate_to_fetched_feedback(instructor: Workplace, tmp_path_facto
     instructor.run_nbgrader("autograde", LAB, "--force", "--student", "ada")
     assert read_points(instructor)["ada"] == 3.5, "a manual score survives another autograding"
 
-    instructor.run_nbgrader("generate_feedback", LAB)
-    instructor.run_nbgrader("release_feedback", LAB)
-    places["cleo"].run_nbgrader("fetch_feedback", LAB)
-    (page,) = (places["cleo"].folder / LAB / "feedback").rglob("*.html")
+
+def release_and_fetch_feedback(cycle: Cycle) -> None:
+    cycle.instructor.run_nbgrader("generate_feedback", LAB)
+    cycle.instructor.run_nbgrader("release_feedback", LAB)
+    cycle.places["cleo"].run_nbgrader("fetch_feedback", LAB)
+    (page,) = (cycle.places["cleo"].folder / LAB / "feedback").rglob("*.html")
     assert "3 and 4 give 25" in page.read_text()
+
+
+def compare_with_feedback_of_gradlab(cycle: Cycle) -> None:
+    instructor = cycle.instructor
     by_nbgrader = {p: p.read_text() for p in (instructor.folder / "feedback").glob("*/*/*.html")}
     assert len(by_nbgrader) == 5
-    secrets = find_secret_lines(lab, HIDDEN)
+    secrets = find_secret_lines(cycle.lab, HIDDEN)
     assert secrets
     for text in by_nbgrader.values():
         assert not secrets & {line.strip() for line in html.unescape(text).splitlines()}
     write_feedback(read_cycle_results(instructor), instructor.folder, LAB)
     assert {p: p.read_text() for p in by_nbgrader} == by_nbgrader, "nbgrader writes the pages of gradlab feedback"
-    by_name = {r.student: r for r in read_cycle_results(instructor)}
+
+
+def read_results_of_the_class(cycle: Cycle) -> None:
+    by_name = {r.student: r for r in read_cycle_results(cycle.instructor)}
     assert [c.passed for c in by_name["ben"].exercises[0].checks] == [True, True, True, False]
     assert by_name["ada"].penalty == 1.0
+
+
+STEPS = [
+    release_and_fetch,
+    answer_validate_and_submit,
+    collect_and_autograde,
+    mark_by_hand,
+    release_and_fetch_feedback,
+    compare_with_feedback_of_gradlab,
+    read_results_of_the_class,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_from_generate_to_fetched_feedback(instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Slow: a kernel for each Validate, and two nbgrader commands that grade, the first in its own process.
+
+    The steps depend on one another. A failure's traceback names the one that broke.
+    """
+    cycle = Cycle(instructor, tmp_path_factory)
+    for step in STEPS:
+        step(cycle)
 
 
 def make_late(stamp: Path, course: Path) -> None:

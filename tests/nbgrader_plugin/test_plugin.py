@@ -139,7 +139,9 @@ def test_a_page_of_the_formgrader_has_a_bound_on_its_elements() -> None:
     colours = "".join(f"\x1b[3{number % 8}mx" for number in range(5000))
     code.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("\x1b[31mred\x1b[0m", colours)]
     page = render_formgrader_page(nbformat.v4.new_notebook(cells=[*texts, code]))
-    assert page.count("<td") < MAX_ELEMENTS and page.count("ansi") < 100 and "ansi-red" in page
+    assert page.count("<td") < MAX_ELEMENTS
+    assert page.count("ansi") < 100
+    assert "ansi-red" in page
 
 
 def test_mathjax_makes_no_links_of_a_students_formulas() -> None:
@@ -159,7 +161,9 @@ def test_pictures_that_fill_a_browser_are_left_out_of_the_formgrader() -> None:
     kinds = (("image/png", large), ("image/jpeg", small), ("image/svg+xml", drawing))
     code.outputs = [nbformat.v4.new_output("display_data", {kind: data, "text/plain": "it"}) for kind, data in kinds]
     page = render_formgrader_page(nbformat.v4.new_notebook(cells=[code]))
-    assert page.count("<img") == 1 and small in page and page.count("a picture is left out") == 2
+    assert page.count("<img") == 1
+    assert small in page
+    assert page.count("a picture is left out") == 2
 
 
 def test_a_missing_picture_costs_no_page_of_the_formgrader() -> None:
@@ -193,9 +197,11 @@ def test_limits_of_the_configuration_apply_and_the_result_records_them(small_cou
     assert "the time limit of 1 s for a cell was reached" in " ".join(describe_notes(result.notes))
     assert result.cells[0].points == 0
     second_result = load_document(small_course, LAB, "mallory")
-    assert second_result is not None and second_result.notes == ()
+    assert second_result is not None
+    assert second_result.notes == ()
     assert any("the memory limit of 0.5 GiB" in check.seen for check in second_result.cells[0].checks)
-    assert "landlock" in second_result.isolation and second_result.versions.torch
+    assert "landlock" in second_result.isolation
+    assert second_result.versions.torch
 
 
 def test_nbgraders_feedback_hides_what_the_term_hides(small_course: Path) -> None:

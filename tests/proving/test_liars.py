@@ -101,11 +101,19 @@ def asked(function, f, xs):
 """
 
 
-def test_claims_earn_nothing_if_the_whole_is_compared_and_otherwise_at_most_a_fifth_of_a_lab(tmp_path: Path) -> None:
-    lab = LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)")
-    proof = prove(tmp_path, lab, ANSWERS + CLAIMS)
-    assert list_lies(proof) == [] and proof.lies > 10 and proof.lied == {"twice": 0}
-    assert proof.claimed == {"twice": 0} and not any("liars earn" in problem for problem in proof.problems)
-    proof = prove(tmp_path, lab.replace("        assert len(seen.calls) == 2\n", ""), ANSWERS + CLAIMS)
+WHOLE_LAB = LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)")
+
+
+def test_claims_earn_nothing_if_the_whole_is_compared(tmp_path: Path) -> None:
+    proof = prove(tmp_path, WHOLE_LAB, ANSWERS + CLAIMS)
+    assert list_lies(proof) == []
+    assert proof.lies > 10
+    assert proof.lied == {"twice": 0}
+    assert proof.claimed == {"twice": 0}
+    assert not any("liars earn" in problem for problem in proof.problems)
+
+
+def test_claims_that_earn_more_than_a_fifth_of_a_lab_are_a_problem(tmp_path: Path) -> None:
+    proof = prove(tmp_path, WHOLE_LAB.replace("        assert len(seen.calls) == 2\n", ""), ANSWERS + CLAIMS)
     assert proof.claimed == {"twice": 10}
     assert any("liars earn 10 of the lab's 10 points (twice 10); 2 are allowed" in p for p in proof.problems)

@@ -1,6 +1,7 @@
 """Markdown on a page becomes formulas and tables, and nothing that runs or is fetched."""
 
 import base64
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -8,16 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from autograder.rendering.prose import Budget, _budget, _get_renderer, limit_page, render_prose
+from autograder.rendering.prose import Budget, RenderedText, limit_page, render_prose
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1").decode()
+ADDRESS = f"http://a.org/{'x' * 900}"
 HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{javascript:alert(1)}{x}", "<!ENTITY a>"]
 HOSTILE += ["<?x\ty><svg/onload=alert(1)>?>", "<?x\ny><b>?>"]  # to XML an instruction, to HTML an element
 
 
 def test_formulas_tables_and_code_are_formatted() -> None:
     page = render_prose("Cost: $\\frac{n}{2}$\n\n| a | b |\n|---|---|\n| `x` | **y** |")
-    assert "<mfrac>" in page and "<td><code>x</code></td>" in page and "<strong>y</strong>" in page
+    assert "<mfrac>" in page
+    assert "<td><code>x</code></td>" in page
+    assert "<strong>y</strong>" in page
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -63,58 +67,76 @@ def test_a_formula_that_explodes_stays_as_it_was_written_and_the_rest_is_formatt
 
 
 def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.rendering.prose.SECONDS", 0.5)
     monkeypatch.setattr("autograder.rendering.prose.MAX_TEXT", 2 * 10**6)
-    _get_renderer().close()  # the seconds left for the next one
     endless = "[a](" * 500_000  # half a minute
     assert render_prose(endless).startswith('<pre class="plain">[a](')
     assert render_prose("and **then**") == "<p>and <strong>then</strong></p>\n"
-    _get_renderer().close()
 
 
 def test_texts_of_a_page_share_a_bound() -> None:
-    with limit_page():
-        budget = _budget.get()
-        assert budget is not None
-        budget.seconds = 0.0
+    with limit_page(Budget(seconds=0.0)):
         assert render_prose("**not** formatted") == '<pre class="plain">**not** formatted</pre>'
     assert render_prose("**formatted**") == "<p><strong>formatted</strong></p>\n"
 
 
-def test_a_picture_is_in_a_text_once_and_a_page_has_a_bound_on_its_length() -> None:
+def test_a_picture_is_in_a_text_once() -> None:
     attachments = {"a": {"image/png": PIXEL}}
     assert render_prose("![](attachment:a)" * 500, attachments).count("data:image/png") == 1
-    with limit_page():
-        budget = _budget.get()
-        assert budget is not None
-        budget.characters = 100
+
+
+def test_a_page_has_a_bound_on_its_length() -> None:
+    with limit_page(Budget(characters=100)):
         texts = [render_prose(f"**{'x' * 30}{number}**") for number in range(9)]
     assert 0 < sum("<strong>" in text for text in texts) < 4
 
 
-def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_succeeds() -> None:
-    table = "|".join("a" * 300) + "\n" + "|".join("-" * 300) + "\n" + "|\n" * 300  # rows are filled up
-    for budget, text in (
-        (Budget(elements=1000), table),
-        (Budget(pixels=2), "![](attachment:a)"),
-        (Budget(0.001), "a*" * 2000),
-    ):
-        with limit_page(budget):
-            pages = [render_prose(f"{text} {number}", {"a": {"image/png": PIXEL}}) for number in range(5)]
-        assert 'class="plain"' in pages[-1]
+TABLE = "|".join("a" * 300) + "\n" + "|".join("-" * 300) + "\n" + "|\n" * 300  # rows are filled up
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"),
+    [
+        pytest.param(Budget(elements=1000), TABLE, id="elements"),
+        pytest.param(Budget(pixels=2), "![](attachment:a)", id="pictures"),
+        pytest.param(Budget(seconds=0.001), "a*" * 2000, id="time of what succeeds"),
+    ],
+)
+def test_a_page_has_a_bound_on_what_its_texts_cost_a_reader(budget: Budget, text: str) -> None:
+    with limit_page(replace(budget)):
+        pages = [render_prose(f"{text} {number}", {"a": {"image/png": PIXEL}}) for number in range(5)]
+    assert 'class="plain"' in pages[-1]
+
+
+def test_the_time_of_a_text_that_succeeds_counts_too() -> None:
+    budget = Budget(seconds=0.001)
+    with limit_page(budget):
+        assert 'class="plain"' not in render_prose("a*" * 2000)
     assert budget.seconds < 0
 
 
-def test_the_cache_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> dict[str, RenderedText]:
+    """An empty one instead of that of all tests."""
+    monkeypatch.setattr("autograder.rendering.prose.CACHE", cache := {})
+    return cache
+
+
+def test_the_cache_of_texts_has_a_bound(cache: dict[str, RenderedText], monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch and a desk run for a whole term."""
-    monkeypatch.setattr("autograder.rendering.prose._CACHE", cache := {})
-    address = f"http://a.org/{'x' * 900}"
-    assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not cache
     monkeypatch.setattr("autograder.rendering.prose.MAX_CACHED", 3)
     for number in range(5):
         assert render_prose(f"**{number}**") == f"<p><strong>{number}</strong></p>\n"
     assert list(cache) == ["**2**", "**3**", "**4**"]
-    assert "href" not in render_prose(f"[a]({address}{'x' * 200})")
+
+
+def test_long_html_is_not_cached(cache: dict[str, RenderedText]) -> None:
+    assert len(render_prose(f"[a]: {ADDRESS}\n\n" + "[a]" * 1000)) > 500_000
+    assert not cache
+
+
+def test_a_long_address_is_no_link() -> None:
+    assert "href" in render_prose(f"[a]({ADDRESS})")
+    assert "href" not in render_prose(f"[a]({ADDRESS}{'x' * 200})")
 
 
 def test_links_lead_to_the_web_and_say_where() -> None:

@@ -75,7 +75,9 @@ def test_a_spread_is_numpys_percentiles(points: list[float]) -> None:
 def test_bins_hold_each_student_once_and_reach_from_zero_to_full_marks(points: list[float], worth: float) -> None:
     bins = compute_bins(points, worth)
     assert sum(n for _, _, n in bins) == len(points)
-    assert bins[0][0] == 0 and bins[-1][1] >= worth - 1e-6 and len(bins) <= 21
+    assert bins[0][0] == 0
+    assert bins[-1][1] >= worth - 1e-6
+    assert len(bins) <= 21
     assert all(a[1] == b[0] for a, b in pairwise(bins))
 
 

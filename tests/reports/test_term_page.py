@@ -120,31 +120,48 @@ def test_means_are_of_the_roster_and_extra_credit_leads_above_the_whole(tmp_path
     assert compute_status(class_results).mean == 1.0
 
 
-def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) -> None:
-    first, second, last = (datetime(2027, 2, day, 18) for day in (1, 8, 15))
-    labs = [
-        make_lab("01", [10, 5]),
-        replace(make_lab("02", [3, None]), due=second),
-        replace(make_lab("03", [None, None]), due=first),
-    ]
-    ada, ben = labs[1].members
-    labs[1] = replace(labs[1], members=(replace(ada, extension_end=second), replace(ben, extension_end=last)))
-    of_labs = {"02": LabTerm(attempts=5, wait_minutes=10, until=second, solutions=last), "04": LabTerm(until=first)}
-    dates = build_calendar(labs, Term(labs=of_labs))
+FIRST, SECOND, LAST = (datetime(2027, 2, day, 18) for day in (1, 8, 15))
+DATES = Term(
+    labs={"02": LabTerm(attempts=5, wait_minutes=10, until=SECOND, solutions=LAST), "04": LabTerm(until=FIRST)}
+)
+
+
+@pytest.fixture
+def dated_labs() -> list[ClassResults]:
+    """One without a date, one with two extensions, and one that is due first."""
+    second = replace(make_lab("02", [3, None]), due=SECOND)
+    ada, ben = second.members
+    second = replace(second, members=(replace(ada, extension_end=SECOND), replace(ben, extension_end=LAST)))
+    return [make_lab("01", [10, 5]), second, replace(make_lab("03", [None, None]), due=FIRST)]
+
+
+def test_the_calendar_has_every_lab_in_the_order_of_its_dates(dated_labs: list[ClassResults]) -> None:
+    dates = build_calendar(dated_labs, DATES)
     assert [each.lab for each in dates] == ["03", "04", "02", "01"]
-    assert (dates[2].due, dates[2].watched_until, dates[2].solutions) == (second, second, last)
-    assert dates[2].extensions == {"ben": last, "ada": second}
-    head, rows = build_dates_table(dates)
+    assert (dates[2].due, dates[2].watched_until, dates[2].solutions) == (SECOND, SECOND, LAST)
+    assert dates[2].extensions == {"ben": LAST, "ada": SECOND}
+
+
+def test_the_table_of_dates_has_a_column_for_each_kind_of_date(dated_labs: list[ClassResults]) -> None:
+    head, rows = build_dates_table(build_calendar(dated_labs, DATES))
     assert head == ["lab", "due, UTC", "marked until", "times marked", "solutions from", "extensions"]
-    assert rows[2][1:4] == ["2027-02-08 18:00", "2027-02-08 18:00", "5, 10 min apart"] and rows[3][1:] == [""] * 5
-    assert build_dates_table(build_calendar(labs[:1], Term()))[1] == []
-    practice = Term(labs={"01": LabTerm(practice=True)})
-    assert build_dates_table(build_calendar(labs[:1], practice)) == (
-        ["lab", "counts"],
-        [["01", "practice, in no total"]],
-    )
-    write_term_page(labs, Term(labs=of_labs), tmp_path / "term.html")
-    assert "ben until 2027-02-15 18:00, ada until 2027-02-08 18:00" in (tmp_path / "term.html").read_text()
+    assert rows[2][1:4] == ["2027-02-08 18:00", "2027-02-08 18:00", "5, 10 min apart"]
+    assert rows[3][1:] == [""] * 5
+
+
+def test_a_term_without_dates_has_no_table_of_them(dated_labs: list[ClassResults]) -> None:
+    assert build_dates_table(build_calendar(dated_labs[:1], Term()))[1] == []
+
+
+def test_the_table_of_dates_says_which_labs_are_practice(dated_labs: list[ClassResults]) -> None:
+    dates = build_calendar(dated_labs[:1], Term(labs={"01": LabTerm(practice=True)}))
+    assert build_dates_table(dates) == (["lab", "counts"], [["01", "practice, in no total"]])
+
+
+def test_the_page_of_a_term_lists_its_extensions(dated_labs: list[ClassResults], tmp_path: Path) -> None:
+    write_term_page(dated_labs, DATES, tmp_path / "term.html")
+    page = (tmp_path / "term.html").read_text()
+    assert "ben until 2027-02-15 18:00, ada until 2027-02-08 18:00" in page
 
 
 def test_more_extensions_than_a_line_holds_are_counted() -> None:
@@ -186,18 +203,31 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     assert "gradlab feedback" in steps["all"] and "gradlab feedback" not in steps["visible"], "it shows hidden checks"
 
 
-def test_the_commands_write_the_pages_and_report_the_status_of_each_lab(small_course: Path) -> None:
-    class_ = [StudentWork(f"s{n}", points=n / 4) for n in range(8)]
-    write_class(small_course, class_, "2027-02-01 18:00 UTC", missing=["gone"])
+@pytest.fixture
+def written_course(small_course: Path) -> Path:
+    """Eight students have marks, and one has an extension and no submission."""
+    write_class(
+        small_course, [StudentWork(f"s{n}", points=n / 4) for n in range(8)], "2027-02-01 18:00 UTC", missing=["gone"]
+    )
     add_extension(small_course, Extension(lab=LAB, student="gone", until="2027-02-03T18:00:00Z"))
-    runner = CliRunner()
-    output = runner.invoke(app, ["status", "--course", str(small_course)]).output
-    assert LAB in output and "44%" in output and f"gradlab feedback {LAB}" in output
-    assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in output and "2027-02-01 18:00" in output
+    return small_course
+
+
+def test_status_reports_each_lab_with_its_dates_and_what_to_do_next(written_course: Path) -> None:
+    output = CliRunner().invoke(app, ["status", "--course", str(written_course)]).output
+    assert LAB in output
+    assert "44%" in output
+    assert f"gradlab feedback {LAB}" in output
+    assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in output
+    assert "2027-02-01 18:00" in output
+
+
+def test_report_writes_the_pages_of_a_lab_and_of_the_term(written_course: Path) -> None:
     for arguments in (["report", LAB], ["report"]):
-        result = runner.invoke(app, [*arguments, "--course", str(small_course)])
-        assert result.exit_code == 0 and "Next: open it" in result.output
-    assert {path.name for path in (small_course / "results").glob("*.*")} == {
+        result = CliRunner().invoke(app, [*arguments, "--course", str(written_course)])
+        assert result.exit_code == 0
+        assert "Next: open it" in result.output
+    assert {path.name for path in (written_course / "results").glob("*.*")} == {
         f"{LAB}.html", f"{LAB}.csv", f"{LAB}.json", "term.html", "term.csv",
     }  # fmt: skip
 

@@ -18,7 +18,9 @@ SECRET = "what the hidden check passed in"
 def test_masked_text_is_equal_and_returns_as_it_was_sent() -> None:
     with open_world(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
         got = world.get_proxy("f")()
-        assert got == {SECRET: [SECRET]} and got[SECRET][0] == SECRET and hash(got[SECRET][0]) == hash(SECRET)
+        assert got == {SECRET: [SECRET]}
+        assert got[SECRET][0] == SECRET
+        assert hash(got[SECRET][0]) == hash(SECRET)
         assert world.get_proxy("g")(got[SECRET][0]) == "str" + SECRET
 
 
@@ -103,28 +105,50 @@ def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
     assert str(error_info.value) == "the Python process sent an invalid reply"
 
 
-def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_its_own() -> None:
-    """A name has a hundred letters: quoting it in a message could reveal a hidden check's input."""
-    students_tuple = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
+# A name has a hundred letters: quoting it in a message could reveal a hidden check's input.
+STUDENTS_TUPLE = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
+
+
+def test_a_named_tuple_of_a_student_loses_its_name_and_those_of_its_fields() -> None:
+    stripped = values.strip_names(STUDENTS_TUPLE)
+    assert stripped == STUDENTS_TUPLE
+    assert type(stripped).__name__ == "Record"
+    assert type(stripped)._fields == ("field0",)
+
+
+def test_a_named_tuple_that_claims_to_be_one_of_torch_loses_its_name() -> None:
+    claiming = values.unpack("record", ["torch.return_types.max" + "B" * 90, ["values"], 1], lambda part: part)
+    assert repr(values.strip_names(claiming)) == "Record(field0=1)"
+
+
+def test_torchs_own_named_tuples_keep_their_names() -> None:
+    largest = torch.max(torch.ones(1, 1), 0)
+    assert type(values.strip_names(largest)).__name__ == "max"
+
+
+def test_a_named_tuple_that_a_check_sent_keeps_its_names() -> None:
     checks_tuple = collections.namedtuple("Batch", "x")(1)
     values.pack_tuple(checks_tuple, lambda part: part)
-    claiming = values.unpack("record", ["torch.return_types.max" + "B" * 90, ["values"], 1], lambda part: part)
-    assert repr(values.strip_names(claiming)) == "Record(field0=1)", "whatever module it names"
-    largest = torch.max(torch.ones(1, 1), 0)
-    assert type(values.strip_names(largest)).__name__ == "max", "torch's own keep theirs"
-    assert (
-        type(values.strip_names(students_tuple)).__name__ == "Record"
-        and values.strip_names(students_tuple) == students_tuple
-    )
-    assert type(values.strip_names(students_tuple))._fields == ("field0",), "and no name of a field"
     assert repr(values.strip_names(checks_tuple)) == "Batch(x=1)"
-    for value in (
-        values.strip_names(students_tuple),
-        students_tuple,
-        [students_tuple],
-        {"a": students_tuple},
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        values.strip_names(STUDENTS_TUPLE),
+        STUDENTS_TUPLE,
+        [STUDENTS_TUPLE],
+        {"a": STUDENTS_TUPLE},
         [b"letters"],
         type("B" * 30, (), {})(),
-    ):
-        assert not set(describe_value(value)) & {"\u4e00", "B"} and "letters" not in describe_value(value)
+    ],
+    ids=["stripped", "tuple", "list", "dict", "bytes", "object"],
+)
+def test_the_description_of_a_value_quotes_no_name_and_no_bytes(value: object) -> None:
+    description = describe_value(value)
+    assert not set(description) & {"\u4e00", "B"}
+    assert "letters" not in description
+
+
+def test_numbers_are_described_by_their_values() -> None:
     assert describe_value([1, 2.5, None, True]) == "[1, 2.5, None, True]"

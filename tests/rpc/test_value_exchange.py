@@ -99,7 +99,9 @@ def test_no_tensor_reaches_beyond_its_block(
     assert t.untyped_storage().nbytes() == 64
     if t.numel():
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-        assert offset >= 0 and min(stride, default=0) >= 0 and (last + 1) * itemsize <= 64
+        assert offset >= 0
+        assert min(stride, default=0) >= 0
+        assert (last + 1) * itemsize <= 64
         assert t.numel() * itemsize <= blocks.MAX_BLOCK
 
 
@@ -211,7 +213,9 @@ def test_a_value_that_did_not_pass_has_no_number() -> None:
 def test_only_the_used_part_of_a_storage_arrives() -> None:
     exchange = ValueExchange()
     a, b = exchange.unpack(ValueExchange().pack((torch.ones(4), torch.arange(6.0)[2:4])))
-    assert a.untyped_storage().nbytes() == 16 and b.tolist() == [2, 3] and b.untyped_storage().nbytes() == 24
+    assert a.untyped_storage().nbytes() == 16
+    assert b.tolist() == [2, 3]
+    assert b.untyped_storage().nbytes() == 24
     assert a._version == b._version == 0
     assert exchange.read_changed_blocks(2) == []
     a[0] = 5

@@ -62,7 +62,7 @@ def supervise(
         assert parent_end.recv(1) == b"x", "it did not enter its sandbox"
         state = supervisor.running[pid].watch
         if more is not None:
-            begun = memory_watch._measure_pages(state, find_run_processes(state.run))
+            begun = memory_watch.measure_pages(state, find_run_processes(state.run))
             limits = replace(limits, memory=begun + more)
         supervisor.limits, state.limit = limits, limits.memory
         peak = 0
@@ -84,7 +84,7 @@ def supervise(
 
 def measure_own_memory() -> int:
     """Bytes that this process holds. Its forks share them."""
-    return memory_watch._read_statm(os.getpid())[1] + memory_watch.measure_shared_memory([os.getpid()])
+    return memory_watch.read_statm(os.getpid())[1] + memory_watch.measure_shared_memory([os.getpid()])
 
 
 def wait_for_looks(control: int, count: int = 1) -> None:

@@ -32,7 +32,9 @@ def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(cours
     assert "1 graded; 1 to be read by a person. Next: gradlab desk, gradlab feedback a1, gradlab report a1" in output
     output = run(course, "gradlab", "feedback", "a1")
     assert "1 submission has answers that a person must still read" in output
-    assert "2 feedback pages in" in output and "Next: hand them out" in output and "release_feedback" not in output
+    assert "2 feedback pages in" in output
+    assert "Next: hand them out" in output
+    assert "release_feedback" not in output
     output = run(course, "gradlab", "feedback", "a1", "--zip", "csv")
     assert "exit status 0" in output, output
     with zipfile.ZipFile(course / "results/a1.csv.zip") as archive:

@@ -93,11 +93,9 @@ def test_an_answer_whose_cell_lost_its_name_is_found_by_its_position(course: Sto
 def test_a_written_answer_stays_with_the_text_below_it(course: StockNotebook) -> None:
     answer = {**WORDS, "source": "In its cell."}
     repaired, notes = repair_source(make_notebook(Q1, answer, make_text("More."), *SOURCE[2:]), course)
-    assert (
-        find_cell(repaired, "words").source == "In its cell."
-        and ("own", "More.") in describe_cells(repaired)
-        and not notes
-    )
+    assert find_cell(repaired, "words").source == "In its cell."
+    assert ("own", "More.") in describe_cells(repaired)
+    assert not notes
 
 
 @pytest.mark.parametrize(
@@ -189,11 +187,9 @@ def test_a_footer_that_nbgrader_adds_to_each_notebook_is_no_answer(tmp_path: Pat
     course = read_course_notebook(tmp_path, make_notebook(WORDS), config)
     for line in ("Hand in by Friday.", "Added by another step."):
         repaired, notes = repair_source(make_notebook(WORDS, make_text(line)), course)
-        assert (
-            find_cell(repaired, "words").source == "YOUR ANSWER HERE"
-            and not is_waiting(find_cell(repaired, "words"))
-            and not notes
-        )
+        assert find_cell(repaired, "words").source == "YOUR ANSWER HERE"
+        assert not is_waiting(find_cell(repaired, "words"))
+        assert not notes
 
 
 @pytest.mark.parametrize("name", ["told", "words", "t"])

@@ -9,7 +9,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document
 from autograder.gradebook.result_reader import read_result
 from autograder.reports.feedback import write_feedback
-from autograder.stock.proxy_tests import NoValueError, _guard_proxy
+from autograder.stock.proxy_tests import NoValueError, guard_proxy
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import (
     OURS,
@@ -94,7 +94,7 @@ def test_an_object_that_claims_to_equal_everything_is_no_value_in_an_argument_ei
 
 @pytest.mark.parametrize("left", [(object(),), [[object()]], {"a": ({"b": (object(),)},)}])
 def test_an_object_is_found_wherever_it_is_in_an_argument(left: object) -> None:
-    fill = _guard_proxy(lambda into: into.append(left))
+    fill = guard_proxy(lambda into: into.append(left))
     with pytest.raises(NoValueError):
         fill([])
 
@@ -113,4 +113,6 @@ def test_a_mark_scheme_is_in_no_file_that_a_submission_reads(course: Path) -> No
     result = read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", "wrong")
     (path,) = write_feedback([result], course, "ps1")
     page = path.read_text()
-    assert "BEGIN MARK SCHEME" not in page and "SECRET-SCHEME" not in page and "grade_id" in page
+    assert "BEGIN MARK SCHEME" not in page
+    assert "SECRET-SCHEME" not in page
+    assert "grade_id" in page

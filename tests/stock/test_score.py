@@ -69,7 +69,9 @@ def test_a_long_value_is_cut_in_its_remark() -> None:
 @pytest.mark.parametrize("text", ["9", "np.float64(9.0)", "inf"])
 def test_a_score_above_the_points_is_the_points_and_noted(text: str) -> None:
     score = score_cell(make_shown_cell(text))
-    assert score.points == WORTH and "above" in score.note and not score.remark
+    assert score.points == WORTH
+    assert "above" in score.note
+    assert not score.remark
 
 
 def test_a_value_after_output_on_stderr_counts_for_nothing() -> None:

@@ -184,7 +184,7 @@ def test_a_moment_without_a_worker_loses_no_submission(
 ) -> None:
     """The cluster is idle between submissions: here after each one, because no check finds another in time."""
     hand_in(small_course, STUDENTS)
-    look, counts = cluster._count_slots, []
+    look, counts = cluster.count_slots, []
 
     def found_when_the_run_starts(*of: Any) -> dict[str, int]:
         places = look(*of) if len(counts) < 2 else {}  # once for the layers, once for the class
@@ -192,7 +192,7 @@ def test_a_moment_without_a_worker_loses_no_submission(
         return places
 
     monkeypatch.setattr(cluster, "POLL_SECONDS", 0.0)
-    monkeypatch.setattr(cluster, "_count_slots", found_when_the_run_starts)
+    monkeypatch.setattr(cluster, "count_slots", found_when_the_run_starts)
     with run_worker(scheduler, tmp_path):
         assert not any(outcome.failure for outcome in grade_on_cluster(small_course, scheduler))
     assert len(read_documents(small_course)) == len(STUDENTS)
@@ -207,10 +207,10 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
         run_worker(scheduler, tmp_path),
-        cluster._connect_client(scheduler, 1000) as client,
+        cluster.connect_client(scheduler, 1000) as client,
     ):
-        places = cluster._wait_for_slots(client, scheduler, settings, 1000, Event())
-        assert all(cluster._count_slots(client, scheduler, settings) == places for _ in range(200))
+        places = cluster.wait_for_slots(client, scheduler, settings, 1000, Event())
+        assert all(cluster.count_slots(client, scheduler, settings) == places for _ in range(200))
 
 
 def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
@@ -219,7 +219,7 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
     hand_in(small_course, STUDENTS, SLOWLY)
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(run_scheduler(tmp_path))
-        with run_worker(address, tmp_path), cluster._connect_client(address, 1000) as client:
+        with run_worker(address, tmp_path), cluster.connect_client(address, 1000) as client:
             client.wait_for_workers(1)
             running = grade_on_cluster(small_course, address, wait=20)  # how long to look for a lost scheduler
             before = next(running)
@@ -256,28 +256,44 @@ def test_a_submission_whose_workers_die_is_given_up(small_course: Path, tmp_path
     assert "every worker that graded it died" in outcome.failure
 
 
-@pytest.mark.nightly
-def test_a_resource_that_no_worker_has_is_an_error_after_a_while(
-    small_course: Path, tmp_path: Path, scheduler: str
-) -> None:
-    def refused(address: str, device: str) -> str:
-        with pytest.raises(GradlabError) as refusal:
-            DaskExecutor(address, 1).find_layers(Settings(device=device), [small_course])
-        return str(refusal.value)
+def find_refusal(address: str, device: str, secret: Path) -> str:
+    with pytest.raises(GradlabError) as refusal:
+        DaskExecutor(address, 1).find_layers(Settings(device=device), [secret])
+    return str(refusal.value)
 
+
+@pytest.mark.nightly
+def test_a_cluster_without_a_worker_is_an_error_after_a_while(small_course: Path, scheduler: str) -> None:
     hand_in(small_course, {"student": None})
     command = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--cluster", scheduler, "--wait", "1"]
     completed = subprocess.run(command, cwd=small_course, capture_output=True, text=True)
     assert completed.returncode == 1
     assert f"hasn't had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in completed.stderr
     assert "Traceback" not in completed.stderr
+
+
+@pytest.mark.nightly
+def test_a_resource_that_no_worker_has_is_an_error_after_a_while(
+    small_course: Path, tmp_path: Path, scheduler: str
+) -> None:
     with run_worker(scheduler, tmp_path):
         assert "network namespace" in DaskExecutor(scheduler, 1000).find_layers(Settings(), [small_course])
-        assert f"fix: start one with dask worker {scheduler} --resources CUDA=1" in refused(scheduler, "cuda")
+        assert f"fix: start one with dask worker {scheduler} --resources CUDA=1" in find_refusal(
+            scheduler, "cuda", small_course
+        )
         with run_worker(scheduler, tmp_path, "--resources", "CUDA=1"):
             assert DaskExecutor(scheduler, 1000).find_layers(Settings(device="cuda"), [small_course])
-    assert "needs certificates" in refused("tls://127.0.0.1:9", "cpu")
-    assert "no scheduler answers at tcp://127.0.0.1:9" in refused("tcp://127.0.0.1:9", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("tls://127.0.0.1:9", "needs certificates"),
+        ("tcp://127.0.0.1:9", "no scheduler answers at tcp://127.0.0.1:9"),
+    ],
+)
+def test_an_address_without_a_scheduler_is_refused(tmp_path: Path, address: str, words: str) -> None:
+    assert words in find_refusal(address, "cpu", tmp_path)
 
 
 def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path, scheduler: str) -> None:

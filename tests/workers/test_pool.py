@@ -122,7 +122,9 @@ def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.Monke
         done_count += 1
         assert isinstance(outcome, GradedSubmission)
         pids.add(outcome.result.notes[1].words)
-    assert done_count == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
+    assert done_count == 12
+    assert 1 <= len(pids) <= 2
+    assert str(os.getpid()) not in pids
 
 
 def test_tasks_are_taken_up_to_none_and_later_after_it() -> None:
@@ -141,14 +143,14 @@ def test_an_empty_class_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_pool_that_is_stopped_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
-    before = start_fork_servers()
+    before = list_fork_servers()
     stop = Event()
     running = grade_all(map(make_task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
     next(running)
     stop.set()
     list(running)
-    assert start_fork_servers() == before
+    assert list_fork_servers() == before
 
 
-def start_fork_servers() -> list[int]:
+def list_fork_servers() -> list[int]:
     return sorted(pid for pid, command in list_children(os.getpid()) if "forkserver.server" in command)

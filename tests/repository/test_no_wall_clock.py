@@ -1,12 +1,11 @@
 """No test's outcome depends on how busy the machine is."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.wall_clocks import find_wall_clocks
+from tests.conftest import ROOT
+from tests.repository.wall_clocks import find_wall_clocks
 
-TESTS = Path(__file__).parent
+TESTS = ROOT / "tests"
 OF_STUDENTS = TESTS / "hostile" / "attacks"
 FAULTS = {
     "a limit on what was measured": "import time\ndef test():\n    start = time.monotonic()\n    assert time.monotonic() - start < 5\n",
@@ -40,7 +39,7 @@ def test_waiting_for_an_event_or_counting_its_own_time_is_accepted() -> None:
 def test_no_test_has_one() -> None:
     """Wait for an event, and count calls, bytes or processor time instead. pytest-timeout ends what hangs."""
     limits = [
-        f"{path.relative_to(TESTS.parent)}:{line} {words}"
+        f"{path.relative_to(ROOT)}:{line} {words}"
         for path in sorted(TESTS.rglob("*.py"))
         if OF_STUDENTS not in path.parents
         for line, words in find_wall_clocks(path.read_text(encoding="utf-8"))

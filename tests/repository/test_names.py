@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.conftest import LONGEST
+from tests.conftest import LONGEST, ROOT
 
-ROOT = Path(__file__).parent.parent
 NAMED_BY_PYTHON = {"__init__", "__main__"}
 # First words that aren't verbs: participles by their ending, and these.
 IRREGULAR = set(

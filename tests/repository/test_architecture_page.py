@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.conftest import ROOT
+
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 DECISIONS = ROOT / "docs" / "decisions"
 RECORDS = sorted(path for path in DECISIONS.glob("*.md") if path.name != "README.md")

@@ -1,23 +1,21 @@
 """The command line: exit status 0 only when everything was done; errors without a traceback."""
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.cli import main
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.sandbox.doctor import LEVELS
 from autograder.sandbox.layers import LAYERS
-from tests.conftest import NIGHTLY, ROOT
+from tests.conftest import ROOT, CommandLine
 from tests.reports.written_class import LAB, StudentWork, write_class
-
-CommandLine = Callable[..., str]
 
 
 def run_gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
@@ -28,24 +26,6 @@ def run_gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
     assert process.returncode == status, output
     assert "Traceback" not in output
     return output
-
-
-@pytest.fixture
-def cli(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """Runs a command in this process, in the course's folder: a new process would import torch."""
-
-    def run(arguments: str, status: int = 0) -> str:
-        monkeypatch.chdir(small_course)
-        monkeypatch.setattr(sys, "argv", ["gradlab", *arguments.split()])
-        with pytest.raises(SystemExit) as end:
-            main()
-        captured = capsys.readouterr()
-        output = captured.out + captured.err
-        assert (end.value.code or 0) == status, output
-        assert "Traceback" not in output
-        return output
-
-    return run
 
 
 def test_help_names_every_command(cli: CommandLine) -> None:
@@ -76,17 +56,35 @@ def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, cli: C
     assert "run gradlab build" in output
 
 
-def test_only_the_labs_that_are_named_are_built(small_course: Path, cli: CommandLine) -> None:
+@pytest.fixture
+def two_labs(small_course: Path, cli: CommandLine) -> Path:
+    """A course of two labs that aren't built: one was edited, and one is new."""
     cli("new 02_cubes")
-    first, second = (small_course / "labs" / lab / "lab.py" for lab in ("01_squares", "02_cubes"))
-    first.write_text(first.read_text().replace("What is the sum", "What, then, is the sum"))
-    assert "release/02_cubes" in (stale := cli("build 02_cubes --check", status=1)) and "01_squares" not in stale
+    lab = small_course / "labs" / "01_squares" / "lab.py"
+    lab.write_text(lab.read_text().replace("What is the sum", "What, then, is the sum"))
+    return small_course
+
+
+def test_only_the_labs_that_are_named_are_checked(two_labs: Path, cli: CommandLine) -> None:
+    output = cli("build 02_cubes --check", status=1)
+    assert "release/02_cubes" in output
+    assert "01_squares" not in output
+
+
+def test_only_the_labs_that_are_named_are_built(two_labs: Path, cli: CommandLine) -> None:
     assert "1 lab built, 3 files changed" in cli("build 02_cubes")
     assert "1 lab up to date" in cli("build --check 02_cubes")
     assert "source/01_squares" in cli("build --check", status=1)
-    second.write_text(second.read_text() + "# %% nonsense\n")
-    assert "1 lab built" in cli("build 01_squares"), "another lab's mistake doesn't matter"
-    assert "it has 01_squares, 02_cubes" in cli("build 03_none", status=1)
+
+
+def test_a_lab_is_built_whatever_is_wrong_with_another(two_labs: Path, cli: CommandLine) -> None:
+    other = two_labs / "labs" / "02_cubes" / "lab.py"
+    other.write_text(other.read_text() + "# %% nonsense\n")
+    assert "1 lab built" in cli("build 01_squares")
+
+
+def test_a_lab_that_does_not_exist_is_not_built(two_labs: Path, cli: CommandLine) -> None:
+    assert "name one of 01_squares, 02_cubes" in cli("build 03_none", status=1)
 
 
 def test_a_missing_exchange_is_reported_only_by_commands_that_use_it(small_course: Path) -> None:
@@ -110,7 +108,7 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
     ("arguments", "message"),
     [
         ("build --course labs/01_squares", "--course"),
-        ("prove 02_circles", "it has 01_squares"),
+        ("prove 02_circles", "fix: name one of 01_squares"),
         ("grade 02_circles", "no lab '02_circles'"),
         ("grade 01_squares", "gradlab watch 01_squares --once --newest"),
         ("report 01_squares", "gradlab grade"),
@@ -145,54 +143,113 @@ def test_doctor_lists_every_layer_and_level_and_says_what_to_do_next(cli: Comman
     assert "Next: gradlab grade LAB" in output
 
 
-@pytest.mark.slow
-def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken_file(
-    small_course: Path, cli: CommandLine
-) -> None:
-    """Slow: a fork server for each grading."""
-    lab = next(read_labs(read_course(small_course)))
-    files = {
-        "ada": json.dumps(fill_notebook(lab, collect_reference(lab))),
-        "ben": "not a notebook",
-        "cleo": json.dumps(
-            fill_notebook(lab, {"sum_of_squares": "def sum_of_squares(x):\n    import os\n    os._exit(1)"})
-        ),
-        "dan": None,
-    }
+@dataclass(frozen=True)
+class GradedTerm:
+    """A class with a missing, a broken and a hostile file, after the commands of a term."""
+
+    course: Path
+    outputs: dict[str, str]
+    """Of each command."""
+
+
+@pytest.fixture(scope="module")
+def graded_term(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> GradedTerm:
+    course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("term") / "course"))
+    lab = next(read_labs(read_course(course)))
+    right = json.dumps(fill_notebook(lab, collect_reference(lab)))
+    exits = {"sum_of_squares": "def sum_of_squares(x):\n    import os\n    os._exit(1)"}
+    files = {"ada": right, "ben": "not a notebook", "cleo": json.dumps(fill_notebook(lab, exits)), "dan": None}
     for student, content in files.items():
-        folder = small_course / "submitted" / student / "01_squares"
+        folder = course / "submitted" / student / "01_squares"
         folder.mkdir(parents=True)
         if content is not None:
             (folder / "01_squares.ipynb").write_text(content)
-    (small_course / "submitted" / "eve" / "01_squares").mkdir(parents=True)
-    (small_course / "submitted" / "eve" / "01_squares" / "my answers.ipynb").write_text(str(files["ada"]))
-    (small_course / "submitted" / "slash" / "sub").mkdir(parents=True)
-    (small_course / "submitted" / "Ada" / "sub").mkdir(parents=True)
-    output = run_gradlab("grade", "01_squares", cwd=small_course)
+    (course / "submitted" / "eve" / "01_squares").mkdir(parents=True)
+    (course / "submitted" / "eve" / "01_squares" / "my answers.ipynb").write_text(right)
+    (course / "submitted" / "slash" / "sub").mkdir(parents=True)
+    (course / "submitted" / "Ada" / "sub").mkdir(parents=True)
+    commands = (
+        "grade 01_squares",
+        "grade 01_squares --student ada",
+        "feedback 01_squares",
+        "report 01_squares",
+        "export",
+    )
+    return GradedTerm(course, {command: run_gradlab(*command.split(), cwd=course) for command in commands})
+
+
+@pytest.mark.slow
+def test_grading_counts_damaged_submissions_and_those_at_a_limit(graded_term: GradedTerm) -> None:
+    """Slow: a fork server, and five commands."""
+    output = graded_term.outputs["grade 01_squares"]
     assert "01_squares: 5 graded; 2 damaged; 1 at a limit. Next: gradlab feedback 01_squares" in output
+
+
+@pytest.mark.slow
+def test_grading_warns_of_folders_that_count_for_no_one(graded_term: GradedTerm) -> None:
+    """Slow: the same commands."""
+    output = graded_term.outputs["grade 01_squares"]
     assert "submitted/slash/ contains sub, which isn't an assignment" in output
     assert "Ada and ada look like one student" in output
-    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
+
+
+@pytest.mark.slow
+def test_a_missing_or_broken_file_earns_nothing_and_another_name_costs_nothing(graded_term: GradedTerm) -> None:
+    """Slow: the same commands."""
+    with Gradebook(f"sqlite:///{graded_term.course}/gradebook.db") as book:
         scores = {s.student_id: s.score for s in book.assignment_submissions("01_squares")}
     assert scores == {"ada": 2, "ben": 0, "cleo": 0, "dan": 0, "eve": 2}
-    assert "01_squares: 0 graded; 1 kept" in cli("grade 01_squares --student ada")
-    feedback_output = cli("feedback 01_squares")
-    assert (
-        "5 feedback pages" in feedback_output
-        and "hand these out yourself" in feedback_output
-        and "nbgrader release_feedback" not in feedback_output
-    )
-    paths = {s: small_course / "feedback" / s / "01_squares" / "01_squares.html" for s in files}
-    pages = {student: path.read_text().replace("<wbr>", "") for student, path in paths.items()}
-    assert "it is not JSON" in pages["ben"]
-    assert "No notebook named 01_squares.ipynb was submitted" in pages["dan"]
-    assert "the Python process ended during this check" in pages["cleo"]
-    assert not any("vector_norm" in page for page in pages.values()), "a line of a hidden check"
-    cli("report 01_squares")
-    report = (small_course / "results" / "01_squares.html").read_text()
-    assert all(f">{student}<" in report for student in files)
-    cli("export")
-    rows = (small_course / "results" / "marks.csv").read_text().splitlines()
+
+
+@pytest.mark.slow
+def test_a_submission_that_did_not_change_is_kept(graded_term: GradedTerm) -> None:
+    """Slow: the same commands."""
+    assert "01_squares: 0 graded; 1 kept" in graded_term.outputs["grade 01_squares --student ada"]
+
+
+@pytest.mark.slow
+def test_feedback_says_how_to_return_it_without_an_exchange(graded_term: GradedTerm) -> None:
+    """Slow: the same commands."""
+    output = graded_term.outputs["feedback 01_squares"]
+    assert "5 feedback pages" in output
+    assert "hand these out yourself" in output
+    assert "nbgrader release_feedback" not in output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("student", "words"),
+    [
+        ("ben", "it is not JSON"),
+        ("cleo", "the Python process ended during this check"),
+        ("dan", "No notebook named 01_squares.ipynb was submitted"),
+    ],
+)
+def test_a_page_says_what_was_wrong_with_a_file(graded_term: GradedTerm, student: str, words: str) -> None:
+    """Slow: the same commands."""
+    page = (graded_term.course / "feedback" / student / "01_squares" / "01_squares.html").read_text()
+    assert words in page.replace("<wbr>", "")
+
+
+@pytest.mark.slow
+def test_no_page_shows_a_hidden_check(graded_term: GradedTerm) -> None:
+    """Slow: the same commands."""
+    pages = list((graded_term.course / "feedback").glob("*/01_squares/01_squares.html"))
+    assert len(pages) == 5
+    assert not any("vector_norm" in page.read_text().replace("<wbr>", "") for page in pages)
+
+
+@pytest.mark.slow
+def test_the_report_of_a_lab_lists_every_student(graded_term: GradedTerm) -> None:
+    """Slow: the same commands."""
+    report = (graded_term.course / "results" / "01_squares.html").read_text()
+    assert all(f">{student}<" in report for student in ("ada", "ben", "cleo", "dan", "eve"))
+
+
+@pytest.mark.slow
+def test_exported_marks_have_a_row_for_each_student(graded_term: GradedTerm) -> None:
+    """Slow: the same commands."""
+    rows = (graded_term.course / "results" / "marks.csv").read_text().splitlines()
     assert rows[0].startswith("id,first_name,last_name,email,lms_user_id,01_squares,01_squares before lateness")
     assert "ada,,,,,2,2,2,0:00:00,graded" in rows
 
@@ -228,7 +285,7 @@ def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(
     assert "fix: gradlab build" in cli("grade 01_squares", status=1)
 
 
-def test_a_full_disk_is_one_line_that_says_how_to_continue(
+def test_a_full_disk_is_one_line_with_a_fix_that_says_how_to_continue(
     small_course: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a file system of one page can be mounted: a real one, full."""
@@ -237,19 +294,23 @@ def test_a_full_disk_is_one_line_that_says_how_to_continue(
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", full], capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        cli(f"release --student {full}/labs", status=1)
+        lines = cli(f"release --student {full}/labs", status=1).splitlines()
     finally:
         subprocess.run(["umount", full], check=True)
+    assert len(lines) == 2, lines
+    assert lines[0].startswith("gradlab: the disk is full: ")
+    assert lines[1] == "    fix: free some space, then run the same command to continue"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(2400)
-def test_the_demo_runs_and_every_mark_is_right(small_course: Path, cli: CommandLine) -> None:
-    """Slow: a class of more than twelve submissions; at night it is made twice."""
-    for _ in range(2 if NIGHTLY else 1):
-        output = cli("demo --folder show")
-        assert "Every mark is as expected" in output
-        assert output.count("│") > 3 * 12
-    assert (small_course / "show" / "results" / "01_squares.html").exists()
-    (small_course / "show" / ".gradlab-demo").unlink()
-    assert "files that aren't from a demo" in cli("demo --folder show", status=1)
+@pytest.mark.parametrize(("command", "folder"), [("build", "release"), ("build", "source"), ("report", "results")])
+def test_a_course_folder_that_cannot_be_written_is_one_line_with_its_path(
+    small_course: Path, cli: CommandLine, command: str, folder: str
+) -> None:
+    """A file is where the folder should be: permissions don't keep root from writing."""
+    write_class(small_course, [StudentWork("ada")])
+    shutil.rmtree(small_course / folder, ignore_errors=True)
+    (small_course / folder).write_text("no folder")
+    (line,) = cli(command, status=1).splitlines()
+    program, path, _reason = line.split(": ")
+    assert program == "gradlab"
+    assert (small_course / path).is_relative_to(small_course / folder)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.conftest import ROOT
+
 PHRASES = {  # what to avoid: what to write
     r"in (the )?place of": "instead of",
     r"(no|some)body('s)?": "no one, someone, or the people meant",
