@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.stock.assignment import StockCell, StockNotebook
+from autograder.stock.content import StockCell, StockNotebook
 from nbformat import NotebookNode
 
 from autograder.intake.repair_notes import RepairLog
