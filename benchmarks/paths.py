@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -13,6 +14,7 @@ from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
 from autograder.intake.notebook_reading import read_file, read_notebook
 from autograder.intake.repair import repair_lab_notebook
+from autograder.rpc.frames import WireValue
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.compile_cache import prepare_compile_cache
 from benchmarks.floor import Run, new_floor
@@ -58,12 +60,13 @@ def student_memory(course: Path, lab: str, student: str) -> int:
     seen = [0]
     ask = fork_server._ask
 
-    def look_first(order: list[int]) -> object:
-        own = descendants(order[1])
-        seen.append(sum(memory(each, "Private_Clean", "Private_Dirty") for each in own))
-        return ask(order)
+    def look_first(order: list[WireValue], read: Callable[[WireValue], object]) -> object:
+        pid = order[1] if len(order) > 1 else None
+        if isinstance(pid, int):
+            seen.append(sum(memory(each, "Private_Clean", "Private_Dirty") for each in descendants(pid)))
+        return ask(order, read)
 
-    fork_server._ask = look_first  # type: ignore[method-assign]
+    fork_server._ask = look_first  # type: ignore[method-assign, assignment]
     try:
         grade_lab_task(Task(lab, student, (NotebookFile(lab, path.read_bytes()),), source, settings), fork_server)
     finally:
