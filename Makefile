@@ -1,8 +1,8 @@
-# Each target makes the .venv that it needs by itself.
+# Each target creates the .venv that it needs.
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
-# Where it is set, each command and each test process compiles the project anew: half a minute of `make test`.
+# If it's set, every command and test process compiles the project again, which costs `make test` half a minute.
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := .venv/.installed
 
@@ -11,22 +11,22 @@ STAMP := .venv/.installed
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: $(STAMP) ## make .venv, and install the system packages where that is allowed
+setup: $(STAMP) ## create .venv, and install system packages if possible
 
 $(STAMP): pyproject.toml scripts/system_packages.sh
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet "torch>=2.11,<2.14"
 	$(BIN)/pip install --quiet --editable ".[test]"
-	@# An editable installation leaves this out. With it JupyterLab opens submissions with care, however it is started.
+	@# An editable install leaves this file out. With it, every JupyterLab of this environment opens submissions safely.
 	cp labext/etc/jupyter/jupyter_server_config.d/gradlab.json .venv/etc/jupyter/jupyter_server_config.d/
 	bash scripts/system_packages.sh
 	@touch $@
 	@echo "Next: make demo shows the main job, make lab opens the course in JupyterLab"
 
-build: $(STAMP) ## make source/, release/ and solutions/ from labs/
+build: $(STAMP) ## write source/, release/ and solutions/ from labs/
 	$(BIN)/gradlab build
 
-pictures: $(STAMP) ## draw the README's pictures anew, after cards or feedback pages changed
+pictures: $(STAMP) ## redraw the README's pictures after cards or feedback pages change
 	$(BIN)/python -m scripts.readme_pictures
 
 demo: $(STAMP) ## show the main job: build, prove, grade a class, write feedback and a report
@@ -42,15 +42,15 @@ mark: $(STAMP) ## grade your own copy of a lab in work/, hidden checks included:
 quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kernel, class or compiler
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache --no-logo
-	@# mypy without a cache takes half a minute of one core: beside the tests.
+	@# mypy without a cache takes half a minute of one core, so it runs beside the tests.
 	$(BIN)/mypy & types=$$!; \
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/labkit/test_probes.py --ignore tests/labkit/test_compilations.py --ignore tests/authoring/test_glossary.py tests/authoring tests/labkit tests/rpc tests/reports tests/repository/test_knows_no_lab.py; \
 	tested=$$?; wait $$types && exit $$tested
 
-test: $(STAMP) ## run all tests but the nightly ones, in random order (at most 10 minutes on two idle cores)
+test: $(STAMP) ## run all but the nightly tests, in random order (at most 10 minutes on two idle cores)
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-nightly: $(STAMP) image-test ## what takes longer: images, mutants, what PyTorch answers, whole labs, fifty times the fuzzing, all tests on a busy machine
+nightly: $(STAMP) image-test ## longer checks: images, mutants, PyTorch's own behaviour, whole labs, fifty times the fuzzing, all tests on a busy machine
 	$(BIN)/gradlab prove --again --mutate
 	$(BIN)/python -m scripts.busy_machine 4 $(MAKE) test
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 --dist loadfile -m nightly
@@ -59,7 +59,7 @@ nightly: $(STAMP) image-test ## what takes longer: images, mutants, what PyTorch
 image-test: $(STAMP) ## build both images of the Dockerfile and run them, without a Docker engine (needs root)
 	GRADLAB_IMAGES=1 $(BIN)/pytest -s --timeout 2400 tests/images
 
-lint: $(STAMP) ## ruff, mypy, who may import whom, hadolint, the labs
+lint: $(STAMP) ## ruff, mypy, import rules, hadolint, the labs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -73,6 +73,6 @@ bench: $(STAMP) ## measure, and print the figures as ratios
 gpu: ## on a machine with a GPU: every part, each under ten minutes, with reports; make gpu PARTS="solutions bounds"
 	$(if $(wildcard $(STAMP)),$(BIN)/python,python3) -m benchmarks.gpu $(PARTS)
 
-clean: ## remove what was made here, the .venv too
+clean: ## remove everything that the targets created, including .venv
 	rm -rf .venv build dist *.egg-info demo artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
