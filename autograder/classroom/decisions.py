@@ -52,8 +52,7 @@ def grant_extension(
         When the extension ends, in UTC, and what the instructor should know about it.
     """
     if DATE.fullmatch(until.strip()):
-        fix = f"fix: for instance --until '{until.strip()} 23:59 UTC'"
-        raise GradlabError(f"{until!r} has no time of day\n    {fix}")
+        raise GradlabError(f"{until!r} has no time of day", fix=f"for instance --until '{until.strip()} 23:59 UTC'")
     try:
         time = parse_utc(until)
     except (ValueError, OverflowError):
@@ -63,7 +62,9 @@ def grant_extension(
         refuse_unknown_lab(course, lab)
     refuse_unknown_student(course, gradebook, student)
     if due is not None and time <= due:
-        raise GradlabError(f"{time} UTC is not after the due date, {due} UTC: nothing was written")
+        raise GradlabError(
+            f"{time} UTC is not after the due date, {due} UTC", fix="give a later time; nothing was written"
+        )
     add_extension(course, Extension(lab=lab, student=student, until=time, reason=reason))
     remember_extended(course, lab, [student])
     try:

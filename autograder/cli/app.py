@@ -78,8 +78,8 @@ def main() -> None:
             err.print(format_problem(f"gradlab: the disk is full: {error}", fix), markup=False)
         elif error.filename is not None:
             err.print(f"gradlab: {error.filename}: {error.strerror}", markup=False)
-        else:
-            raise
+        else:  # no memory, processes or descriptors left
+            err.print(format_problem(f"gradlab: {error}", "try again with fewer --jobs"), markup=False)
         sys.exit(1)
     except KeyboardInterrupt:
         err.print("gradlab: interrupted")

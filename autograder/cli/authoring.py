@@ -104,7 +104,8 @@ def prove(
         updated, problems = updated + len(outdated), problems + len(unsolved)
     if problems:
         raise GradlabError(
-            f"{format_count(problems, 'problem')}: the checks are not proved. Fix this, then run gradlab prove again"
+            f"the checks are not proved: {format_count(problems, 'problem')}, above",
+            fix="correct them, and run this again",
         )
     if updated:
         command = shlex.join(["gradlab", "prove", *(labs or ()), *(["--exercise", exercise] if exercise else [])])

@@ -45,7 +45,7 @@ def read_exchange(nbgrader: NbgraderCourse, labs: Sequence[str]) -> tuple[list[A
             list_assignments(nbgrader.root)
         )
     except OSError as error:
-        raise GradlabError(f"{inbox.inbound} can't be read: {error.strerror}") from None
+        raise GradlabError(f"{inbox.inbound} can't be read: {error.strerror}", fix="check c.Exchange.root") from None
 
 
 def has_released_lab(nbgrader: NbgraderCourse, labs: Iterable[str]) -> bool:
@@ -87,4 +87,6 @@ def _parse_timezone(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py isn't a time zone: {name!r}") from None
+        raise GradlabError(
+            f"c.Exchange.timezone in nbgrader_config.py isn't a time zone: {name!r}", fix="for instance 'UTC'"
+        ) from None

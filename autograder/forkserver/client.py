@@ -93,7 +93,7 @@ class ForkServer:
         finally:
             theirs.close()
         if not pid:
-            raise GradlabError(f"no student process could be started: {error}")
+            raise GradlabError(f"no student process could be started: {error}", fix="run gradlab doctor")
         try:
             receive(ours, START_SECONDS)
         except ProtocolError:
@@ -177,7 +177,7 @@ class ForkServer:
         Raises GradlabError if an earlier exchange was interrupted.
         """
         if self.lost:
-            raise GradlabError("the fork server is lost")
+            raise GradlabError("the fork server is lost", fix="run the same command again")
         alarms = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})  # delays the examiner's watchdog
         try:
             yield

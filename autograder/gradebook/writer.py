@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import make_url
-from sqlalchemy.exc import NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 from sqlalchemy.orm import selectinload
 
 from autograder.base.errors import GradlabError
@@ -81,19 +81,25 @@ def open_gradebook(db_url: str, course_id: str = "default_course") -> Iterator[G
     patch_version_lookup()
     try:
         gradebook = Gradebook(db_url, course_id)
-    except (ImportError, NoSuchModuleError, OperationalError) as error:
-        address = make_url(db_url).render_as_string(hide_password=True)
+    except (ImportError, ArgumentError, DatabaseError) as error:
         cause = getattr(error, "orig", None) or error
         if isinstance(error, OperationalError) and _is_locked(error):
             raise GradlabError(_describe_trouble(error, "then run the same command again")) from None
         raise GradlabError(
-            f"the gradebook {address} can't be opened: {cause}",
+            f"the gradebook {_hide_password(db_url)} can't be opened: {cause}",
             fix=(
                 "correct c.CourseDirectory.db_url in nbgrader_config.py; PostgreSQL needs pip install 'psycopg[binary]'"
             ),
         ) from None
     with gradebook:
         yield gradebook
+
+
+def _hide_password(db_url: str) -> str:
+    try:
+        return make_url(db_url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "in c.CourseDirectory.db_url"
 
 
 def write_marks(

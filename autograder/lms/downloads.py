@@ -79,7 +79,7 @@ def collect_zip(
     except FileNotFoundError:
         raise GradlabError(f"there is no file {path}", fix="name the zip of all submissions from the LMS") from None
     except (OSError, zipfile.BadZipFile, UnicodeDecodeError, NotImplementedError) as error:
-        raise GradlabError(f"{path} isn't a zip file: {error}") from None
+        raise GradlabError(f"{path} isn't a zip file: {error}", fix="download it again") from None
     with archive:
         entries = list_entries(archive)
         collection, origins = CollectionResult(detect_system(entries, load_systems())), _read_origins(course, lab)

@@ -31,7 +31,7 @@ def read_roster(path: Path) -> list[Person]:
     reader = csv.reader(io.StringIO(text), delimiter=_detect_delimiter(text))
     rows = [(reader.line_num, row) for row in reader]
     if not rows:
-        raise GradlabError(f"{path} is empty")
+        raise GradlabError(f"{path} is empty", fix="export the roster again")
     columns = _find_columns(path, systems, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
     other_rows = {name for system in systems for name in system.other_rows}
     people: dict[str, Person] = {}
@@ -50,7 +50,7 @@ def read_roster(path: Path) -> list[Person]:
     if problems:
         raise GradlabError("\n".join(problems))
     if not people:
-        raise GradlabError(f"{path} lists no students")
+        raise GradlabError(f"{path} lists no students", fix="export the roster again")
     return list(people.values())
 
 

@@ -153,11 +153,15 @@ def _list_headers(course: Path, config: Mapping[str, Any]) -> list[Path]:
 
 
 def _read_unkept_texts(path: Path) -> list[str]:
-    """Read the texts of cells that nbgrader doesn't keep; none if the notebook can't be read."""
+    """Read the texts of cells that nbgrader doesn't keep; none if there's no such notebook."""
     try:
         cells = nbformat.read(path, as_version=4).cells
-    except Exception:
+    except FileNotFoundError:
         return []
+    except Exception as error:  # whatever nbformat raises for a damaged file
+        raise GradlabError(
+            f"{path} isn't a notebook: {error}", fix="nbgrader generate_assignment writes it again"
+        ) from None
     return [cell.source.strip() for cell in cells if not _get_grade_id(cell) and cell.source.strip()]
 
 

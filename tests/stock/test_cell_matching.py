@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from autograder.stock.content import StockCell, StockNotebook
 from nbformat import NotebookNode
 
 from autograder.intake.repair_notes import RepairLog
 from autograder.stock.cell_matching import StockSubmittedCell, match_cells
+from autograder.stock.content import StockCell, StockNotebook
 from tests.intake.claiming import claim, gather
 
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
