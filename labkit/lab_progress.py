@@ -26,7 +26,7 @@ class WorkState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkItem:
     """One exercise, quiz or written answer."""
 
     name: str
@@ -72,7 +72,7 @@ class LabProgress:
     minutes: int
     needs: tuple[str, ...]
     """The labs to do before it."""
-    work: tuple[Work, ...]
+    work: tuple[WorkItem, ...]
     missed: tuple[str, ...] = ()
     """The predictions to make again, because they were once wrong."""
     begun: bool = False

@@ -15,7 +15,7 @@ from typing import Any
 from labkit.blame import NOT_WRITTEN
 from labkit.cause import Cause
 from labkit.cell_digests import digest_source
-from labkit.lab_progress import LabProgress, Work, WorkKind, WorkState
+from labkit.lab_progress import LabProgress, WorkItem, WorkKind, WorkState
 from labkit.mark_file import read_marks
 from labkit.untrusted_json import DAMAGED, check_number, check_text, read_object
 from labkit.verdict import MIME
@@ -106,7 +106,7 @@ def _is_due(prediction: Mapping[str, Any], today: date) -> bool:
 
 def _build_work(
     name: str, kind: WorkKind, facts: Mapping[str, Any], cell: Mapping[str, Any], check: Any, mark: Mapping[str, Any]
-) -> Work:
+) -> WorkItem:
     """Build the state of one exercise or question. A verdict or mark counts only if the text hasn't changed since."""
     text = _join_source(cell)
     source = digest_source(text)
@@ -116,15 +116,15 @@ def _build_work(
     passed = sum(bool(outcome.get("passed")) for outcome in outcomes)
     stale = verdict.get("source", source) not in ("", source)
     if text.strip() == facts.get("stub", "").strip():
-        return Work(name, kind, WorkState.UNTOUCHED, points, stale=stale)
+        return WorkItem(name, kind, WorkState.UNTOUCHED, points, stale=stale)
     if mark.get("source") == source:
-        return Work(name, kind, WorkState.MARKED, points, float(mark["points"]), passed, len(outcomes), stale)
+        return WorkItem(name, kind, WorkState.MARKED, points, float(mark["points"]), passed, len(outcomes), stale)
     if not outcomes or all(_is_blank(outcome) for outcome in outcomes):
-        return Work(name, kind, WorkState.WRITTEN, points, stale=stale)
+        return WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale)
     # The visible check of a quiz looks only at its form: passing it says nothing about the letters.
     success = WorkState.WRITTEN if kind is WorkKind.QUIZ else WorkState.PASSING
     state = success if passed == len(outcomes) else WorkState.FAILING
-    return Work(name, kind, state, points, None, passed, len(outcomes))
+    return WorkItem(name, kind, state, points, None, passed, len(outcomes))
 
 
 def _is_blank(outcome: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from autograder.proving.proof_store import FILE
+from autograder.proving.proof_store import PROOFS_FILE
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "security.md"
@@ -19,7 +19,7 @@ HEAD = """\
 
 def format_liar_table(labs: Path) -> str:
     """The table, with a row for each lab that has a proof."""
-    records = json.loads((labs / FILE).read_text(encoding="utf-8"))["labs"]
+    records = json.loads((labs / PROOFS_FILE).read_text(encoding="utf-8"))["labs"]
     return HEAD + "".join(_format_row(labs / name, record["proof"]) for name, record in sorted(records.items()))
 
 

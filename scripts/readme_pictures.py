@@ -16,7 +16,7 @@ import nbformat
 from playwright.sync_api import Page, sync_playwright
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.model.course import Kind
 from autograder.model.metadata import make_cell_name
 from autograder.proving.bench import iter_benches
@@ -74,7 +74,7 @@ def _render_feedback(outcomes: list[Outcome], source: str, points: float) -> str
     metadata = {"nbgrader": {"grade_id": make_cell_name(Kind.EXERCISE, EXERCISE)}}
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source, metadata=metadata)])
     got = compute_earned(outcomes, points)
-    exercise = ExerciseResult(name=EXERCISE, points=got, worth=points, checks=tuple(outcomes))
+    exercise = GradedCellResult(name=EXERCISE, points=got, worth=points, checks=tuple(outcomes))
     return render_feedback_page(
         SubmissionResult(student="ada", lab=LAB, points=got, worth=points, exercises=(exercise,)), notebook
     )

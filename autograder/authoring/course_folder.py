@@ -113,7 +113,7 @@ def _render_course(course: Course, names: tuple[str, ...]) -> dict[Path, str]:
     files: dict[Path, str] = {}
     if not names:
         release = course.root / "release"
-        files[release / start_page.NAME] = to_text(start_page.build_start_page(course))
+        files[release / start_page.START_PAGE_NAME] = to_text(start_page.build_start_page(course))
         files[release / glossary.NAME] = to_text(glossary.build_glossary(labs))
     for lab in labs:
         files |= render_files(lab, course.root)

@@ -56,7 +56,7 @@ def read_exercise_file(text: str, path: Path) -> ExerciseFile:
 
 
 def _refuse_markers_of_checks(raw: RawCell, part: str) -> None:
-    for line, text in zip(raw.lines, raw.source.split("\n"), strict=True):
+    for line, text in zip(raw.line_numbers, raw.source.split("\n"), strict=True):
         if part in ("checks", "hidden checks") and MARKER.match(text):
             raise SourceError(raw.path, line, "a marker among checks", "write hidden checks below '# %% hidden checks'")
 

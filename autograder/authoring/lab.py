@@ -108,7 +108,7 @@ class _LabReader:
             self.read_quiz(raw, name, points)
         elif kind == Kind.PREDICT:
             source, answer = read_prediction(raw)
-            self.add(raw, Kind.PREDICT, source, raw.lines, name=name, answer=answer)
+            self.add(raw, Kind.PREDICT, source, raw.line_numbers, name=name, answer=answer)
         else:
             self.add_given(raw, Kind(kind), name, points)
 
@@ -130,11 +130,11 @@ class _LabReader:
         parts = read_exercise_file(self.sources[file], self.folder / file)
         for given in parts.given:
             self.add_given(given, Kind.GIVEN, folded=True)
-        cell = self.add(parts.exercise, Kind.EXERCISE, parts.exercise.source, parts.exercise.lines, name=name)
-        source, lines = parts.checks.source, parts.checks.lines
+        cell = self.add(parts.exercise, Kind.EXERCISE, parts.exercise.source, parts.exercise.line_numbers, name=name)
+        source, lines = parts.checks.source, parts.checks.line_numbers
         if hidden := parts.hidden:
             source = add_hidden(source, hidden.source)
-            lines = (*lines, hidden.line, *hidden.lines, hidden.lines[-1])
+            lines = (*lines, hidden.line, *hidden.line_numbers, hidden.line_numbers[-1])
         check = self.add(parts.checks, Kind.CHECK, source, lines, name=name, points=points)
         self.exercises.append(_ExerciseCells(cell, check, answers=parts.answers))
 
@@ -160,7 +160,7 @@ class _LabReader:
                 raw.path, raw.line + line, "this hint wouldn't be folded", "give it a given cell of its own"
             )
         folded = folded or FOLDED in raw.words or (kind is Kind.GIVEN and _has_only_imports(raw.source))
-        self.add(raw, kind, raw.source, raw.lines, name=name, points=points, folded=folded)
+        self.add(raw, kind, raw.source, raw.line_numbers, name=name, points=points, folded=folded)
 
     def add(self, raw: RawCell, kind: Kind, source: str, lines: tuple[int, ...], **fields: Unpack[_CellFields]) -> Cell:
         name = fields.get("name", "")

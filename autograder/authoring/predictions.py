@@ -15,7 +15,7 @@ def read_prediction(raw: RawCell) -> tuple[str, tuple[str, ...]]:
     """Return the question as Markdown, without marked choices, and the right choices, or the number."""
     lines: list[str] = []
     choices: list[tuple[str, bool]] = []
-    for number, line in zip(raw.lines, raw.source.split("\n"), strict=True):
+    for number, line in zip(raw.line_numbers, raw.source.split("\n"), strict=True):
         if not line.startswith("#"):
             raise SourceError(raw.path, number, "a line of a prediction that isn't a comment", "begin it with #")
         text = line.removeprefix("#").removeprefix(" ").rstrip()

@@ -74,7 +74,7 @@ def read_quiz(raw: RawCell, name: str) -> Quiz:
     """Read a quiz. Raises SourceError if a question lacks statements, a true one or a hint, or a statement a reason."""
     quiz = Quiz(name, "", [])
     introduction: list[str] = []
-    for number, line in zip(raw.lines, raw.source.split("\n"), strict=True):
+    for number, line in zip(raw.line_numbers, raw.source.split("\n"), strict=True):
         if not line.startswith("#"):
             raise SourceError(raw.path, number, "a line of a quiz that isn't a comment", f"write {FORM}")
         text = line.removeprefix("#").removeprefix(" ").rstrip()

@@ -30,7 +30,7 @@ class RawCell:
     options: dict[str, str] = field(default_factory=dict)
 
     @property
-    def lines(self) -> tuple[int, ...]:
+    def line_numbers(self) -> tuple[int, ...]:
         """The line number in the file of each line of the source."""
         return tuple(range(self.first_line, self.first_line + self.source.count("\n") + 1))
 

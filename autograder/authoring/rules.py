@@ -9,7 +9,7 @@ from autograder.authoring.bound_names import CellNames, find_names, refuse_undef
 from autograder.authoring.check_messages import refuse_revealing_messages
 from autograder.authoring.checks import is_check, refuse_excess_observed
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
-from autograder.authoring.trust import find_given_probes, refuse_trust
+from autograder.authoring.trust import find_given_probes, refuse_trusting_checks
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, Exercise, Kind, StepKind
 
@@ -54,7 +54,7 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
         if cell.kind is Kind.CHECK:
             _refuse_use_outside_checks(cell, {exercise.name for exercise in exercises})
     refuse_excess_observed(exercises, sum(cell.points for cell in cells), cells)
-    refuse_trust(cells, exercises)
+    refuse_trusting_checks(cells, exercises)
     refuse_revealing_messages(code, {*find_given_probes(cells), *(exercise.name for exercise in exercises)})
 
 

@@ -9,7 +9,7 @@ from autograder.authoring.notebooks import build_notebook
 from autograder.model.course import Course
 from labkit.lab_progress import shorten_lab_name
 
-NAME = "00_start_here.ipynb"
+START_PAGE_NAME = "00_start_here.ipynb"
 HOW = """## How a lab works
 
 - Read from the top. **Shift+Enter** runs a cell and goes to the next one.

@@ -20,7 +20,7 @@ import labkit
 from autograder.authoring import glossary
 from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import to_text
-from autograder.authoring.start_page import NAME, build_start_page
+from autograder.authoring.start_page import START_PAGE_NAME, build_start_page
 from autograder.base.errors import GradlabError
 from autograder.model.course import Course
 
@@ -74,10 +74,10 @@ def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = 
 def _render_pages(course: Course, labs: tuple[str, ...]) -> dict[str, str]:
     """Render the start page and the glossary with links to these labs only."""
     if not labs:
-        return {name: _read_released(course, name) for name in (NAME, glossary.NAME)}
+        return {name: _read_released(course, name) for name in (START_PAGE_NAME, glossary.NAME)}
     entries = glossary.build_glossary(read_labs(course, labs))
     part = course.model_copy(update={"labs": tuple(entry for entry in course.labs if entry.name in labs)})
-    return {NAME: to_text(build_start_page(part)), glossary.NAME: to_text(entries)}
+    return {START_PAGE_NAME: to_text(build_start_page(part)), glossary.NAME: to_text(entries)}
 
 
 def _read_released(course: Course, name: str) -> str:

@@ -38,11 +38,11 @@ def is_probe(node: ast.stmt) -> bool:
     )
 
 
-def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
+def refuse_trusting_checks(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
     """Raise SourceError for the first check that trusts a student's process."""
     student_names = {*find_given_probes(cells), *(e.name for e in exercises)}
     by_id = {cell.id: cell for cell in cells}
-    _refuse_readers(cells)
+    _refuse_file_reads(cells)
     for exercise in exercises:
         cell = by_id[exercise.check_id]
         nodes = [n for n in ast.parse(cell.source).body if isinstance(n, ast.With) and is_check(n)]
@@ -63,7 +63,7 @@ def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
                 )
 
 
-def _refuse_readers(cells: Sequence[Cell]) -> None:
+def _refuse_file_reads(cells: Sequence[Cell]) -> None:
     """Refuse checks that read a file, also in a given function, since a student's bytes could fill the memory."""
     given = {
         node.name: (cell, node)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from nbgrader.utils import is_grade, is_solution, is_task
 
-from autograder.gradebook.graded_place import GradedPlace
+from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.labels import CellLabels
 from autograder.intake.cell_origin import find_lab_answer, find_stock_answer, is_own
 from autograder.model.assignments import AssignmentKind
@@ -18,34 +18,34 @@ from autograder.model.nbgrader_cells import has_nbgrader_metadata
 class AnswerCells(Protocol):
     """Finds the cells that a mark is about, and their names."""
 
-    def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
+    def select(self, cells: Sequence[Any], place: CellAddress) -> list[Any]:
         """Return the cells of a student's notebook that this mark is about."""
 
-    def get_source_name(self, place: GradedPlace) -> str:
+    def get_source_name(self, place: CellAddress) -> str:
         """Return the name of the source cell that holds the worked answer."""
 
-    def get_result_id(self, place: GradedPlace) -> str:
+    def get_result_id(self, place: CellAddress) -> str:
         """Return the graded cell's id in result documents."""
 
-    def label(self, place: GradedPlace) -> str:
+    def label(self, place: CellAddress) -> str:
         """Return the label that feedback pages use."""
 
 
 class LabAnswers:
     """The answers of a lab assignment: the exercise's or question's cell, with code cells that were added after it."""
 
-    def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
+    def select(self, cells: Sequence[Any], place: CellAddress) -> list[Any]:
         name = get_answer_name(place.cell)
         starts = [start for start, cell in enumerate(cells) if get_cell_name(cell) == name]
         return [cells[number] for start in starts for number in find_lab_answer(cells, start)]
 
-    def get_source_name(self, place: GradedPlace) -> str:
+    def get_source_name(self, place: CellAddress) -> str:
         return get_answer_name(place.cell)
 
-    def get_result_id(self, place: GradedPlace) -> str:
+    def get_result_id(self, place: CellAddress) -> str:
         return place.cell
 
-    def label(self, place: GradedPlace) -> str:
+    def label(self, place: CellAddress) -> str:
         return CellLabels(AssignmentKind.LAB).label(place.cell, place.notebook)
 
 
@@ -56,19 +56,19 @@ class StockAnswers:
     An answer is shown with everything that the student wrote next to it.
     """
 
-    def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
+    def select(self, cells: Sequence[Any], place: CellAddress) -> list[Any]:
         if not (place.by_hand or place.task):
             return _collect_tested_code(cells, place.cell)
         start = next((number for number, cell in enumerate(cells) if get_cell_name(cell) == place.cell), None)
         return [] if start is None else [cells[number] for number in find_stock_answer(cells, start)]
 
-    def get_source_name(self, place: GradedPlace) -> str:
+    def get_source_name(self, place: CellAddress) -> str:
         return place.cell
 
-    def get_result_id(self, place: GradedPlace) -> str:
+    def get_result_id(self, place: CellAddress) -> str:
         return make_stock_name(place.notebook, place.cell)
 
-    def label(self, place: GradedPlace) -> str:
+    def label(self, place: CellAddress) -> str:
         return CellLabels(AssignmentKind.STOCK, has_several=place.notebook != place.lab).label(
             place.cell, place.notebook
         )

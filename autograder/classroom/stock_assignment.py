@@ -29,7 +29,7 @@ from autograder.stock.settings import (
     is_left_out,
     list_unread_page_settings,
     list_unread_settings,
-    refuse_other_marks,
+    refuse_mark_changing_settings,
 )
 from autograder.stock.source_check import refuse_unfit_source
 
@@ -68,7 +68,7 @@ class StockAssignment(Assignment):
         )
 
     def refuse_settings(self, config: Mapping[str, Any]) -> None:
-        refuse_other_marks(config)
+        refuse_mark_changing_settings(config)
 
     def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
         return apply_stock_limits(settings, config)

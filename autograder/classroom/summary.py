@@ -77,7 +77,7 @@ def list_remarks(outcomes: Iterable[GradingOutcome], lab: str, max_lines: int = 
     return [*lines, f"and {more} more of this kind: gradlab report {quote(lab)}"] if more > 0 else lines
 
 
-def read_points(gradebook: Gradebook, lab: str) -> Mapping[str, float]:
+def read_totals(gradebook: Gradebook, lab: str) -> Mapping[str, float]:
     """Read each student's points for this lab in the gradebook, less the penalty for lateness."""
     return {student: row.points for student, row in read_submission_rows(gradebook, lab).items()}
 
@@ -94,7 +94,7 @@ def summarize_lab(
     Args:
         outcomes: The outcome of each submission of this run.
         in_exchange: Students with a submission in the exchange that isn't in submitted/.
-        before: What read_points() returned before this run.
+        before: What read_totals() returned before this run.
     """
     outcomes, uncollected = list(outcomes), set(in_exchange)
     failed = sum(bool(outcome.failure) for outcome in outcomes)

@@ -14,7 +14,7 @@ from autograder.classroom.decisions import read_checks
 from autograder.gradebook.enrolment import find_strangers, list_roster_students
 from autograder.intake.strays import find_strays
 from autograder.model.assignments import list_assignments, suggest_nearest
-from autograder.model.term import FILE, Term
+from autograder.model.term import TERM_FILE, Term
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -42,13 +42,13 @@ def list_unknown_names(course: Path, term: Term, gradebook: Gradebook, lab: str 
     lines = [*_find_unknown_labs(term, known), *_find_unknown_students(course, term, gradebook, labs)]
     for name in labs:
         lines += [*_find_unknown_exercises(course, term, name), *_find_unknown_members(course, term, gradebook, name)]
-    return [f"{course / FILE}: {line}" for line in dict.fromkeys(lines)]
+    return [f"{course / TERM_FILE}: {line}" for line in dict.fromkeys(lines)]
 
 
 def refuse_unknown_names(course: Path, lab: str, term: Term, gradebook: Gradebook) -> None:
     """Raise GradlabError if an unknown exercise, check or team member would make marks differ from the decisions."""
     if lines := [*_find_unknown_exercises(course, term, lab), *_find_unknown_members(course, term, gradebook, lab)]:
-        raise GradlabError("\n".join(f"{course / FILE}: {line}" for line in lines))
+        raise GradlabError("\n".join(f"{course / TERM_FILE}: {line}" for line in lines))
 
 
 def _find_unknown_labs(term: Term, known: Collection[str]) -> Iterator[str]:

@@ -63,7 +63,7 @@ def grade(
             stack.callback(server_process.close)
         with pause_gc():  # while the fork server imports, too
             from autograder.classroom.open_class import open_class
-            from autograder.classroom.summary import read_points
+            from autograder.classroom.summary import read_totals
             from autograder.gradebook.nbgrader_course import open_course
             from autograder.nbgrader_plugin import make_default_config
             from autograder.workers.executors import LocalExecutor, make_executor
@@ -78,7 +78,7 @@ def grade(
         opened = stack.enter_context(open_class(nbgrader, lab, executor, student))
         unread = opened.grader.assignment.list_unread_settings(nbgrader.config, make_default_config())
         print_opening([*opened.changes, *unread], opened.excluded)
-        before = read_points(opened.grader.gradebook, lab)
+        before = read_totals(opened.grader.gradebook, lab)
         # on a cluster, submissions may also wait
         running = opened.grader.running.copy if not cluster else dict[str, float]
         outcomes = []

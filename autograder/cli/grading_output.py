@@ -40,7 +40,7 @@ def print_summary(
     """Print the outcome of grading, with warnings.
 
     Args:
-        before: What read_points() returned before it.
+        before: What read_totals() returned before it.
     """
     from autograder.base.timestamps import get_utc_now
     from autograder.classroom.summary import describe_regraded, list_remarks, summarize_lab

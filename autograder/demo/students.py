@@ -14,7 +14,7 @@ from autograder.authoring.notebooks import build_release_notebook
 from autograder.authoring.regions import strip_markers
 from autograder.model.course import Answer, Kind, Lab
 from autograder.model.metadata import read_exercise_name, read_kind
-from autograder.model.nbgrader_cells import read_points
+from autograder.model.nbgrader_cells import read_worth
 from autograder.proving.bench import compute_notebook_points
 
 PATCHES = """
@@ -134,7 +134,7 @@ def _replace_checks(lab: Lab) -> NotebookNode:
     notebook = copy.deepcopy(build_release_notebook(lab))
     for cell in notebook.cells:
         if read_kind(cell) is Kind.CHECK:
-            cell.source = f"{read_points(cell)}"
+            cell.source = f"{read_worth(cell)}"
     return notebook
 
 

@@ -14,8 +14,8 @@ from nbgrader.coursedir import CourseDirectory
 from autograder.base.errors import GradlabError
 from autograder.classroom.open_class import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.gradebook_cells import GradebookCell, read_gradebook_cells
-from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.nbgrader_course import read_config
 from autograder.gradebook.notebook_file import read_cells
 from autograder.gradebook.submission_rows import CellKey
@@ -66,7 +66,7 @@ def find_course(*folders: Path) -> Path:
     )
 
 
-def list_places(desk: Desk, gradebook: Gradebook, lab: str) -> list[GradedPlace]:
+def list_places(desk: Desk, gradebook: Gradebook, lab: str) -> list[CellAddress]:
     """List the graded cells of a lab, in order. Raises UnknownNameError if the gradebook doesn't know the lab."""
     try:
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
@@ -76,7 +76,7 @@ def list_places(desk: Desk, gradebook: Gradebook, lab: str) -> list[GradedPlace]
     return [place for row in notebooks for place in _build_places(desk, lab, row, cells)]
 
 
-def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: str) -> GradedPlace:
+def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: str) -> CellAddress:
     """Find the graded cell with these names. Raises UnknownNameError if the gradebook doesn't know them."""
     for place in list_places(desk, gradebook, lab):
         if (place.notebook, place.cell) == (notebook, cell):
@@ -84,14 +84,14 @@ def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: 
     raise UnknownNameError("the gradebook has no such question")
 
 
-def _build_places(desk: Desk, lab: str, row: Any, cells: Mapping[CellKey, GradebookCell]) -> list[GradedPlace]:
+def _build_places(desk: Desk, lab: str, row: Any, cells: Mapping[CellKey, GradebookCell]) -> list[CellAddress]:
     """Build the places of a notebook's graded cells, in the source's order. A cell that it no longer has comes last."""
     tasks = {cell.name: cell for cell in row.task_cells}
     answers = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
     source = {get_cell_name(cell): read_nbgrader_metadata(cell) for cell in desk.read_source(lab, row.name)}
     order = list(source)
     places = [
-        GradedPlace(
+        CellAddress(
             lab,
             row.name,
             cell.name,

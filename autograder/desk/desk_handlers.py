@@ -24,7 +24,7 @@ from autograder.desk import html_pages, marks, question_page
 from autograder.desk.course_desk import Desk, UnknownNameError, find_course, find_place, open_desk
 from autograder.desk.requests import MarkRequest, RubricRequest
 from autograder.desk.rubric import Item, make_id
-from autograder.gradebook.graded_place import GradedPlace
+from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.writer import open_gradebook
 
 if TYPE_CHECKING:
@@ -227,5 +227,5 @@ def _parse_item(data: dict[str, Any]) -> Item:
         raise web.HTTPError(400, f"an item can't be saved: {first['loc'][0]}: {first['msg']}") from None
 
 
-def _read_marks(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> dict[str, Any]:
+def _read_marks(desk: Desk, gradebook: Gradebook, place: CellAddress) -> dict[str, Any]:
     return html_pages.encode_marks(marks.read_marks(gradebook, place, marks.read_rubric(desk, place)), place)

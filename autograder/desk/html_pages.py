@@ -10,7 +10,7 @@ from markupsafe import Markup
 from autograder.desk.marks import MAX_COMMENT, DeskMark
 from autograder.desk.question_page import QuestionPage, QuestionSummary
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
-from autograder.gradebook.graded_place import GradedPlace
+from autograder.gradebook.cell_address import CellAddress
 from autograder.reports.page_templates import build_jinja_environment
 from labkit.points import format_points
 
@@ -48,7 +48,7 @@ def render_question(base: str, page: QuestionPage, xsrf: str) -> str:
     return _render("question.html.j2", base=base, page=page, place=place, state=state, describe=describe_mark, **bounds)
 
 
-def encode_marks(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[str, Any]:
+def encode_marks(marks: Mapping[str, DeskMark], place: CellAddress) -> dict[str, Any]:
     return {
         student: {
             "points": mark.points,
@@ -66,7 +66,7 @@ def encode_rubric(rubric: Rubric) -> dict[str, Any]:
     return {"items": [item.model_dump() for item in rubric.items], "version": rubric.version}
 
 
-def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
+def describe_mark(mark: DeskMark, place: CellAddress) -> str:
     """Describe the state of an answer."""
     worth = format_points(place.worth)
     if mark.needs_manual_grade and mark.points is not None:

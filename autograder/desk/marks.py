@@ -16,7 +16,7 @@ from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
 from autograder.desk.course_desk import Desk, UnknownNameError
 from autograder.desk.rubric import Item, Rubric, lock_rubrics, read_rubrics, replace_choice, replace_items, write_rubric
-from autograder.gradebook.graded_place import GradedPlace
+from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.writer import apply_late_penalty, write_with_retries
 from autograder.model.marks import Mark
 
@@ -49,11 +49,11 @@ class DeskMark(Mark):
         return self.points is None and self.auto == 0 and not self.needs_manual_grade
 
 
-def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
+def read_rubric(desk: Desk, place: CellAddress) -> Rubric:
     return read_rubrics(desk.course, place.lab).questions.get(place.key, Rubric())
 
 
-def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
+def read_marks(gradebook: Gradebook, place: CellAddress, rubric: Rubric) -> dict[str, DeskMark]:
     """Read the mark of each student who submitted this notebook.
 
     Args:
@@ -79,7 +79,7 @@ def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict
 
 
 def save_mark(
-    desk: Desk, gradebook: Gradebook, place: GradedPlace, student: str, mark: DeskMark, seen_version: str
+    desk: Desk, gradebook: Gradebook, place: CellAddress, student: str, mark: DeskMark, seen_version: str
 ) -> DeskMark:
     """Write this mark: the points of its chosen items, or its own. Without either, points from checks count again.
 
@@ -119,7 +119,7 @@ def save_mark(
 def change_items(
     desk: Desk,
     gradebook: Gradebook,
-    place: GradedPlace,
+    place: CellAddress,
     items: tuple[Item, ...],
     seen_version: str,
     confirm: Callable[[int], bool],
@@ -153,7 +153,7 @@ def change_items(
 
 
 def _find_changed_points(
-    gradebook: Gradebook, place: GradedPlace, before: Rubric, after: Rubric
+    gradebook: Gradebook, place: CellAddress, before: Rubric, after: Rubric
 ) -> Mapping[str, float]:
     """Return the new points of each student whose mark follows from the items and changes."""
     changed = {}
@@ -173,11 +173,11 @@ def _find_row(gradebook: Gradebook, kind: Any, cell_id: str, student: str) -> An
     ).one()
 
 
-def _find_grade(gradebook: Gradebook, place: GradedPlace, student: str) -> Any:
+def _find_grade(gradebook: Gradebook, place: CellAddress, student: str) -> Any:
     return _find_row(gradebook, Grade, place.cell_id, student)
 
 
-def _write_comment(gradebook: Gradebook, place: GradedPlace, student: str, text: str) -> None:
+def _write_comment(gradebook: Gradebook, place: CellAddress, student: str, text: str) -> None:
     if place.comment_id:
         _find_row(gradebook, Comment, place.comment_id, student).manual_comment = text.strip() or None
     elif text.strip():

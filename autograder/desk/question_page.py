@@ -22,7 +22,7 @@ from autograder.desk.course_desk import Desk, list_places
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
 from autograder.desk.question_text import render_question_and_solution
 from autograder.desk.rubric import Rubric
-from autograder.gradebook.graded_place import GradedPlace
+from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.labels import make_sort_key
 from autograder.gradebook.result_documents import load_document
 from autograder.intake.cell_origin import digest_answer
@@ -39,7 +39,7 @@ MAX_SOURCE = 50_000  # characters of one cell
 class QuestionSummary:
     """A graded cell with its numbers of answers."""
 
-    place: GradedPlace
+    place: CellAddress
     name: str
     answers: int
     waiting: int
@@ -67,7 +67,7 @@ class ShownAnswer:
 class QuestionPage:
     """A question with all of its answers."""
 
-    place: GradedPlace
+    place: CellAddress
     name: str
     question: Markup
     """What the question asks."""
@@ -96,7 +96,7 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionS
     return {lab: questions for lab, questions in by_lab.items() if questions}
 
 
-def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> QuestionPage:
+def build_page(desk: Desk, gradebook: Gradebook, place: CellAddress) -> QuestionPage:
     """Build a question's page: answers in the order of students, and the comments written most often."""
     rubric = read_rubric(desk, place)
     marks = read_marks(gradebook, place, rubric)
@@ -122,7 +122,7 @@ def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:
 
 
 def _build_answer(
-    desk: Desk, place: GradedPlace, finder: AnswerCells, student: str, name: str, mark: DeskMark
+    desk: Desk, place: CellAddress, finder: AnswerCells, student: str, name: str, mark: DeskMark
 ) -> ShownAnswer:
     cells = finder.select(desk.read_autograded(place.lab, student, place.notebook), place)
     shown = _render_cells(cells[:MAX_CELLS])
@@ -148,7 +148,7 @@ def _truncate_source(shown: ShownCell) -> ShownCell:
     return shown
 
 
-def _read_checks(desk: Desk, place: GradedPlace, student: str, cell_id: str) -> Sequence[Outcome]:
+def _read_checks(desk: Desk, place: CellAddress, student: str, cell_id: str) -> Sequence[Outcome]:
     """Read what the checks of an exercise saw, including hidden ones, since the page is for instructors."""
     result = load_document(desk.course, place.lab, student)
     return next((cell.checks for cell in result.cells if cell.id == cell_id), ()) if result else ()

@@ -9,13 +9,13 @@ from typing import Any
 from markupsafe import Markup
 from nbgrader.utils import is_grade, is_solution, is_task
 
-from autograder.gradebook.graded_place import GradedPlace
+from autograder.gradebook.cell_address import CellAddress
 from autograder.model.metadata import get_cell_name
 from autograder.rendering.prose import render_prose
 
 
 def render_question_and_solution(
-    cells: Sequence[Any], place: GradedPlace, answer_name: str, config: Any
+    cells: Sequence[Any], place: CellAddress, answer_name: str, config: Any
 ) -> tuple[Markup, Markup]:
     """Render the text before the answer, and the worked solution.
 

@@ -55,7 +55,7 @@ class Rubrics(StrictModel):
     """The rubrics of a lab."""
 
     questions: dict[str, Rubric] = Field(default_factory=dict)
-    """By question, see GradedPlace.key."""
+    """By question, see CellAddress.key."""
 
 
 def get_rubrics_path(course: Path, lab: str) -> Path:

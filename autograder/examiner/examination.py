@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from autograder.analysis.effects import EffectAnalysis
+from autograder.cell_analysis.effects import EffectAnalysis
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import StoppedError

@@ -10,7 +10,7 @@ import ast
 import functools
 from collections.abc import Sequence
 
-from autograder.analysis.cell_source import inspect_source
+from autograder.cell_analysis.cell_source import inspect_source
 
 
 @functools.lru_cache(maxsize=64)

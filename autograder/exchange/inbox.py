@@ -161,12 +161,12 @@ class Inbox:
         except FileNotFoundError:
             return False
 
-    def release(self, arrival: Arrival, pages: Sequence[Path]) -> None:
+    def release_pages(self, arrival: Arrival, pages: Sequence[Path]) -> None:
         """Give these pages to the student."""
         for page in pages:
-            self.put(arrival, page.stem, page.read_bytes())
+            self.write_page(arrival, page.stem, page.read_bytes())
 
-    def put(self, arrival: Arrival, notebook: str, page: bytes) -> None:
+    def write_page(self, arrival: Arrival, notebook: str, page: bytes) -> None:
         """Give this page to the student, completely or not at all."""
         # As in nbgrader, anyone who knows a page's name can read it.
         self.feedback.mkdir(mode=0o711, parents=True, exist_ok=True)

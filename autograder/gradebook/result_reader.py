@@ -16,7 +16,7 @@ from autograder.gradebook.gradebook_cells import GradebookCell, is_extra_credit,
 from autograder.gradebook.labels import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.result_documents import load_document
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.gradebook.submission_rows import (
     CellKey,
     CellRow,
@@ -157,11 +157,11 @@ def _build_exercise(
     labels: CellLabels,
     comment: str,
     decisions: LabDecisions,
-) -> ExerciseResult:
+) -> GradedCellResult:
     """Combine the gradebook's marks for a cell with the checks in the result document, if it has the cell."""
     course_worth = graded.worth if graded else 0.0
     is_stock = labels.kind is AssignmentKind.STOCK
-    return ExerciseResult(
+    return GradedCellResult(
         name=labels.label(row.name, row.notebook),
         points=row.points,
         worth=cell.worth or course_worth,

@@ -10,7 +10,7 @@ from autograder.model.notes import Note
 from labkit.outcome import Outcome
 
 
-class ExerciseResult(StrictModel):
+class GradedCellResult(StrictModel):
     """One graded cell."""
 
     name: str
@@ -47,7 +47,7 @@ class SubmissionResult(StrictModel):
     penalty: float = 0.0
     """What nbgrader takes off for lateness."""
     needs_manual_grade: bool = False
-    exercises: tuple[ExerciseResult, ...] = ()
+    exercises: tuple[GradedCellResult, ...] = ()
     notes: tuple[Note, ...] = ()
     changed: tuple[str, ...] = ()
     """The course's names that it had rebound, for the instructor."""

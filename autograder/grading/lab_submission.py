@@ -80,7 +80,7 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         repaired = build_blank_notebook(source_notebook, str(refused))
     notebook, settings = repaired.notebook, task.settings
     _add_checksums(notebook, _compute_checksums(task.source))
-    submission = Submission(task.assignment, task.student, repaired.notes, task.kept, settings.device)
+    submission = SubmissionFacts(task.assignment, task.student, repaired.notes, task.kept, settings.device)
     result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
     notebook = apply_preprocessors(notebook, settings.preprocessors)
     layers = fork_server.layers
@@ -96,7 +96,7 @@ def _parse_source(source: bytes) -> NotebookNode:
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmissionFacts:
     """Facts about a submission besides its notebook."""
 
     lab: str
@@ -109,7 +109,7 @@ class Submission:
 
 
 def grade_notebook(
-    notebook: NotebookNode, submission: Submission, fork_server: ForkServer, timeouts: Timeouts
+    notebook: NotebookNode, submission: SubmissionFacts, fork_server: ForkServer, timeouts: Timeouts
 ) -> Result:
     """Grade a repaired notebook, whose code cells get their outputs.
 

@@ -21,7 +21,7 @@ from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_w
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import get_cell_name, is_student_written, make_stock_name
-from autograder.model.nbgrader_cells import is_blank, is_by_hand, read_points
+from autograder.model.nbgrader_cells import is_blank, is_by_hand, read_worth
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
 from autograder.stock.cell_grades import is_automatic
@@ -130,7 +130,7 @@ def compute_stock_marks(
         for cell in content.cells:
             name = make_stock_name(notebook, get_cell_name(cell))
             if is_grade(cell) or is_task(cell):
-                worth[name] = read_points(cell)
+                worth[name] = read_worth(cell)
             if is_grade(cell):
                 points = result.get_points(name)
                 if points is None:
@@ -158,7 +158,7 @@ def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:
         GradedCell(
             id=make_stock_name(name, get_cell_name(cell)),
             points=0.0,
-            worth=read_points(cell),
+            worth=read_worth(cell),
             checks=(outcome,),
         )
         for cell in notebook.cells

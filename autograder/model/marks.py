@@ -9,7 +9,7 @@ from datetime import datetime
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
 
-from autograder.model.nbgrader_cells import is_blank, read_grade_id, read_points
+from autograder.model.nbgrader_cells import is_blank, read_grade_id, read_worth
 from autograder.model.result import Result
 
 
@@ -59,7 +59,7 @@ def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | 
         if is_grade(cell):
             points = result.get_points(name)
             scores[name] = determine_grade(cell)[0] if points is None else points
-            worth[name] = read_points(cell)
+            worth[name] = read_worth(cell)
         if is_solution(cell) or is_task(cell):
             blank[name] = not is_task(cell) and is_blank(cell)
     return MarkSheet(result.student, scores, blank, submitted, worth)

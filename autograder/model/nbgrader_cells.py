@@ -29,7 +29,7 @@ def read_grade_id(cell: NotebookNode) -> str:
     return str(read_nbgrader_metadata(cell).get("grade_id") or "")
 
 
-def read_points(cell: NotebookNode) -> float:
+def read_worth(cell: NotebookNode) -> float:
     """Read the points that a graded cell or a task is worth."""
     return float(read_nbgrader_metadata(cell)["points"])
 

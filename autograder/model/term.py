@@ -22,7 +22,7 @@ from autograder.base.toml_lines import find_error_line, find_key_line
 from autograder.model.course import StrictModel
 
 FIX = "correct it; docs/settings.md lists the keys"
-FILE = "term.toml"
+TERM_FILE = "term.toml"
 Tell = Literal["all", "visible", "points"]  # how much of a mark: with hidden checks, without them, or only the points
 TABLE = re.compile(r"(?<!\n)\n(?=\[\[?(?:extension|excuse|team|labs)\b)")  # one without a blank line above
 HEAD = "Decisions for this term. gradlab extend and gradlab excuse write here, and you can edit it, too."
@@ -108,7 +108,7 @@ class Term(StrictModel):
         return self.labs.get(lab, LabTerm())
 
     @property
-    def practice(self) -> frozenset[str]:
+    def practice_labs(self) -> frozenset[str]:
         """The labs whose marks are in no export and no total."""
         return frozenset(name for name, lab in self.labs.items() if lab.practice)
 
@@ -132,7 +132,7 @@ class Term(StrictModel):
 
 def read_term(course: Path) -> Term:
     """Read the course's term.toml; without the file, the term is empty. Raises GradlabError if the file isn't valid."""
-    path, text = course / FILE, ""
+    path, text = course / TERM_FILE, ""
     try:
         text = path.read_text(encoding="utf-8")
         return Term.model_validate(tomllib.loads(text))
@@ -164,7 +164,7 @@ def add_excuse(course: Path, excuse: Excuse) -> None:
 
 def _add(course: Path, kind: str, entry: StrictModel, same: tuple[str, ...]) -> None:
     read_term(course)
-    path = course / FILE
+    path = course / TERM_FILE
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else _create_document()
     if kind not in document:
         document.append(kind, tomlkit.aot())

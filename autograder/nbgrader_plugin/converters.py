@@ -21,7 +21,7 @@ from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.writer import apply_decisions, set_score
-from autograder.grading.lab_submission import Submission, grade_notebook, read_preprocessor_settings
+from autograder.grading.lab_submission import SubmissionFacts, grade_notebook, read_preprocessor_settings
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import USUAL, ExamineSettings, make_settings
 from autograder.intake.folder_normalization import normalize_folder
@@ -154,7 +154,7 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
             for remark in resources["gradlab"].remarks:
                 self.log.warning("%s: %s", ids["student"], describe_note(remark, name_notebook=True))
             return nb, resources
-        submission = Submission(ids["assignment"], ids["student"], read_notes(nb))
+        submission = SubmissionFacts(ids["assignment"], ids["student"], read_notes(nb))
         with limit_memory_on(submission.device):
             resources["gradlab"] = grade_notebook(nb, submission, fork_server, settings.timeouts)
         return nb, resources

@@ -20,7 +20,7 @@ from autograder.model.course import Lab
 from autograder.model.fingerprint import PROOFS, digest_code
 from autograder.proving.proof import Proof
 
-FILE = "proofs.json"
+PROOFS_FILE = "proofs.json"
 
 
 def load_proof(lab: Lab) -> Proof | None:
@@ -38,13 +38,13 @@ def save_proof(lab: Lab, proof: Proof) -> None:
         values = {name: value for name, value in asdict(proof).items() if value or name in ("lab", "points")}
         records = load_records(lab.path.parent) | {lab.name: {"lab": digest_files(lab.path), "proof": values}}
         text = json.dumps({"code": compute_code_digest(), "labs": records}, indent=1, sort_keys=True)
-        (lab.path.parent / FILE).write_text(f"{text}\n", encoding="utf-8")
+        (lab.path.parent / PROOFS_FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
 def load_records(labs: Path) -> dict[str, Any]:
     """Return the records of valid proofs, by lab. A file that's missing or damaged has none."""
     try:
-        store = json.loads((labs / FILE).read_text(encoding="utf-8"))
+        store = json.loads((labs / PROOFS_FILE).read_text(encoding="utf-8"))
         return dict(store["labs"]) if store["code"] == compute_code_digest() else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

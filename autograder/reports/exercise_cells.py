@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from autograder.gradebook.submission_result import ExerciseResult
+from autograder.gradebook.submission_result import GradedCellResult
 from autograder.model.course import AnotherWay, Kind, QuizStatement
 from autograder.model.metadata import CellMetadata, get_cell_name, make_cell_name, read_cell_metadata, read_kind
 from autograder.rendering.prose import render_prose
@@ -15,7 +15,7 @@ from autograder.rendering.prose import render_prose
 LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
 
 
-def render_question(notebook: Any, result: ExerciseResult) -> Markup:
+def render_question(notebook: Any, result: GradedCellResult) -> Markup:
     """Render what a question in words asks: the text before its answer."""
     before = None
     for cell in notebook.cells:
@@ -25,7 +25,7 @@ def render_question(notebook: Any, result: ExerciseResult) -> Markup:
     return render_prose(before.source) if before is not None else Markup()
 
 
-def is_blank(notebook: Any, result: ExerciseResult) -> bool:
+def is_blank(notebook: Any, result: GradedCellResult) -> bool:
     """Return whether the exercise is unchanged since it was handed out, and earned nothing."""
     cell, metadata = _find_exercise_cell(notebook, result.name)
     return bool(metadata and cell.source.strip() == metadata.stub.strip() and not result.points)
@@ -43,7 +43,7 @@ def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
     return {question: letters.lower() for question, letters in LETTERS.findall(cell.source if cell else "")} or None
 
 
-def find_another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None:
+def find_another_way(notebook: Any, result: GradedCellResult) -> AnotherWay | None:
     """Return another right answer, if the student earned all points of the exercise."""
     _, metadata = _find_exercise_cell(notebook, result.name)
     return metadata.another if metadata and result.points is not None and result.points >= result.worth else None

@@ -12,7 +12,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.intake.cell_origin import find_stock_answer, is_own
 from autograder.model.metadata import get_cell_name
 
@@ -27,7 +27,7 @@ def select_notebook(result: SubmissionResult, notebook_name: str) -> SubmissionR
     return result.model_copy(update={"exercises": exercises})
 
 
-def group_stock_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tuple[dict[str, list[Any]], list[Any]]:
+def group_stock_cells(notebook: Any, exercises: Sequence[GradedCellResult]) -> tuple[dict[str, list[Any]], list[Any]]:
     """Return the student's cells that each exercise is about, and the student's other cells.
 
     A question that a person reads is about its answer, and the cells that the student wrote next to it. A test is about
@@ -69,7 +69,7 @@ def _is_work(cell: Any, is_ungraded: bool) -> bool:
     return is_own(cell) or is_solution(cell) or (is_ungraded and cell.cell_type == "code" and not is_locked(cell))
 
 
-def _strip_after_hidden(cells: Sequence[Any], by_cell: Mapping[str, ExerciseResult]) -> list[Any]:
+def _strip_after_hidden(cells: Sequence[Any], by_cell: Mapping[str, GradedCellResult]) -> list[Any]:
     """Return the cells, without the outputs of those after the first hidden test."""
     shown, after_hidden = [], False
     for cell in cells:

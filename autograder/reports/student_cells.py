@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.base.text import truncate
-from autograder.gradebook.submission_result import ExerciseResult
+from autograder.gradebook.submission_result import GradedCellResult
 from autograder.intake.cell_origin import find_lab_answer
 from autograder.model.course import Kind
 from autograder.model.metadata import get_cell_name, make_cell_name
@@ -33,7 +33,7 @@ class ShownCell:
     """Data URLs of PNG or safe SVG, each with its description."""
 
 
-def render_student_cells(notebook: Any, exercise: ExerciseResult) -> list[ShownCell]:
+def render_student_cells(notebook: Any, exercise: GradedCellResult) -> list[ShownCell]:
     """Render the exercise's or question's cell, and the cells that the student added after it."""
     name = make_cell_name(Kind.QUESTION if exercise.by_hand else Kind.EXERCISE, exercise.name)
     indices = [index for index, cell in enumerate(notebook.cells) if get_cell_name(cell) == name]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autograder.gradebook.excuses import set_passed
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.model.term import Tell
 from labkit.cause import Cause
 from labkit.difference import Difference
@@ -46,7 +46,7 @@ class ShownCheck:
     """Why it passed and earns nothing, or what its failure stops."""
 
 
-def build_student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dict[str, list[ShownCheck]]:
+def build_student_view(exercises: Sequence[GradedCellResult], tell: Tell = "all") -> dict[str, list[ShownCheck]]:
     """Return each exercise's checks as the student may see them.
 
     Args:
@@ -117,7 +117,7 @@ def drop_hidden_checks(result: SubmissionResult, tell: Tell) -> SubmissionResult
     )
 
 
-def find_own_process_names(exercises: Sequence[ExerciseResult]) -> set[str]:
+def find_own_process_names(exercises: Sequence[GradedCellResult]) -> set[str]:
     """Return the names of exercises that a page may call decided in the submission's own process.
 
     A submission chooses that by what its functions return, so after a hidden test it could reveal that test's inputs.
@@ -129,7 +129,7 @@ def find_own_process_names(exercises: Sequence[ExerciseResult]) -> set[str]:
     return {exercise.name for exercise in before if exercise.own_process}
 
 
-def _drop_from_exercise(exercise: ExerciseResult) -> ExerciseResult:
+def _drop_from_exercise(exercise: GradedCellResult) -> GradedCellResult:
     visible = [outcome for outcome in exercise.checks if not outcome.hidden]
     counted = visible if exercise.excused is None else set_passed(visible, exercise.excused)
     weights = sum(outcome.weight for outcome in exercise.checks)

@@ -100,7 +100,7 @@ def write_term_page(labs: Sequence[ClassResults], term: Term, path: Path) -> Non
     if not any(member.has_submitted for lab in labs for member in lab.members):
         raise GradlabError("no one has submitted anything yet", fix=describe_collecting())
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = build_rows(labs, term.practice)
+    rows = build_rows(labs, term.practice_labs)
     reports = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}
     path.write_text(render_term_page(labs, rows, term, reports), encoding="utf-8")
     table = [
@@ -134,7 +134,7 @@ def render_term_page(
         labs=labs,
         rows=rows,
         behind=[row for row in rows if row.behind],
-        practice=term.practice,
+        practice=term.practice_labs,
         dates=build_calendar(labs, term),
         reports=reports,
         numbers=numbers,

@@ -49,7 +49,7 @@ EXCEPTIONS: dict[str, Any] = {
     "torch.utils.checkpoint": torch.utils.checkpoint,
     "numpy.exceptions": np.exceptions,
     "numpy.linalg": np.linalg,
-    "labkit.probes.dispatch": {"ProbeError": ProbeError},
+    "labkit.probes.probe_definition": {"ProbeError": ProbeError},
 }
 PROBE = "probe "  # prefix of a probe's name, as the target of a call
 GIVEN = "given "  # prefix of a name that a given cell defines

@@ -22,7 +22,7 @@ from autograder.intake.cell_origin import get_short_name, get_shown_name
 from autograder.model.metadata import get_cell_name
 from autograder.model.notes import NoteKind
 from autograder.rpc.global_state import GlobalState
-from autograder.stock.cell_grades import find_quiet_cells, grade_cell, is_automatic
+from autograder.stock.cell_grades import find_undisclosed_cells, grade_cell, is_automatic
 from autograder.stock.content import StockNotebook
 from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_course_source
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
@@ -73,7 +73,7 @@ def run_notebook(
     runner = SubmissionRunner(start, clock)
     course_source = inspect_course_source(source)
     hidden = {cell.id: cell.has_hidden_part for cell in source.cells}
-    quiet = find_quiet_cells(code, hidden)
+    undisclosed = find_undisclosed_cells(code, hidden)
     scores: dict[str, Score] = {}
     try:
         _run_cells(code, runner, course_source, run, clock, plan or DecisionPlan(), source)
@@ -86,9 +86,11 @@ def run_notebook(
         runner.kill()
     _limit_all_outputs(code)
     for name, message in run.stopped.items():
-        run.add_note(name, message, name in quiet, NoteKind.STOPPED)
+        run.add_note(name, message, name in undisclosed, NoteKind.STOPPED)
     names = [(cell, get_cell_name(cell)) for cell in code if is_automatic(cell)]
-    run.cells = [grade_cell(cell, scores[name], run, hidden.get(name, False), name in quiet) for cell, name in names]
+    run.cells = [
+        grade_cell(cell, scores[name], run, hidden.get(name, False), name in undisclosed) for cell, name in names
+    ]
     return run
 
 

@@ -38,17 +38,17 @@ class NotebookRun:
     """Names by which a student finds each cell."""
     short_names: dict[str, str] = field(default_factory=dict)
 
-    def add_note(self, name: str, message: str, quiet: bool, kind: NoteKind = NoteKind.TEST) -> None:
+    def add_note(self, name: str, message: str, undisclosed: bool, kind: NoteKind = NoteKind.TEST) -> None:
         """Add a note about a cell.
 
         Args:
             name: nbgrader's name of the cell.
-            quiet: Whether only the instructor sees the note.
+            undisclosed: Whether only the instructor sees the note.
         """
         note = Note(
             kind=kind, words=message, notebook=self.notebook, cell=self.short_names[name], shown=self.names[name]
         )
-        (self.remarks if quiet else self.notes).append(note)
+        (self.remarks if undisclosed else self.notes).append(note)
 
     @property
     def is_doubtful(self) -> bool:

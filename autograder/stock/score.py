@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, has_failed
 
 from autograder.base.text import replace_controls, truncate
-from autograder.model.nbgrader_cells import read_points
+from autograder.model.nbgrader_cells import read_worth
 
 MAX_MESSAGE = 300
 MAX_SHOWN = 60
@@ -85,7 +85,7 @@ def _find_remark(cell: NotebookNode) -> str:
 
 
 def _score(cell: NotebookNode, stopped: str) -> Score:
-    worth = read_points(cell)
+    worth = read_worth(cell)
     try:
         points = float(determine_grade(cell)[0] or 0.0)
     except ValueError:

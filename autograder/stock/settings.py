@@ -124,7 +124,7 @@ def _parse_seconds(setting: Any) -> float:
     return UNLIMITED if not setting or setting < 0 else float(setting)
 
 
-def refuse_other_marks(config: Mapping[str, Any]) -> None:
+def refuse_mark_changing_settings(config: Mapping[str, Any]) -> None:
     """Raise GradlabError if these settings would change a mark."""
     for name, default in FOLDERS.items():
         value = config.get("CourseDirectory", {}).get(name, default)

@@ -19,7 +19,7 @@ import torch
 from autograder.rpc.fields import check_bytes, check_int, check_length, check_list, check_text
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, WireValue, receive, send
 from autograder.rpc.random_states import seed_all
-from autograder.student_process.calls import Calls
+from autograder.student_process.call_server import CallServer
 from autograder.student_process.compile_cache import link_compiled
 from autograder.student_process.course_names import CourseNames
 from autograder.student_process.kernel import Kernel
@@ -148,12 +148,12 @@ def _has_ended(pid: int) -> bool:
 
 def serve_calls(channel: socket.socket, namespace: dict[str, Any]) -> None:
     """Answer calls of the namespace's objects until the client hangs up. "begin" forgets all earlier ones."""
-    calls = Calls(namespace, channel=channel)
+    calls = CallServer(namespace, channel=channel)
     while True:
         try:
             request = receive(channel)
             if request == "begin":
-                calls = Calls(namespace, channel=channel)
+                calls = CallServer(namespace, channel=channel)
             send(channel, "ready" if request == "begin" else calls.reply(request))
         except ConnectionClosed:
             return

@@ -181,7 +181,7 @@ class GradingRound:
         now, settings = get_utc_now(), state.get_lab_term(arrival)
         marks = read_history(state.course, lab, arrival.student)
         attempts = describe_attempts(arrival.when, marks, settings, now, state.inbox.zone)
-        state.inbox.release(arrival, write_feedback([result], state.course, lab, settings.tell, attempts))
+        state.inbox.release_pages(arrival, write_feedback([result], state.course, lab, settings.tell, attempts))
         seconds = (now - arrival.when).total_seconds()
         reason = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
         self.ready.append(

@@ -193,7 +193,7 @@ def _leave_unmarked(state: WatchState, arrival: Arrival, inspection: Inspection)
     try:
         for notebook in list_source_notebooks(state.course, arrival.lab):
             if not state.inbox.has_page(arrival, notebook.stem):
-                state.inbox.put(arrival, notebook.stem, page)
+                state.inbox.write_page(arrival, notebook.stem, page)
     except OSError as error:
         state.report_once(f"{state.inbox.feedback} can't be written: {error.strerror}")
 

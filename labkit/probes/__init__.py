@@ -8,8 +8,8 @@ counts.py, saved_tensors.py, bytes_alive.py and two_devices.py can't be recomput
 from labkit.probes.bytes_alive import live_bytes
 from labkit.probes.capture import captured
 from labkit.probes.counts import operations
-from labkit.probes.dispatch import PROBES, ProbeError, probe
 from labkit.probes.graph_operations import GraphError
+from labkit.probes.probe_definition import PROBES, ProbeError, probe
 from labkit.probes.ranks import ranks
 from labkit.probes.replay import Graph, replay
 from labkit.probes.saved_tensors import saved, saved_bytes

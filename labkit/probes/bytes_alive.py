@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from labkit.probes.dispatch import probe
+from labkit.probes.probe_definition import probe
 
 
 class StorageCounter(TorchDispatchMode):

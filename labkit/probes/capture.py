@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from labkit.probes.dispatch import ProbeError, probe
+from labkit.probes.probe_definition import ProbeError, probe
 
 DROPPED_KEYWORDS = {"device", "layout", "pin_memory"}  # a replay has its own device
 MAX_NODES = 2_000
@@ -41,13 +41,13 @@ def captured(f: Callable[..., Any], *args: Any, how: str = "trace") -> Data:
     # Break attention up into operations that a replay knows.
     with sdpa_kernel(SDPBackend.MATH):
         if how == "dynamo":
-            return _write_trace(_trace_with_dynamo(f, args), args)
+            return _encode_trace(_trace_with_dynamo(f, args), args)
         if how == "trace":
-            return _write_trace(f, args)
+            return _encode_trace(f, args)
     raise ProbeError(f"how={how!r}: use 'trace' or 'dynamo'")
 
 
-def _write_trace(f: Callable[..., Any], args: tuple[Any, ...]) -> Data:
+def _encode_trace(f: Callable[..., Any], args: tuple[Any, ...]) -> Data:
     from torch.fx.experimental.proxy_tensor import make_fx
 
     plain = [a.detach() for a in args]

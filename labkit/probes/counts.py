@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from labkit.probes.dispatch import probe
+from labkit.probes.probe_definition import probe
 
 
 @probe

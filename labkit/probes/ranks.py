@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from labkit.probes.dispatch import ProbeError, probe
+from labkit.probes.probe_definition import ProbeError, probe
 
 MAX_RANKS = 8
 GRACE = 2.0  # seconds that the other ranks get after one has failed

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from labkit.probes.dispatch import ProbeError, probe
+from labkit.probes.probe_definition import ProbeError, probe
 
 Record = dict[str, Any]
 

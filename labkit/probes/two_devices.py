@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from labkit.probes.dispatch import probe
+from labkit.probes.probe_definition import probe
 
 aten = torch.ops.aten
 SECOND = torch.device("meta")

@@ -10,7 +10,7 @@ import pytest
 from conftest import ARTIFACTS
 from playwright.sync_api import Page, expect
 
-from autograder.model.term import FILE
+from autograder.model.term import TERM_FILE
 from tests.lab_server import run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
@@ -34,7 +34,7 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
         config.write(shared)
     cache = f'c.Exchange.cache = "{tmp_path_factory.mktemp("cache")}"\n'
     (student_folder / "nbgrader_config.py").write_text(f"c = get_config(){shared}{cache}")
-    (small_course / FILE).write_text(f'[labs.{LAB}]\nattempts = 1\ntell = "visible"\n')
+    (small_course / TERM_FILE).write_text(f'[labs.{LAB}]\nattempts = 1\ntell = "visible"\n')
 
     command = [sys.executable, "-m", "autograder.cli", "watch"]
     watching = subprocess.Popen(command, cwd=small_course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -14,9 +14,9 @@ from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.marks import DeskMark
 from autograder.desk.question_page import QuestionSummary, ShownAnswer
 from autograder.desk.rubric import Rubric
+from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.class_results import ClassResults, Column, Member
-from autograder.gradebook.graded_place import GradedPlace
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.model.term import Term
@@ -61,7 +61,9 @@ def make_class() -> ClassResults:
 
 def test_the_feedback_page_breaks_no_word(page: Page, tmp_path: Path) -> None:
     exercises = tuple(
-        ExerciseResult(name=name, points=None if name == "why" else 0, by_hand=name == "why", worth=3, checks=(FAILED,))
+        GradedCellResult(
+            name=name, points=None if name == "why" else 0, by_hand=name == "why", worth=3, checks=(FAILED,)
+        )
         for name in NAMES
     )
     result = SubmissionResult(student=STUDENTS[1], lab=LAB, points=0, worth=9, exercises=exercises)
@@ -94,7 +96,7 @@ def test_the_page_of_the_term_breaks_no_word(page: Page, tmp_path: Path) -> None
 def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> None:
     """As files, with the assets that the server delivers: the test measures their style."""
     (tmp_path / "static").symlink_to(Path(html_pages.__file__).parent / "static")
-    place = GradedPlace(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
+    place = CellAddress(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
     open_page(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [QuestionSummary(place, NAMES[0], 2, 1, 1)]}))
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, th, td") == []

@@ -258,9 +258,9 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
     monkeypatch.setattr(one_submission, "examine_steps", examine_steps)
     fork_server = type("NoWarm", (), {"layers": (), "start_process": None})
     first = one_submission.grade_notebook(
-        notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()
+        notebook, one_submission.SubmissionFacts("lab", "ada"), fork_server, one_submission.Timeouts()
     )  # type: ignore[arg-type]
-    submission = one_submission.Submission("lab", "ada", kept=first.cells)
+    submission = one_submission.SubmissionFacts("lab", "ada", kept=first.cells)
     changed_notebook = make_grading_notebook(checks | {"check-b": "another check"})
     one_submission.grade_notebook(changed_notebook, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
     changed_notebook = make_grading_notebook(checks, answer="another answer")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from autograder.classroom.summary import Summary, read_points, summarize_lab
+from autograder.classroom.summary import Summary, read_totals, summarize_lab
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from tests.reports.written_class import LAB, StudentWork, mark_by_hand, write_class
@@ -24,7 +24,7 @@ def test_changed_marks_are_counted(small_course: Path) -> None:
     )
     mark_by_hand(written_class, "dan", manual_score=0.5)
     with Gradebook(written_class.url) as gradebook:
-        before = read_points(gradebook, LAB)
+        before = read_totals(gradebook, LAB)
     assert before == {"ada": 1, "ben": 1, "cy": 1, "dan": 0.5}
     mark_by_hand(written_class, "ada", auto_score=2.0)
     mark_by_hand(written_class, "ben", auto_score=0.0)
@@ -35,4 +35,4 @@ def test_changed_marks_are_counted(small_course: Path) -> None:
         gradebook.db.commit()
         assert "3 marks changed, 1 up and 2 down" in summarize_lab(gradebook, LAB, [], before=before).describe()
         assert Summary(1, 0, 0, 0, 0, 0, 0, 0, up=1).describe() == "1 graded; 1 mark changed, 1 up and 0 down"
-        assert "changed" not in summarize_lab(gradebook, LAB, [], before=read_points(gradebook, LAB)).describe()
+        assert "changed" not in summarize_lab(gradebook, LAB, [], before=read_totals(gradebook, LAB)).describe()

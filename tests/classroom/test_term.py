@@ -22,7 +22,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.note_sentences import describe_notes
-from autograder.model.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term
+from autograder.model.term import TERM_FILE, Excuse, Extension, add_excuse, add_extension, read_term
 from autograder.reports.student_view import EXCUSED, build_student_view
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, WRONG, hand_in
@@ -50,7 +50,7 @@ def open_course_gradebook(course: Path) -> Iterator[Gradebook]:
         yield gradebook
 
 
-def read_points(course: Path, student: str) -> float:
+def read_worth(course: Path, student: str) -> float:
     return read_result(f"sqlite:///{course}/gradebook.db", course, LAB, student).points
 
 
@@ -71,12 +71,12 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
-    assert (read_points(course, "ada"), read_points(course, "cy")) == (2, 0)
-    assert 0 < read_points(course, "ben") < 2
+    assert (read_worth(course, "ada"), read_worth(course, "cy")) == (2, 0)
+    assert 0 < read_worth(course, "ben") < 2
     decision = excuse(course, LAB, "empty", "", "the text did not say it")
     assert (decision.exercise, decision.check) == ("sum_of_squares", "empty")
     assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True}
-    assert (read_points(course, "ben"), read_points(course, "cy")) == (2, 0)
+    assert (read_worth(course, "ben"), read_worth(course, "cy")) == (2, 0)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
     (check_view,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
     assert check_view.unearned == EXCUSED
@@ -87,7 +87,7 @@ def test_an_exercise_excused_for_one_student_pays_in_full(course: Path, two_grad
     """Slow: a class is looked at by a whole grader."""
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
     grade_class(course, two_graders)
-    assert read_points(course, "cy") == 2
+    assert read_worth(course, "cy") == 2
     assert [mark.points for mark in read_history(course, LAB, "cy")] == [0, 2]
 
 
@@ -117,13 +117,13 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
         (course / "submitted" / student / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
     set_due_date(course)
     grade_class(course, two_graders)
-    assert read_points(course, "ada") == 1
+    assert read_worth(course, "ada") == 1
     with open_course_gradebook(course) as gradebook:
         until, note = grant_extension(course, gradebook, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
     assert (str(until), note) == ("2027-02-03 18:00:00", "")
     grade_class(course, two_graders)
-    assert read_points(course, "ada") == 2
-    assert read_points(course, "ben") < 1
+    assert read_worth(course, "ada") == 2
+    assert read_worth(course, "ben") < 1
 
 
 def set_due_date(course: Path) -> None:
@@ -181,16 +181,16 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     def answer(yes: bool) -> RegradeResult:
         return regrade(open_course(course), LAB, two_graders, lambda result: results.append(result) or yes)
 
-    before = {student: read_points(course, student) for student in ("ada", "ben", "cy")}
+    before = {student: read_worth(course, student) for student in ("ada", "ben", "cy")}
     assert not answer(False).written
-    assert {student: read_points(course, student) for student in before} == before
+    assert {student: read_worth(course, student) for student in before} == before
     assert answer(True).written
     (change,) = results[0].changes
     assert results[0].graded == 3
     assert change.student == "ben"
     assert change.difference == 2 - before["ben"]
     assert results[1].changes == results[0].changes
-    assert read_points(course, "ben") == 2
+    assert read_worth(course, "ben") == 2
     assert [mark.command for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
     assert set(grade_class(course, two_graders).values()) == {True}
 
@@ -224,7 +224,7 @@ def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
 @pytest.mark.slow
 def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded."""
-    (course / FILE).write_text(
+    (course / TERM_FILE).write_text(
         '[[team]]\nname = "blue"\nmembers = ["cy", "dee"]\n\n[[team]]\nname = "red"\nmembers = ["ada", "ben"]\n'
         'labs = ["another"]\n'
     )
@@ -233,7 +233,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
     for student, time in (("cy", "2027-02-01 10:00:00 UTC"), ("dee", "2027-02-01 11:00:00 UTC")):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text(time)
     grade_class(course, two_graders)
-    assert {student: read_points(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
+    assert {student: read_worth(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "cy")
     assert "Submitted by dee, for your team." in describe_notes(result.notes)
 
@@ -242,7 +242,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
 @pytest.mark.slow
 def test_extra_credit_is_added_on_top(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
-    (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
+    (course / TERM_FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
     grade_class(course, two_graders)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ada")
     assert (result.points, result.worth) == (2, 0)
@@ -253,7 +253,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
     api = open_course(small_course)
 
     def worth_after(exercise: str) -> float:
-        (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
+        (small_course / TERM_FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
         with api.open_gradebook() as gradebook:
             prepare_gradebook(api, open_assignment(small_course, LAB), gradebook, read_term(small_course))
             return float(gradebook.find_assignment(LAB).max_score)
@@ -268,7 +268,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
 @pytest.fixture
 def folder_with_decisions(tmp_path: Path) -> Path:
     """A hand-written term.toml, to which each decision was added twice."""
-    (tmp_path / FILE).write_text(f"# ours\n[labs.{LAB}]\npractice = true # only to try\n")
+    (tmp_path / TERM_FILE).write_text(f"# ours\n[labs.{LAB}]\npractice = true # only to try\n")
     for day in (1, 2):
         add_extension(tmp_path, Extension(lab=LAB, student="ada", until=f"2027-02-0{day}T18:00:00Z"))
         add_excuse(tmp_path, Excuse(lab=LAB, exercise="f", check="a", reason=str(day)))
@@ -276,7 +276,7 @@ def folder_with_decisions(tmp_path: Path) -> Path:
 
 
 def test_decisions_keep_hand_written_lines(folder_with_decisions: Path) -> None:
-    text = (folder_with_decisions / FILE).read_text()
+    text = (folder_with_decisions / TERM_FILE).read_text()
     assert "# ours" in text
     assert "# only to try" in text
     assert text.count("\n\n[[") == text.count("[[") == 2
@@ -300,7 +300,7 @@ def test_decisions_replace_earlier_ones(folder_with_decisions: Path) -> None:
     ],
 )
 def test_an_invalid_term_file_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / FILE).write_text(text)
+    (tmp_path / TERM_FILE).write_text(text)
     with pytest.raises(GradlabError, match=words):
         read_term(tmp_path)
 

@@ -12,7 +12,7 @@ from autograder.classroom.unknown_names import list_unknown_names, refuse_unknow
 from autograder.cli.app import app
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
-from autograder.model.term import FILE, Excuse, Extension, LabTerm, Team, Term
+from autograder.model.term import TERM_FILE, Excuse, Extension, LabTerm, Team, Term
 from tests.classroom.graded_class import LAB
 from tests.reports.written_class import StudentWork, write_class
 
@@ -54,7 +54,7 @@ def test_a_decision_that_affects_nothing_is_reported(
     term = RIGHT.model_copy(update=wrong)
     (message,) = list_unknown_names(small_course, term, gradebook)
     first, _, second = words.partition(".*")
-    assert message.startswith(f"{small_course / FILE}: ")
+    assert message.startswith(f"{small_course / TERM_FILE}: ")
     assert first in message
     assert second in message
     assert "\n    fix: " in message
@@ -91,7 +91,7 @@ def test_without_a_roster_any_name_is_accepted_and_submitters_are_known(small_co
 
 def test_status_and_report_show_it(small_course: Path) -> None:
     write_class(small_course, [StudentWork("ada")])
-    (small_course / FILE).write_text(f'[[excuse]]\nlab = "{LAB}"\nexercise = "cubes"\n')
+    (small_course / TERM_FILE).write_text(f'[[excuse]]\nlab = "{LAB}"\nexercise = "cubes"\n')
     output = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
     assert "names 'cubes', which 01_squares doesn't have" in output
     CliRunner().invoke(app, ["report", LAB, "--course", str(small_course)])

@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook
 from autograder.desk.course_desk import Desk, UnknownNameError, find_place, open_desk
 from autograder.desk.marks import ConflictError, DeskMark, change_items, read_marks, read_rubric, save_mark
 from autograder.desk.rubric import Item
-from autograder.gradebook.graded_place import GradedPlace
+from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.writer import write_marks
 from autograder.model.marks import MarkSheet
 from tests.desk.answered_class import CHECK, LAB, QUESTION
@@ -28,7 +28,7 @@ class Reader:
 
     desk: Desk
     gradebook: Any
-    place: GradedPlace
+    place: CellAddress
 
     def read_mark(self, student: str) -> DeskMark:
         return read_marks(self.gradebook, self.place, read_rubric(self.desk, self.place))[student]

@@ -26,7 +26,7 @@ import torch
 from autograder.examiner.connection import Connection
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import ConnectionClosed, receive, send
-from autograder.student_process.calls import Calls
+from autograder.student_process.call_server import CallServer
 from tests.examiner.observe import observe
 
 
@@ -74,7 +74,7 @@ def start_student_process(namespace: dict[str, Any], given: list[str]) -> Iterat
         try:
             examiner_end.close()
             torch.set_num_threads(1)
-            serve(student_end, Calls(namespace, given, student_end))
+            serve(student_end, CallServer(namespace, given, student_end))
         finally:
             os._exit(0)
     student_end.close()
@@ -86,7 +86,7 @@ def start_student_process(namespace: dict[str, Any], given: list[str]) -> Iterat
         os.waitpid(pid, 0)
 
 
-def serve(channel: socket.socket, calls: Calls) -> None:
+def serve(channel: socket.socket, calls: CallServer) -> None:
     while True:
         try:
             send(channel, calls.reply(receive(channel)))

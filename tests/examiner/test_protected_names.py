@@ -68,9 +68,7 @@ def test_names_that_a_probe_uses_are_restored_too(fork_server: ForkServer) -> No
 
 
 def test_a_patched_library_is_reported_and_a_patched_labkit_is_restored(fork_server: ForkServer) -> None:
-    source = (
-        "import labkit.probes.dispatch, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
-    )
+    source = "import labkit.probes.probe_definition, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
     passed, changed = grade_answer(fork_server, RIGHT, source)
     assert passed == [True, True] and {"torch.relu", "builtins.sum", "labkit.probes.saved"} <= set(changed)
 

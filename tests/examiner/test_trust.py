@@ -13,7 +13,7 @@ import torch
 from autograder.examiner.connection import Connection, StoppedError
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import decode_message, encode_message
-from autograder.student_process.calls import Calls
+from autograder.student_process.call_server import CallServer
 from tests.examiner.program import start_student_process
 from tests.examiner.world import open_world
 
@@ -131,7 +131,7 @@ def test_printed_text_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_unreferenced_objects_are_forgotten() -> None:
-    calls = Calls({"f": lambda x: x * 2, "make": lambda x: lambda: x})
+    calls = CallServer({"f": lambda x: x * 2, "make": lambda x: lambda: x})
 
     class Direct:
         def __init__(self) -> None:
@@ -185,12 +185,12 @@ def test_a_call_imports_nothing() -> None:
 import importlib, sys, torch
 from autograder.forkserver.imports import ALWAYS, FIRST_USED
 from autograder.examiner.remote_namespace import RemoteNamespace
-from autograder.student_process.calls import Calls
+from autograder.student_process.call_server import CallServer
 from autograder.rpc.frames import decode_message, encode_message
 from autograder.rpc.global_state import GlobalState
 
 class Line:
-    calls, ours = Calls({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), GlobalState()
+    calls, ours = CallServer({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), GlobalState()
     def ask(self, request, callbacks):
         return decode_message(encode_message(self.calls.reply([request, self.ours.read()])))[0]
 

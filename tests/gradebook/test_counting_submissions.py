@@ -7,7 +7,7 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.gradebook.counting_submissions import find_counting_submissions, find_newest_submission
-from autograder.model.term import FILE, Team, Term, read_term
+from autograder.model.term import TERM_FILE, Team, Term, read_term
 
 
 def test_the_newest_of_a_team_counts_for_all_of_it(tmp_path: Path) -> None:
@@ -33,11 +33,11 @@ BLUE = '[[team]]\nname = "blue"\nmembers = ["ada", "ben"]\nlabs = ["x"]\n'
     ],
 )
 def test_teams_that_cross_are_refused(tmp_path: Path, other: str, words: str) -> None:
-    (tmp_path / FILE).write_text(f"{BLUE}[[team]]\n{other}\n")
+    (tmp_path / TERM_FILE).write_text(f"{BLUE}[[team]]\n{other}\n")
     with pytest.raises(GradlabError, match=words):
         read_term(tmp_path)
 
 
 def test_teams_of_different_labs_may_share_names_and_members(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text(BLUE + BLUE.replace('"x"', '"y"'))
+    (tmp_path / TERM_FILE).write_text(BLUE + BLUE.replace('"x"', '"y"'))
     assert len(read_term(tmp_path).team) == 2

@@ -7,7 +7,7 @@ from nbgrader.api import Gradebook
 
 from autograder.classroom.decisions import grant_extension
 from autograder.gradebook.extensions import revoke_extensions
-from autograder.model.term import FILE, read_term
+from autograder.model.term import TERM_FILE, read_term
 from tests.reports.written_class import LAB, StudentWork, write_class
 
 LATE = datetime(2027, 2, 2, 18)
@@ -27,6 +27,6 @@ def test_deleted_lines_take_the_extension_back(small_course: Path) -> None:
         for student in ("ben", "dan"):
             grant_extension(small_course, gradebook, LAB, student, "2027-02-02 12:00 UTC", "")
     assert late() == late() == {"ada": 0, "ben": 6, "cleo": 24, "dan": 0}
-    (small_course / FILE).write_text("")
+    (small_course / TERM_FILE).write_text("")
     assert late() == {"ada": 0, "ben": 24, "cleo": 24, "dan": 0}
     assert [member.student for member, _ in written_class.read().extensions] == ["ada"]

@@ -18,7 +18,7 @@ def remember(course: Path, points: float) -> None:
     remember_mark(course, result, points, None, "grade", {})
 
 
-def read_points(course: Path) -> list[float]:
+def read_worth(course: Path) -> list[float]:
     return [mark.points for mark in read_history(course, "a", "ada")]
 
 
@@ -36,10 +36,10 @@ def test_a_line_that_a_crash_cut_off_costs_only_itself(tmp_path: Path, cut: int)
     path = get_history_path(tmp_path, "a", "ada")
     path.write_bytes(path.read_bytes()[:-cut])
     whole = [1.0, 2.0] if cut == 1 else [1.0]
-    assert read_points(tmp_path) == whole
+    assert read_worth(tmp_path) == whole
     remember(tmp_path, 3)
     remember(tmp_path, 4)
-    assert read_points(tmp_path) == [*whole, 3, 4]
+    assert read_worth(tmp_path) == [*whole, 3, 4]
 
 
 @pytest.mark.parametrize("line", [b"", b"{}", b'{"when": "2027{"}', b"\0" * 40, b"\xff}", b"[]", b"null"])
@@ -48,4 +48,4 @@ def test_a_damaged_line_is_skipped(tmp_path: Path, line: bytes) -> None:
     with get_history_path(tmp_path, "a", "ada").open("ab") as file:
         file.write(line + b"\n")
     remember(tmp_path, 2)
-    assert read_points(tmp_path) == [1, 2]
+    assert read_worth(tmp_path) == [1, 2]

@@ -10,9 +10,9 @@ from autograder.gradebook.writer import open_gradebook
 
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     (tmp_path / "gradebook.db").write_text("not a database\n" * 100)
-    with pytest.raises(GradlabError, match=r"gradebook\.db can't be opened: file is not a database\n    fix: correct"):
-        with open_gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}"):
-            pass
+    message = r"gradebook\.db can't be opened: file is not a database\n    fix: correct"
+    with pytest.raises(GradlabError, match=message), open_gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}"):
+        pass
 
 
 @pytest.mark.parametrize("url", ["nonsense", "no_such_dialect://ada:secret@host/db", ""])

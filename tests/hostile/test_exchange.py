@@ -435,7 +435,7 @@ def test_only_someone_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path:
     page = tmp_path / f"{LAB}.html"
     page.write_text("ada's page")
     page.chmod(0o600)
-    inbox.release(arrival, [page])
+    inbox.release_pages(arrival, [page])
     assert stat.S_IMODE(inbox.feedback.stat().st_mode) == 0o711
     assert stat.S_IMODE(inbox.get_page_path(arrival, LAB).stat().st_mode) == 0o644
 

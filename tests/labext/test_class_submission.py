@@ -44,7 +44,7 @@ def answer_next_submission(student: Path, page: Path, text: str = PAGE) -> Threa
     def watch() -> None:
         while not (arrivals := [each for each in open_student_inbox(student).iter_arrivals([LAB]) if not each.problem]):
             time.sleep(0.01)
-        open_student_inbox(student).release(arrivals[0], [page])
+        open_student_inbox(student).release_pages(arrivals[0], [page])
 
     page.write_text(text)
     thread = Thread(target=watch)

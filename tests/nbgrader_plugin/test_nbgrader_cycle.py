@@ -141,7 +141,7 @@ def collect_and_autograde(cycle: Cycle) -> None:
     instructor.run_nbgrader("collect", LAB)
     make_late(instructor.folder / "submitted" / "ada" / LAB / "timestamp.txt", instructor.folder)
     instructor.run_command("autograde", LAB)
-    assert read_points(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
+    assert read_worth(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
 
 
 def mark_by_hand(cycle: Cycle) -> None:
@@ -151,9 +151,9 @@ def mark_by_hand(cycle: Cycle) -> None:
         assert grade.needs_manual_grade
         grade.manual_score, grade.needs_manual_grade = 2.5, False
         book.db.commit()
-    assert read_points(instructor)["ada"] == 3.5
+    assert read_worth(instructor)["ada"] == 3.5
     instructor.run_nbgrader("autograde", LAB, "--force", "--student", "ada")
-    assert read_points(instructor)["ada"] == 3.5, "a manual score survives another autograding"
+    assert read_worth(instructor)["ada"] == 3.5, "a manual score survives another autograding"
 
 
 def release_and_fetch_feedback(cycle: Cycle) -> None:
@@ -221,5 +221,5 @@ def read_cycle_results(instructor: Workplace) -> list:  # type: ignore[type-arg]
     return read_results(f"sqlite:///{instructor.folder}/gradebook.db", instructor.folder, LAB)
 
 
-def read_points(instructor: Workplace) -> dict[str, float]:
+def read_worth(instructor: Workplace) -> dict[str, float]:
     return {r.student: r.points for r in read_cycle_results(instructor)}

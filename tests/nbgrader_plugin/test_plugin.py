@@ -22,7 +22,7 @@ from autograder.demo.students import fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document
 from autograder.model.note_sentences import describe_notes
-from autograder.model.term import FILE
+from autograder.model.term import TERM_FILE
 from autograder.nbgrader_plugin import configure
 from autograder.nbgrader_plugin.formgrader_text import MAX_ELEMENTS
 from autograder.watch.watch_start import start_pool
@@ -209,7 +209,7 @@ def test_nbgraders_feedback_hides_what_the_term_hides(small_course: Path) -> Non
     write_class(small_course, [StudentWork("ada", points=1.0, checks=(visible, hidden))])
     page = small_course / "feedback" / "ada" / LAB / f"{LAB}.html"
     for tell, score in (("visible", "1 of 1 points without hidden checks"), ("all", "1 of 2 points")):
-        (small_course / FILE).write_text(f'[labs.{LAB}]\ntell = "{tell}"\n')
+        (small_course / TERM_FILE).write_text(f'[labs.{LAB}]\ntell = "{tell}"\n')
         assert open_course(small_course).api.generate_feedback(LAB, force=True)["success"]
         text = page.read_text()
         assert f'content="{score}"' in text and ("other shapes" in text) == (tell == "all")

@@ -10,7 +10,7 @@ from autograder.authoring.new_lab import create_lab
 from autograder.model.course import Lab
 from autograder.proving import proof_store
 from autograder.proving.proof import Proof
-from autograder.proving.proof_store import FILE, load_proof, load_records, save_proof
+from autograder.proving.proof_store import PROOFS_FILE, load_proof, load_records, save_proof
 
 PROOF = Proof("01_squares", points=2, right=2, wrong=4, claimed={"sum_of_squares": 0.5})
 
@@ -66,7 +66,7 @@ def test_proofs_of_several_labs_are_kept_side_by_side(small_course: Path) -> Non
 
 
 def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_ignored(small_course: Path) -> None:
-    lab, file = read_first_lab(small_course), small_course / "labs" / FILE
+    lab, file = read_first_lab(small_course), small_course / "labs" / PROOFS_FILE
     save_proof(lab, Proof("01_squares", problems=["a check is wrong"]))
     assert not file.exists()
     save_proof(lab, PROOF)

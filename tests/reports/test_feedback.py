@@ -17,7 +17,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.authoring.regions import HIDDEN
 from autograder.examiner.connection import STARVED, build_timeout
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.intake.repair import build_released_cell
 from autograder.model.course import Course
 from autograder.model.notes import Note
@@ -50,7 +50,8 @@ def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_shown()
     """In visible checks too: a student's code could keep a hidden check's input and reveal it in a later one."""
     visible, hidden = Outcome(**RAISED), Outcome(**RAISED, hidden=True)
     exercises = [
-        ExerciseResult(name=name, points=0, worth=1, checks=(visible, hidden, visible)) for name in ("first", "second")
+        GradedCellResult(name=name, points=0, worth=1, checks=(visible, hidden, visible))
+        for name in ("first", "second")
     ]
     view = build_student_view(exercises)
     first, second, third = (check.seen for check in view["first"])
@@ -109,7 +110,7 @@ def test_matrices_are_shown_only_for_visible_checks_before_the_first_hidden_one(
     """A later visible check's matrices could contain a hidden check's input, so the page says where to see them."""
     visible, hidden, later = build_student_view(
         [
-            ExerciseResult(
+            GradedCellResult(
                 name="f", points=0, worth=1, checks=(make_failure(False), make_failure(True), make_failure(False))
             )
         ]
@@ -134,7 +135,7 @@ def list_timeout_messages(*seconds: float, hidden: bool = False) -> list[str]:
         )
         for n, reason in enumerate(reasons)
     )
-    exercise = ExerciseResult(name="f", points=0, worth=1, checks=checks)
+    exercise = GradedCellResult(name="f", points=0, worth=1, checks=checks)
     page = render_feedback_page(
         SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=(exercise,)), nbformat.v4.new_notebook()
     )
@@ -155,7 +156,7 @@ def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) ->
 def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
     late = [Outcome(f"c{n}", "it ends", cause=Cause.TIME, limit=20, blame=Blame.PROCESS) for n in range(2)]
     students_error = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame=Blame.STUDENT)
-    exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, students_error))
+    exercise = GradedCellResult(name="f", points=0, worth=1, checks=(*late, students_error))
     assert build_student_view([exercise])["f"][2].seen == str(build_timeout(1))
 
 
@@ -167,7 +168,7 @@ def test_a_name_may_break_between_its_parts_and_a_number_may_not() -> None:
 
 
 def test_the_page_shows_the_students_and_the_expected_matrix_of_a_visible_check() -> None:
-    exercises = [ExerciseResult(name="f", points=0, worth=1, checks=(make_failure(False), make_failure(True)))]
+    exercises = [GradedCellResult(name="f", points=0, worth=1, checks=(make_failure(False), make_failure(True)))]
     result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=tuple(exercises))
     page = render_feedback_page(result, nbformat.v4.new_notebook())
     assert page.count("<svg") == 2 and "both: shape (3, 4), float32" in page
@@ -194,14 +195,14 @@ def test_the_page_says_how_late_a_submission_is_and_what_that_costs(penalty: flo
 def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
     form = Outcome("form", "a tensor comes back", required=True, seen="your result is None")
     guard = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
-    exercises = [ExerciseResult(name="f", points=0, worth=6, checks=(form, guard, Outcome("values", weight=3)))]
+    exercises = [GradedCellResult(name="f", points=0, worth=6, checks=(form, guard, Outcome("values", weight=3)))]
     points_by_label = {check.label: (check.points, check.unearned) for check in build_student_view(exercises)["f"]}
     assert points_by_label["a tensor comes back"] == (1, "The exercise earns no points until this check passes.")
     assert points_by_label["x is as it was"] == (2, "Earns points once this passes: a tensor comes back.")
     assert points_by_label["values"] == (3, "")
-    guard_views = build_student_view([ExerciseResult(name="f", points=0, worth=1, checks=(guard, Outcome("values")))])[
-        "f"
-    ]
+    guard_views = build_student_view(
+        [GradedCellResult(name="f", points=0, worth=1, checks=(guard, Outcome("values")))]
+    )["f"]
     assert guard_views[0].unearned == "Earns points once a check of your result's values passes."
 
 
@@ -223,7 +224,7 @@ def test_the_page_says_of_each_statement_whether_it_was_ticked(answer: str, lett
     notebook = nbformat.v4.new_notebook(cells=[cell])
     assert read_ticks(notebook, "quiz") == letters
     result = SubmissionResult(
-        student="ada", lab="x", points=0, worth=1, exercises=(ExerciseResult(name="quiz", points=0, worth=1),)
+        student="ada", lab="x", points=0, worth=1, exercises=(GradedCellResult(name="quiz", points=0, worth=1),)
     )
     page = render_feedback_page(result, notebook)
     assert "<code>a</code> holds" in page and "True: so it is" in page
@@ -239,7 +240,7 @@ def test_no_line_of_a_hidden_check_is_on_any_page(course: Course, tmp_path: Path
     for lab in read_labs(course):
         notebook = build_source_notebook(lab)
         notebook.cells = [build_released_cell(cell) for cell in notebook.cells]
-        exercises: dict[str, list[ExerciseResult]] = {"blank": [], "wrong": []}
+        exercises: dict[str, list[GradedCellResult]] = {"blank": [], "wrong": []}
         for bench in iter_benches(lab):
             wrong = next(answer for answer in bench.exercise.answers if not answer.right)
             hidden = {c.id for c in bench.exercise.checks if c.hidden}
@@ -247,7 +248,7 @@ def test_no_line_of_a_hidden_check_is_on_any_page(course: Course, tmp_path: Path
                 checks = tuple(replace(outcome, hidden=outcome.id in hidden) for outcome in trial.outcomes)
                 assert len(checks) == len(bench.exercise.checks)
                 name, worth = bench.exercise.name, bench.exercise.points
-                exercises[student].append(ExerciseResult(name=name, points=trial.points, worth=worth, checks=checks))
+                exercises[student].append(GradedCellResult(name=name, points=trial.points, worth=worth, checks=checks))
         for student, answers in exercises.items():
             place = tmp_path / "autograded" / student / lab.name / f"{lab.name}.ipynb"
             place.parent.mkdir(parents=True)
@@ -274,7 +275,7 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
     place.parent.mkdir(parents=True)
     (place.parent / "timestamp.txt").write_text("now")
     nbformat.write(nbformat.v4.new_notebook(cells=[cell, added_cell, other, after]), place)
-    exercise = ExerciseResult(name="f", points=1, worth=2, comment="well done", checks=(Outcome("a", hint="why?"),))
+    exercise = GradedCellResult(name="f", points=1, worth=2, comment="well done", checks=(Outcome("a", hint="why?"),))
     result = SubmissionResult(
         student="ada", lab="x", points=1, worth=2, exercises=(exercise,), notes=(Note(words="put back"),)
     )
@@ -302,7 +303,7 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
 
 def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> None:
     form, guard = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
-    exercise = ExerciseResult(name="f", points=2, worth=2, checks=(form, guard), excused=frozenset())
+    exercise = GradedCellResult(name="f", points=2, worth=2, checks=(form, guard), excused=frozenset())
     failed, passed = build_student_view([exercise])["f"]
     assert (failed.unearned, passed.unearned) == (EXCUSED, "")
     result = SubmissionResult(student="ada", lab="x", points=2, worth=2, exercises=(exercise,))
@@ -320,7 +321,7 @@ def test_worked_solutions_are_shown_from_their_time_on_but_not_to_students_with_
         folder = course / "autograded" / student / lab.name
         folder.mkdir(parents=True)
         shutil.copy(course / "source" / lab.name / f"{lab.name}.ipynb", folder)
-        exercises = [ExerciseResult(name=e.name, points=0, worth=e.points) for e in lab.exercises]
+        exercises = [GradedCellResult(name=e.name, points=0, worth=e.points) for e in lab.exercises]
         submitted = datetime(2026, 2, 1, 9, 5)
         results.append(
             SubmissionResult(
@@ -357,7 +358,7 @@ def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
     picture = show_strides(torch.arange(4))
     cell.outputs.append(nbformat.v4.new_output("display_data", picture._repr_mimebundle_()))
     (html_cell,) = render_student_cells(
-        nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1)
+        nbformat.v4.new_notebook(cells=[cell]), GradedCellResult(name="f", points=1, worth=1)
     )
     ((address, words),) = html_cell.pictures
     assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.first_frame
@@ -417,7 +418,7 @@ def test_a_picture_that_would_fill_a_browser_is_left_out(tmp_path: Path) -> None
     for size in ((300, 200), (30_000, 20_000)):
         cell.outputs.append(nbformat.v4.new_output("display_data", {"image/png": png(*size)}))
     (html_cell,) = render_student_cells(
-        nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1)
+        nbformat.v4.new_notebook(cells=[cell]), GradedCellResult(name="f", points=1, worth=1)
     )
     assert len(html_cell.pictures) == 1 and "600,000,000 pixels" in html_cell.text
 
@@ -431,7 +432,7 @@ def test_work_that_cannot_be_shown_costs_its_page_the_work_and_no_one_a_page(
         place = tmp_path / "autograded" / student / "x" / "x.ipynb"
         place.parent.mkdir(parents=True)
         nbformat.write(nbformat.v4.new_notebook(cells=[cell]), place)
-        exercise = ExerciseResult(name="f", points=1.5, worth=2)
+        exercise = GradedCellResult(name="f", points=1.5, worth=2)
         results.append(SubmissionResult(student=student, lab="x", points=1.5, worth=2, exercises=(exercise,)))
 
     def refuse(cell: Any) -> ShownCell:

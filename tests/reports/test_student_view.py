@@ -7,7 +7,7 @@ from dataclasses import replace
 import nbformat
 import pytest
 
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.model.notes import Note, NoteKind
 from autograder.model.term import Tell
 from autograder.reports.feedback import PageOptions, render_feedback_page
@@ -25,10 +25,10 @@ def make_submission(hidden: bool, penalty: float = 0.0, notes: tuple[Note, ...] 
     last = replace(HIDDEN, passed=hidden)
     checks = {"squares": (VISIBLE, GUARD, last), "quiz": (last,)}
     exercises = [
-        ExerciseResult(name=name, points=compute_earned(of_it, 8), worth=8, checks=of_it)
+        GradedCellResult(name=name, points=compute_earned(of_it, 8), worth=8, checks=of_it)
         for name, of_it in checks.items()
     ]
-    exercises.append(ExerciseResult(name="why", points=1.5, worth=2, by_hand=True, comment="well said"))
+    exercises.append(GradedCellResult(name="why", points=1.5, worth=2, by_hand=True, comment="well said"))
     points = sum(e.points or 0 for e in exercises) - penalty
     return SubmissionResult(
         student="ada", lab="x", points=points, worth=18, penalty=penalty, exercises=tuple(exercises), notes=notes
@@ -86,7 +86,7 @@ def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(labels: frozenset[
 
 def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
     """For a stock assignment, whose tests run in the submission's process."""
-    test = ExerciseResult(
+    test = GradedCellResult(
         name="test_a", points=0, worth=2, checks=(replace(HIDDEN, passed=False),), notebook="ps1", cell="test_a"
     )
     late = Note(kind=NoteKind.STOPPED, words="it ran longer than 9 s", notebook=test.notebook, cell="test_a")

@@ -83,7 +83,7 @@ class TermFolder:
             content = "not a notebook" if student == DAMAGED else ""
             self.submit(lab, student, A_DAY_LATE if lab == ONE and student in (LATE, ILL) else IN_TIME, content)
 
-    def read_points(self, lab: str) -> dict[str, float]:
+    def read_worth(self, lab: str) -> dict[str, float]:
         with Gradebook(f"sqlite:///{self.folder}/gradebook.db") as gradebook:
             return {each.student_id: each.score for each in gradebook.assignment_submissions(lab)}
 
@@ -190,7 +190,7 @@ def mark_while_they_work(walk: Walk) -> None:
     walk.run_until(f"gradlab watch {ONE}")
     assert wrong.exists()
     assert right.exists()
-    assert term.read_points(ONE) == {TWICE: 0, "s01": 2}
+    assert term.read_worth(ONE) == {TWICE: 0, "s01": 2}
     page = wrong.read_text()
     assert "other shapes and float64" not in page
     assert "points without hidden checks" in page
@@ -232,13 +232,13 @@ def give_feedback_back(walk: Walk) -> None:
     points = {**dict.fromkeys(everyone, 2.0), **dict.fromkeys(ALL_WRONG, 0.0), DAMAGED: 0.0, NO_EMPTY: 1.5}
     del points[NEVER]
     walk.points[ONE] = points
-    assert walk.term.read_points(ONE) == points
+    assert walk.term.read_worth(ONE) == points
 
 
 def extend_and_excuse(walk: Walk) -> None:
     walk.run_until("gradlab build")
     walk.points[ONE] |= {NO_EMPTY: 2.0}
-    assert walk.term.read_points(ONE) == walk.points[ONE]
+    assert walk.term.read_worth(ONE) == walk.points[ONE]
     page = walk.read_feedback_page(NO_EMPTY, ONE)
     assert "1.5 of 2" in page, "the page is the previous one: feedback is written later"
 
@@ -255,7 +255,7 @@ def grade_with_a_wrong_check(walk: Walk) -> None:
         by_hand = gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND)
         by_hand.manual_score, by_hand.needs_manual_grade = 1.0, False
         gradebook.db.commit()
-    assert term.read_points(TWO)["s01"] == 1.5
+    assert term.read_worth(TWO)["s01"] == 1.5
 
 
 def regrade_with_the_corrected_check(walk: Walk) -> None:
@@ -265,7 +265,7 @@ def regrade_with_the_corrected_check(walk: Walk) -> None:
     walk.run_until("gradlab feedback")
     assert "Nothing was written" in walk.outputs[f"gradlab regrade {TWO}"]
     walk.points[TWO] = {**walk.points[ONE], BY_HAND: 1.0, NO_EMPTY: 1.5}
-    assert term.read_points(TWO) == walk.points[TWO]
+    assert term.read_worth(TWO) == walk.points[TWO]
     with Gradebook(f"sqlite:///{term.folder}/gradebook.db") as gradebook:
         assert not gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND).needs_manual_grade
     assert [mark.command for mark in read_history(term.folder, TWO, "s01")] == ["grade", "regrade"]

@@ -13,7 +13,7 @@ from autograder.examiner.connection import StoppedError
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 from autograder.rpc.global_state import GlobalState
-from autograder.student_process.calls import Calls
+from autograder.student_process.call_server import CallServer
 from tests.conftest import NIGHTLY
 from tests.rpc.damage import MESSAGES, assert_memory_limit, assert_work_limit, damage
 
@@ -43,7 +43,7 @@ class DamagingConnection:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.spared = self.random.randrange(3)
-        self.calls, self.ours = Calls(make_student_names(), list(COURSE)), GlobalState()
+        self.calls, self.ours = CallServer(make_student_names(), list(COURSE)), GlobalState()
 
     def ask(self, request: Any, callbacks: Any) -> Any:
         try:
@@ -160,7 +160,7 @@ def test_damaged_requests_are_answered_or_refused(seed: int) -> None:
     with assert_memory_limit():
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
-            calls = Calls(make_student_names(), list(COURSE))
+            calls = CallServer(make_student_names(), list(COURSE))
             try:
                 if rng.random() < 0.5:
                     calls.reply(REQUESTS[4])  # a node and a handle that the next can refer to

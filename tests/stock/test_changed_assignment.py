@@ -15,7 +15,7 @@ from nbgrader.api import Grade
 from autograder.classroom.open_class import open_class
 from autograder.gradebook.changed_cells import LOST_MARKS
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.submission_result import ExerciseResult
+from autograder.gradebook.submission_result import GradedCellResult
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import Cell, make_manual, make_notebook, make_solution, make_task, make_test, write
 from tests.stock.strange_course import grade, make_course, read_gradebook_result
@@ -55,7 +55,7 @@ def change_and_grade(course: Path, executor: LocalExecutor, **notebooks: list[Ce
     return lines
 
 
-def read_exercises(course: Path) -> dict[str, ExerciseResult]:
+def read_exercises(course: Path) -> dict[str, GradedCellResult]:
     return {exercise.name: exercise for exercise in read_gradebook_result(course, "ada").exercises}
 
 

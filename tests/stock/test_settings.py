@@ -20,7 +20,7 @@ from autograder.stock.settings import (
     is_left_out,
     list_unread_page_settings,
     list_unread_settings,
-    refuse_other_marks,
+    refuse_mark_changing_settings,
 )
 
 
@@ -39,7 +39,7 @@ def test_a_configuration_without_settings_causes_no_message() -> None:
         == list_unread_page_settings(make_config(), make_default_config())
         == []
     )
-    refuse_other_marks(make_config())
+    refuse_mark_changing_settings(make_config())
 
 
 def test_files_of_students_are_those_of_this_assignment() -> None:
@@ -144,7 +144,7 @@ def test_how_nbgrader_makes_its_feedback_is_not_read() -> None:
 )
 def test_a_setting_that_would_change_marks_is_refused(section: str, name: str, value: Any) -> None:
     with pytest.raises(GradlabError, match=name):
-        refuse_other_marks(make_config(**{section: {name: value}}))
+        refuse_mark_changing_settings(make_config(**{section: {name: value}}))
 
 
 def test_students_that_nbgrader_leaves_out_are_left_out() -> None:

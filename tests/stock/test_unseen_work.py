@@ -11,7 +11,7 @@ import pytest
 
 from autograder.classroom.answer_cells import StockAnswers
 from autograder.desk.course_desk import read_cells
-from autograder.gradebook.graded_place import GradedPlace
+from autograder.gradebook.cell_address import CellAddress
 from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
@@ -83,7 +83,7 @@ def read_page(course: Path, student: str, lab: str = "a1", name: str = "p") -> s
 
 
 def list_desk_texts(course: Path, name: str, by_hand: bool = True, task: bool = False) -> list[str]:
-    place = GradedPlace("a1", "p", name, "", None, 1.0, by_hand, task)
+    place = CellAddress("a1", "p", name, "", None, 1.0, by_hand, task)
     return [each.source for each in StockAnswers().select(read_cells(course / "autograded/below/a1/p.ipynb"), place)]
 
 

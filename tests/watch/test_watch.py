@@ -22,7 +22,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.model.arrivals import select_newest
 from autograder.model.result import Result
-from autograder.model.term import FILE, Team, Term
+from autograder.model.term import TERM_FILE, Team, Term
 from autograder.model.versions import Versions
 from autograder.reports.notice_page import render_notice_page
 from autograder.watch.watch_state import WatchState, describe_leftovers, inspect_inbox, report_problems
@@ -54,7 +54,7 @@ def wait_for_pages(running: subprocess.Popen[str], *pages: Path) -> None:
 @pytest.mark.slow
 def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kill(course: Path) -> None:
     """Slow: two watches start, each with a fork server."""
-    (course / FILE).write_text(f'[labs.{LAB}]\nattempts = 3\n\n[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
+    (course / TERM_FILE).write_text(f'[labs.{LAB}]\nattempts = 3\n\n[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
     before = submit(course, "ada", ONE, WRONG)
     newest = submit(course, "ada", TWO)  # the newer one of two that wait
     bens = submit(course, "ben", ONE)
@@ -111,7 +111,7 @@ def watched_term(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -
     """Shared, since two watches start, each with a fork server."""
     course = add_exchange(Path(shutil.copytree(built_course, tmp_path_factory.mktemp("copies") / "watched_term")))
     term = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
-    (course / FILE).write_text(term.format(1))
+    (course / TERM_FILE).write_text(term.format(1))
     first, right = submit(course, "ada", ONE, WRONG), submit(course, "ben", ONE)
     damaged = submit(course, "cy", ONE, content="not a notebook")
     running = start(course)
@@ -120,7 +120,7 @@ def watched_term(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -
     wait_for_pages(running, dees, second)
     first_page, right_page, refusal_page = (page.read_text() for page in (first, right, second))
 
-    (course / FILE).write_text(term.format(2) + "wait_minutes = 600\n")  # it is checked once more, and waits
+    (course / TERM_FILE).write_text(term.format(2) + "wait_minutes = 600\n")  # it is checked once more, and waits
     wait_for(lambda: "It will be marked after 20" in second.read_text(), running)
     waiting_page, output, scores = second.read_text(), end(running), read_scores(course)
 
@@ -202,7 +202,7 @@ def test_a_student_who_is_not_on_the_roster_is_reported_once_and_counts(watched_
 @pytest.mark.slow
 def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path) -> None:
     """Slow: a fork server, and a cell that goes on for as long as the others take."""
-    (course / FILE).write_text(f"[labs.{LAB}]\n")
+    (course / TERM_FILE).write_text(f"[labs.{LAB}]\n")
     (course / "source" / LAB / "data").mkdir()
     (course / "source" / LAB / "data" / "given.csv").write_text("the course's")
     inbound = course / "exchange" / "gradlab" / "inbound"
@@ -343,7 +343,7 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     submit(course, "ben", ONE)
     submit(course, "cy", TWO)
     term = Term(team=(Team(name="blue", members=("ben", "cy")),))
-    (course / FILE).write_text('[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
+    (course / TERM_FILE).write_text('[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, newest=True)
     ben, cy = inspect_inbox(on)
     collect_submission(cy, course)
@@ -389,9 +389,9 @@ def test_a_page_that_explains_a_missing_mark_is_no_page_of_a_mark(course: Path) 
     page = submit(course, "ada", ONE)
     inbox = open_inbox(open_course(course))
     (arrival,) = inbox.iter_arrivals([LAB])
-    inbox.put(arrival, LAB, render_notice_page(LAB, "ada", "today", "Not marked: it came late.").encode())
+    inbox.write_page(arrival, LAB, render_notice_page(LAB, "ada", "today", "Not marked: it came late.").encode())
     assert page.exists() and not inbox.has_page(arrival, LAB)
-    inbox.put(arrival, LAB, b"<!doctype html>")
+    inbox.write_page(arrival, LAB, b"<!doctype html>")
     assert inbox.has_page(arrival, LAB)
 
 

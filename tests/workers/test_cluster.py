@@ -130,7 +130,7 @@ def read_documents(course: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (course / "results" / LAB).glob("[!.]*.json")}
 
 
-def read_points(course: Path) -> dict[str, float]:
+def read_worth(course: Path) -> dict[str, float]:
     results = (load_document(course, LAB, name.removesuffix(".json")) for name in read_documents(course))
     return {result.student: sum(cell.points for cell in result.cells) for result in results}
 
@@ -158,7 +158,7 @@ def test_a_cluster_grades_as_this_machine_does(
     text = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
     assert text.startswith("refused: ")
     assert "told: []" in text
-    assert read_points(folder)["reaches_out"] == 2
+    assert read_worth(folder)["reaches_out"] == 2
 
 
 def test_submissions_of_a_lost_worker_and_of_a_lost_grader_are_graded(
@@ -175,7 +175,7 @@ def test_submissions_of_a_lost_worker_and_of_a_lost_grader_are_graded(
                 os.kill(list_descendants(other)[0], signal.SIGKILL)
         assert pids
         assert not [pid for pid in pids if Path(f"/proc/{pid}").exists() and pid not in list_descendants(other)]
-    assert read_points(small_course) == {f"student_{number}": 0 if number in (0, 3) else 2 for number in range(8)}
+    assert read_worth(small_course) == {f"student_{number}": 0 if number in (0, 3) else 2 for number in range(8)}
 
 
 @pytest.mark.nightly

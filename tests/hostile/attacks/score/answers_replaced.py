@@ -2,7 +2,7 @@
 # expects: shift=0 total=0
 
 # %% before
-import autograder.student_process.calls as calls
+import autograder.student_process.call_server as calls
 import autograder.student_process.main as main
 
 honest = calls.Calls.reply

@@ -8,7 +8,7 @@ from autograder.model.metadata import make_stock_name
 
 
 @dataclass(frozen=True)
-class GradedPlace:
+class CellAddress:
     """A graded cell, with its names in the gradebook."""
 
     lab: str

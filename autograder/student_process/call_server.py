@@ -27,7 +27,7 @@ from autograder.student_process.shadows import Shadows
 from autograder.student_process.silence import silence_output
 
 
-class Calls:
+class CallServer:
     """The objects, nodes and handles of one client.
 
     Args:

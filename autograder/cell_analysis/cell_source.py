@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from autograder.analysis.pure_cells import is_immutable, is_pure
-from autograder.analysis.write_targets import find_root_name, find_written_target, list_top_level
+from autograder.cell_analysis.pure_cells import is_immutable, is_pure
+from autograder.cell_analysis.write_targets import find_root_name, find_written_target, list_top_level
 
 MAX_SOURCE = 20_000  # characters; a longer cell may do anything
 MAX_DEPTH = 100  # of its syntax tree, for functions that recurse; a long formula has 30

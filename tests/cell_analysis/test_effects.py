@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from autograder.analysis.cell_source import MAX_SOURCE, CellSource, inspect_source
-from autograder.analysis.effects import EffectAnalysis
+from autograder.cell_analysis.cell_source import MAX_SOURCE, CellSource, inspect_source
+from autograder.cell_analysis.effects import EffectAnalysis
 from autograder.examiner import submission_runner
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.process import StudentProcess

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from autograder.analysis.write_targets import (
+from autograder.cell_analysis.write_targets import (
     ATTRIBUTE_WRITERS,
     WRITERS,
     find_root_name,

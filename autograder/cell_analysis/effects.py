@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograder.analysis.cell_source import CellSource, inspect_source
+from autograder.cell_analysis.cell_source import CellSource, inspect_source
 
 MAX_CHARACTERS = 200_000  # of the student's cells of one notebook
 MAX_STEPS = 500_000  # names followed for one notebook; a lab of the course takes a few thousand
