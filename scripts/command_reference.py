@@ -16,9 +16,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """\
 # Commands
 
-This page is for everyone who runs `gradlab`: each command with its arguments and options, as `gradlab COMMAND --help`
-shows them. The commands are in `.venv/bin`. [teaching.md](teaching.md) uses them in the order of a term,
-[writing-a-lab.md](writing-a-lab.md) those for authors. `python -m scripts.command_reference` writes this page.
+Every command of `gradlab`, with the arguments and options that `gradlab COMMAND --help` shows. The commands are in
+`.venv/bin`. [teaching.md](teaching.md) uses them in the order of a term, [writing-a-lab.md](writing-a-lab.md) those for
+authors. `python -m scripts.command_reference` writes this page.
 """
 
 

@@ -14,9 +14,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "labkit.md"
 HEAD = """\
 # labkit
 
-This page is for authors of labs: every name that a lab can import from `labkit`. [writing-a-lab.md](writing-a-lab.md)
-explains how checks use them, and has the table of probes. `python -m scripts.labkit_reference` writes this page from
-the docstrings.
+If you write labs, these are the names that you can import from `labkit`. [writing-a-lab.md](writing-a-lab.md) explains
+how checks use them, and has the table of probes. `python -m scripts.labkit_reference` writes this page from the
+docstrings.
 """
 SECTIONS = {
     "Checks": ("check", "assert_close", "explain", "unchanged", "Seen", "hint"),

@@ -16,7 +16,7 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["nonsense", "no_such_dialect://ada:secret@host/db", ""])
-def test_an_address_that_is_none_is_refused_without_its_password(url: str) -> None:
+def test_a_malformed_address_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(GradlabError, match="can't be opened") as refusal, open_gradebook(url):
         pass
     assert "secret" not in str(refusal.value)
