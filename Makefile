@@ -44,7 +44,7 @@ quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kern
 	$(BIN)/lint-imports --no-cache --no-logo
 	@# mypy without a cache takes half a minute of one core, so it runs beside the tests.
 	$(BIN)/mypy & types=$$!; \
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/labkit/test_probes.py --ignore tests/labkit/test_compilations.py --ignore tests/authoring/test_glossary.py tests/authoring tests/labkit tests/rpc tests/reports tests/repository/test_knows_no_lab.py; \
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/labkit/probes/test_probes.py --ignore tests/labkit/pictures/test_compilations.py --ignore tests/authoring/test_glossary.py tests/authoring tests/labkit tests/rpc tests/reports tests/repository/test_knows_no_lab.py; \
 	tested=$$?; wait $$types && exit $$tested
 
 test: $(STAMP) ## run all but the nightly tests, in random order (at most 10 minutes on two idle cores)

@@ -100,7 +100,7 @@ def build_or_refuse(text: str) -> bool:
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=40))
-def test_lines_in_any_order(lines: list[str]) -> None:
+def test_lines_in_any_order_are_read_or_refused(lines: list[str]) -> None:
     """SOLUTION is only inside regions, or the text is not a lab: a line outside every region is no secret."""
     inside = _keep_secrets_in_regions(lines)
     build_or_refuse("\n".join(inside) + "\n")

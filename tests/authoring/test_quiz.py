@@ -96,7 +96,7 @@ def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
         ("points=3", "", "no points"),
     ],
 )
-def test_an_unfinished_quiz_is_refused_with_the_line_of_its_question(old: str, new: str, problem: str) -> None:
+def test_an_unfinished_quiz_is_refused_with_what_it_lacks(old: str, new: str, problem: str) -> None:
     with pytest.raises(SourceError) as caught:
         read_lab_text(LAB.replace(old, new))
     assert problem in caught.value.problem
@@ -131,10 +131,18 @@ def test_a_line_of_one_word_and_a_question_mark_is_text_not_a_magic() -> None:
         ("# - [ ] three\n", ""),
     ],
 )
-def test_a_prediction_has_a_number_or_choices_with_one_right(old: str, new: str) -> None:
+def test_a_prediction_without_a_number_or_one_right_choice_is_refused(old: str, new: str) -> None:
     with pytest.raises(SourceError, match="a prediction needs"):
         read_lab_text(LAB + PREDICT.replace(old, new))
-    number = PREDICT.replace("# - [ ] three\n# - [x] four\n", "").replace("sums", "sums answer=4.5")
-    assert read_lab_text(LAB + number).cells[-1].answer == ("4.5",)
+
+
+NUMBER = PREDICT.replace("# - [ ] three\n# - [x] four\n", "").replace("sums", "sums answer=4.5")
+
+
+def test_a_prediction_may_ask_for_a_number() -> None:
+    assert read_lab_text(LAB + NUMBER).cells[-1].answer == ("4.5",)
+
+
+def test_the_answer_to_a_prediction_without_choices_is_a_number() -> None:
     with pytest.raises(SourceError, match="isn't a number"):
-        read_lab_text(LAB + number.replace("4.5", "four"))
+        read_lab_text(LAB + NUMBER.replace("4.5", "four"))

@@ -156,7 +156,7 @@ def test_an_upstream_gradient_has_the_shape_of_the_output() -> None:
 
 
 @pytest.mark.claim(72)
-def test_the_worked_step() -> None:
+def test_the_worked_forward_and_backward_give_the_printed_numbers() -> None:
     x, target = torch.tensor([[1.0, 2.0]]), torch.tensor([[5.0]])
     w, b = torch.tensor([[0.5], [1.5]], requires_grad=True), torch.tensor([0.1], requires_grad=True)
     y = x @ w + b

@@ -97,7 +97,7 @@ def test_train_eval_and_grad_mode_recompile() -> None:
 
 
 @pytest.mark.claim(191, 192)
-def test_vmap_and_grad() -> None:
+def test_vmap_maps_over_rows_and_grad_needs_one_number() -> None:
     x = torch.randn(10, 3)
     assert torch.equal(torch.func.vmap(lambda row: row**2)(x), x**2)
     assert torch.allclose(torch.func.grad(lambda t: (t**2).sum())(x), 2 * x)

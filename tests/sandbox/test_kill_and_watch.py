@@ -163,7 +163,7 @@ def test_a_kill_reaches_processes_that_escaped(way: str, act: Callable[[int], ob
 
 
 @pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
-def test_a_plain_kill_does_not() -> None:
+def test_a_kill_of_the_first_pid_leaves_processes_that_escaped() -> None:
     assert run_and_judge("uid", start_escapees, kill_only_the_first, patience=0.5) == (True, False)
     assert has_processes(STUDENT)
     # Processes that a dead grader left under a uid are dead before that uid is used again.
