@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, GradeCell, MissingEntry, Notebook, TaskCell
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.base.errors import GradlabError
@@ -84,12 +84,13 @@ def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: 
     raise UnknownNameError("the gradebook has no such question")
 
 
-def _build_places(desk: Desk, lab: str, row: Any, cells: Mapping[CellKey, GradebookCell]) -> list[CellAddress]:
+def _build_places(desk: Desk, lab: str, row: Notebook, cells: Mapping[CellKey, GradebookCell]) -> list[CellAddress]:
     """Build the places of a notebook's graded cells, in the source's order. A cell that it no longer has comes last."""
     tasks = {cell.name: cell for cell in row.task_cells}
     answers = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
     source = {get_cell_name(cell): read_nbgrader_metadata(cell) for cell in desk.read_source(lab, row.name)}
     order = list(source)
+    graded: list[GradeCell | TaskCell] = [*row.grade_cells, *tasks.values()]
     places = [
         CellAddress(
             lab,
@@ -102,6 +103,6 @@ def _build_places(desk: Desk, lab: str, row: Any, cells: Mapping[CellKey, Gradeb
             by_hand=cells[row.name, cell.name].by_hand,
             task=cell.name in tasks,
         )
-        for cell in (*row.grade_cells, *tasks.values())
+        for cell in graded
     ]
     return sorted(places, key=lambda place: order.index(place.cell) if place.cell in order else len(order))

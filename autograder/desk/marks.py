@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from nbgrader.api import Comment, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
@@ -22,6 +22,8 @@ from autograder.model.marks import Mark
 
 RETRY = "nothing was saved: save once more"
 MAX_COMMENT = 10_000  # characters
+
+Row = TypeVar("Row", Grade, Comment)
 
 
 class ConflictError(Exception):
@@ -164,7 +166,7 @@ def _find_changed_points(
     return changed
 
 
-def _find_row(gradebook: Gradebook, kind: Any, cell_id: str, student: str) -> Any:
+def _find_row(gradebook: Gradebook, kind: type[Row], cell_id: str, student: str) -> Row:
     return gradebook.db.scalars(
         select(kind)
         .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
@@ -173,7 +175,7 @@ def _find_row(gradebook: Gradebook, kind: Any, cell_id: str, student: str) -> An
     ).one()
 
 
-def _find_grade(gradebook: Gradebook, place: CellAddress, student: str) -> Any:
+def _find_grade(gradebook: Gradebook, place: CellAddress, student: str) -> Grade:
     return _find_row(gradebook, Grade, place.cell_id, student)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Assignment, Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 from sqlalchemy.orm import selectinload
@@ -180,7 +180,7 @@ def _write_rows(
         apply_late_penalty(gradebook, submission, penalty)
 
 
-def apply_late_penalty(gradebook: Gradebook, submission: Any, penalty: Penalty) -> None:
+def apply_late_penalty(gradebook: Gradebook, submission: SubmittedAssignment, penalty: Penalty) -> None:
     """Apply the penalty for lateness to the current marks."""
     for notebook in submission.notebooks:
         notebook.late_submission_penalty = None
@@ -192,7 +192,9 @@ def apply_late_penalty(gradebook: Gradebook, submission: Any, penalty: Penalty) 
             notebook.late_submission_penalty = None if points is None else min(max(points, 0), notebook.score)
 
 
-def _load_submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None = None) -> list[Any]:
+def _load_submissions(
+    gradebook: Gradebook, lab: str, students: Sequence[str] | None = None
+) -> list[SubmittedAssignment]:
     """Load submissions with all their rows, in a few queries."""
     notebooks: Any = selectinload(SubmittedAssignment.notebooks)
     query = gradebook.db.query(SubmittedAssignment).filter(
@@ -205,7 +207,7 @@ def _load_submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | 
     return list(query.options(grades, comments))
 
 
-def _create_submission(gradebook: Gradebook, assignment: Any, student_row: Any) -> Any:
+def _create_submission(gradebook: Gradebook, assignment: Assignment, student_row: Student) -> SubmittedAssignment:
     """Create a submission with a row for each cell, as Gradebook.add_submission does."""
     submission = SubmittedAssignment(assignment=assignment, student=student_row)
     for notebook in assignment.notebooks:
@@ -218,7 +220,7 @@ def _create_submission(gradebook: Gradebook, assignment: Any, student_row: Any) 
     return submission
 
 
-def set_score(grade: Any, sheet: MarkSheet, name: str) -> None:
+def set_score(grade: Grade, sheet: MarkSheet, name: str) -> None:
     """Set this row's score to the one that the sheet has under this name."""
     score, same = sheet.scores[name], name in sheet.same
     grade.auto_score = score
@@ -230,7 +232,7 @@ def set_score(grade: Any, sheet: MarkSheet, name: str) -> None:
         grade.needs_manual_grade = True
 
 
-def _fill_in(notebook: Any, sheet: MarkSheet) -> None:
+def _fill_in(notebook: SubmittedNotebook, sheet: MarkSheet) -> None:
     for grade in notebook.grades:
         name = choose_name(sheet.scores, notebook.name, grade.cell.name)
         if name in sheet.scores:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -40,7 +41,7 @@ POLL_SECONDS = 0.2
 class Worker:
     """A worker process and its current task."""
 
-    process: Any
+    process: BaseProcess
     connection: Connection
     task: Task | None = None
     tries: int = 0
