@@ -20,6 +20,10 @@ Every command of `gradlab`, with the arguments and options that `gradlab COMMAND
 `.venv/bin`. [teaching.md](teaching.md) uses them in the order of a term, [writing-a-lab.md](writing-a-lab.md) those for
 authors. `python -m scripts.command_reference` writes this page.
 """
+STATUS = """
+Every command ends with status 0 if it did everything you asked for, 1 if something failed or was left undone, and 2 if its
+arguments are wrong. After Ctrl-C it's 1 or 130. For instance, `gradlab watch --once` ends with 1 if it was stopped early, and
+`gradlab build --check` if a notebook is out of date."""
 
 
 def format_command_reference() -> str:
@@ -34,7 +38,14 @@ def format_command_reference() -> str:
     text = get_docs_for_click(obj=group, ctx=typer.Context(group), name="gradlab")
     sections = {section.split("`")[0]: section for section in text.split("\n## `gradlab ")[1:]}
     ordered = [sections[name] for names in groups.values() for name in names]
-    parts = [HEAD, "| to | commands |", "|---|---|", *rows, *(f"\n## `gradlab {_shorten(part)}" for part in ordered)]
+    parts = [
+        HEAD,
+        "| to | commands |",
+        "|---|---|",
+        *rows,
+        STATUS,
+        *(f"\n## `gradlab {_shorten(part)}" for part in ordered),
+    ]
     return "\n".join(parts) + "\n"
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 import labkit
-from labkit import pictures
+from labkit import pictures, probes
 
 PAGE = Path(__file__).parent.parent / "docs" / "labkit.md"
 HEAD = """\
 # labkit
 
 If you write labs, these are the names that you can import from `labkit`. [writing-a-lab.md](writing-a-lab.md) explains
-how checks use them, and has the table of probes. `python -m scripts.labkit_reference` writes this page from the
+how checks use them. `python -m scripts.labkit_reference` writes this page from the
 docstrings.
 """
 SECTIONS = {
@@ -24,6 +24,10 @@ SECTIONS = {
     "Devices, memory and progress": ("device", "use_device", "memory", "progress"),
     "Pictures": tuple(sorted(pictures.MODULES)),
 }
+PROBES = (
+    *("probe", "trained", "state_of", "gradients_of", "captured", "replay", "ranks", "on_second_device"),
+    *("saved", "saved_bytes", "live_bytes", "operations"),
+)
 
 
 def format_labkit_reference() -> str:
@@ -31,6 +35,7 @@ def format_labkit_reference() -> str:
     parts = [HEAD]
     for title, names in SECTIONS.items():
         parts += [f"## {title}\n", *(_format_object(name, getattr(labkit, name)) for name in names)]
+    parts += ["## Probes\n", *(_format_object(name, getattr(probes, name)) for name in PROBES)]
     return "\n".join(parts)
 
 
@@ -48,7 +53,9 @@ def _is_public(function: FunctionType, module: ModuleType) -> bool:
 
 def _format_call(name: str, value: object) -> str:
     assert callable(value)
-    signature = re.sub(r": '([^']*)'", r": \1", str(inspect.signature(value)).split(" -> ")[0])
+    text = str(inspect.signature(value)).split(" -> ")[0]
+    text = re.sub(r"<(?:function|class) '?([\w.]+)'?(?: at 0x\w+)?>", lambda match: match[1].split(".")[-1], text)
+    signature = re.sub(r": '([^']*)'", r": \1", text)
     return f"```python\n{name}{signature}\n```\n\n{_format_docstring(value)}\n"
 
 
