@@ -30,8 +30,8 @@ class Seen:
     When grading, it stays in the grader: it records what happened, not what the student's process says.
 
     Attributes:
-        calls: One SeenCall for each call, with `grad` (whether a graph was being built), `autocast`, and the `shapes` and
-            `dtypes` of its tensors.
+        calls: One SeenCall for each call, with `grad` (whether a graph was being built), `autocast`, and the `shapes`
+            and `dtypes` of its tensors.
         kept: How many calls' graphs are still kept: 0 after a checkpointed forward pass, and after backward.
         backwards: How many gradients went back through its results, one for each tensor and backward pass.
     """

@@ -21,9 +21,9 @@ Every command of `gradlab`, with the arguments and options that `gradlab COMMAND
 authors. `python -m scripts.command_reference` writes this page.
 """
 STATUS = """
-Every command ends with status 0 if it did everything you asked for, 1 if something failed or was left undone, and 2 if its
-arguments are wrong. After Ctrl-C it's 1 or 130. For instance, `gradlab watch --once` ends with 1 if it was stopped early, and
-`gradlab build --check` if a notebook is out of date."""
+Every command ends with status 0 if it did everything you asked for, 1 if something failed or was left undone, and 2 if
+its arguments are wrong. After Ctrl-C it's 1 or 130. For instance, `gradlab watch --once` ends with 1 if it was stopped
+early, and `gradlab build --check` if a notebook is out of date."""
 
 
 def format_command_reference() -> str:
