@@ -167,8 +167,8 @@ ENTRY = '[[labs]]\nname = "a"\ntitle = "A"\n'
         (f"{ENTRY}minutes = 1\n", "not a course", 1),
         (f'title = "t"\n{ENTRY}minutes = "many"\n', "not a course", 2),
         (f'title = "t"\n{ENTRY}minutes = 1\n{ENTRY}minutes = "many"\n', "not a course", 6),
-        (f'title = "t"\n{ENTRY}minutes = 1\nneeds = ["b"]\n', "needs a lab", 2),
-        (f'title = "t"\n\n{ENTRY}minutes = 1\n{ENTRY}minutes = 1\n', "listed twice", 3),
+        (f'title = "t"\n{ENTRY}minutes = 1\nneeds = ["b"]\n', "needs 'b', which isn't listed before it", 2),
+        (f'title = "t"\n\n{ENTRY}minutes = 1\n{ENTRY}minutes = 1\n', "listed twice", 7),
     ],
 )
 def test_a_bad_manifest_is_refused(tmp_path: Path, manifest: str, word: str, line: int) -> None:
@@ -182,5 +182,5 @@ def test_a_bad_manifest_is_refused(tmp_path: Path, manifest: str, word: str, lin
 def test_a_folder_without_a_course_and_an_unknown_lab_are_named(tmp_path: Path, small_course: Path) -> None:
     with pytest.raises(GradlabError, match="--course"):
         read_course(tmp_path / "nowhere")
-    with pytest.raises(GradlabError, match="it has 01_squares"):
+    with pytest.raises(GradlabError, match="name one of 01_squares"):
         list(read_labs(read_course(small_course), ("02_circles",)))
