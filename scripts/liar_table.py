@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,13 @@ HEAD = """\
 
 
 def format_liar_table(labs: Path) -> str:
-    """The table, with a row for each lab that has a proof."""
-    records = json.loads((labs / PROOFS_FILE).read_text(encoding="utf-8"))["labs"]
-    return HEAD + "".join(_format_row(labs / name, record["proof"]) for name, record in sorted(records.items()))
+    """Return the table, with a row for each lab that has a proof."""
+    records = sorted(_load_records(labs).items())
+    return HEAD + "".join(_format_row(labs / name, record["proof"]) for name, record in records)
+
+
+def _load_records(labs: Path) -> dict[str, Any]:
+    return dict(json.loads((labs / PROOFS_FILE).read_text(encoding="utf-8"))["labs"])
 
 
 def _format_row(lab: Path, proof: dict[str, Any]) -> str:
@@ -32,9 +37,15 @@ def _format_row(lab: Path, proof: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Replace the table on the page."""
+    """Replace the table on the page. Exits with a message if a lab has no proof, or the page no table."""
+    unproved = {path.parent.name for path in (ROOT / "labs").glob("*/lab.py")} - _load_records(ROOT / "labs").keys()
+    if unproved:
+        sys.exit(f"no proof of {', '.join(sorted(unproved))}: run gradlab prove first")
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(re.sub(re.escape(HEAD) + r"(\|.*\n)*", format_liar_table(ROOT / "labs"), page), encoding="utf-8")
+    page, count = re.subn(re.escape(HEAD) + r"(\|.*\n)*", format_liar_table(ROOT / "labs"), page)
+    if not count:
+        sys.exit(f"{PAGE} has no such table")
+    PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -70,9 +70,7 @@ def collect(
 @app.command(rich_help_panel="Move students and grades")
 def export(
     course: CoursePath = Path("."),
-    name: Annotated[
-        str, typer.Option("--for", metavar="NAME", help="canvas, csv, gradescope, moodle, or an installed exporter.")
-    ] = "csv",
+    name: Annotated[str, typer.Option("--for", metavar="NAME", help="The LMS or form, such as canvas or csv.")] = "csv",
 ) -> None:
     """Write everyone's grades, with a column for each lab, as a learning management system imports them."""
     with pause_gc():

@@ -26,7 +26,9 @@ def feedback(
     course: CoursePath = Path("."),
     zipped: Annotated[
         str,
-        typer.Option("--zip", metavar="NAME", help="Also write the pages as one zip, named for canvas, csv or moodle."),
+        typer.Option(
+            "--zip", metavar="NAME", help="Also write the pages as one zip, named as this LMS expects, such as moodle."
+        ),
     ] = "",
 ) -> None:
     """Write a feedback page for each graded submission."""

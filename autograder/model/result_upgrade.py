@@ -1,6 +1,6 @@
 """Upgrades result documents from format 1, in which a reason was a sentence, to format 2.
 
-The sentences here are exactly those of format 1. No other code parses sentences.
+The sentences here are exactly those of format 1. No other code parses the sentences of results.
 """
 
 from __future__ import annotations
