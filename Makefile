@@ -42,7 +42,7 @@ mark: $(STAMP) ## grade your own copy of a lab in work/, hidden checks included:
 quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kernel, class or compiler
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache --no-logo
-	@# mypy without a cache takes half a minute of one core, so it runs beside the tests.
+	@# mypy without a cache takes half a minute of one core, so it runs while the tests do.
 	$(BIN)/mypy & types=$$!; \
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/labkit/probes/test_probes.py --ignore tests/labkit/pictures/test_compilations.py --ignore tests/authoring/test_glossary.py tests/authoring tests/labkit tests/rpc tests/reports tests/repository/test_knows_no_lab.py; \
 	tested=$$?; wait $$types && exit $$tested
@@ -67,10 +67,10 @@ lint: $(STAMP) ## ruff, mypy, import rules, hadolint, the labs
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python -m scripts.lab_lint
 
-bench: $(STAMP) ## measure, and print the figures as ratios
+bench: $(STAMP) ## run all benchmarks, and write their tables to benchmarks/results/
 	$(BIN)/python -m benchmarks
 
-gpu: ## on a machine with a GPU: every part, each under ten minutes, with reports; make gpu PARTS="solutions bounds"
+gpu: ## check labs and grader on a GPU, in parts of under ten minutes, with reports: make gpu PARTS="solutions bounds"
 	$(if $(wildcard $(STAMP)),$(BIN)/python,python3) -m benchmarks.gpu $(PARTS)
 
 clean: ## remove everything that the targets created, including .venv

@@ -1,1 +1,1 @@
-"""Measurements. Seconds of two machines say nothing to each other: compare the ratios of one run."""
+"""Measurements of Gradlab. Compare ratios within one run: seconds measured on two machines aren't comparable."""

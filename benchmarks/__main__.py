@@ -1,6 +1,6 @@
-"""Runs every benchmark and prints its table; `make bench` writes the same text to benchmarks/results/.
+"""Run every benchmark, print its tables and write them to benchmarks/results/, as `make bench` does.
 
-`python -m benchmarks NAME...` runs those that it names.
+`python -m benchmarks NAME...` runs only the named ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import build, classes, cluster, examiner, own_course, reports, scale, similar, student, uses, watch
 
-ALL = {
+BENCHMARKS = {
     "build": build.run,
     "student": student.run,
     "uses": uses.run,
@@ -28,9 +28,9 @@ ALL = {
 
 
 def main(names: Sequence[str]) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what a benchmark started is ended, too
-    for name in names or ALL:
-        text = ALL[name]()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an exit also ends the processes that a benchmark started
+    for name in names or BENCHMARKS:
+        text = BENCHMARKS[name]()
         print(text)
         (Path(__file__).parent / "results" / f"{name}.md").write_text(text, encoding="utf-8")
 

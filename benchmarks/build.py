@@ -1,4 +1,4 @@
-"""All labs: built in one process by gradlab, and lab by lab by `nbgrader generate_assignment`."""
+"""How long it takes to build all labs: in one process by gradlab, and lab by lab by `nbgrader generate_assignment`."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ LABS = 12
 
 
 def run() -> str:
-    """A Markdown table of wall-clock seconds and their ratio, from one run on one machine."""
+    """Return a Markdown table of wall-clock seconds and their ratios, all from one run."""
     with tempfile.TemporaryDirectory() as folder:
         course = Path(folder)
-        names = _course_of_copies(course)
-        started = time.perf_counter()
-        _command("autograder.cli", "build", "--course", str(course), cwd=ROOT)
-        whole = time.perf_counter() - started
-        inside = _inside(course)
-        started = time.perf_counter()
+        names = _copy_labs(course)
+        start = time.perf_counter()
+        _run_module("autograder.cli", "build", "--course", str(course), cwd=ROOT)
+        command_seconds = time.perf_counter() - start
+        build_seconds = _measure_build(course)
+        start = time.perf_counter()
         for name in names:
-            _command("nbgrader", "generate_assignment", name, cwd=course)
-        stock = time.perf_counter() - started
+            _run_module("nbgrader", "generate_assignment", name, cwd=course)
+        stock_seconds = time.perf_counter() - start
     return (
         f"# Building {LABS} labs\n\n"
-        f"Copies of the course's own labs, Python {platform.python_version()}, {os.cpu_count()} cores.\n\n"
-        "| | seconds | against the stock command |\n|---|---|---|\n"
-        f"| nbgrader generate_assignment, lab by lab (release/ only) | {stock:.2f} | 1 |\n"
-        f"| gradlab build, the whole command (source/, release/, solutions/) | {whole:.2f} "
-        f"| {stock / whole:.0f} times |\n"
-        f"| the build inside it, without starting Python | {inside:.2f} | {stock / inside:.0f} times |\n"
+        f"Copies of the course's labs. Python {platform.python_version()}, {os.cpu_count()} cores.\n\n"
+        "| | seconds | compared with the stock command |\n|---|---|---|\n"
+        f"| nbgrader generate_assignment, lab by lab (release/ only) | {stock_seconds:.2f} | 1 |\n"
+        f"| gradlab build, the whole command (source/, release/, solutions/) | {command_seconds:.2f} "
+        f"| {stock_seconds / command_seconds:.0f} times |\n"
+        f"| the build inside it, without starting Python | {build_seconds:.2f} "
+        f"| {stock_seconds / build_seconds:.0f} times |\n"
     )
 
 
-def _course_of_copies(course: Path) -> list[str]:
+def _copy_labs(course: Path) -> list[str]:
+    """Fill a course's folder with copies of the project's labs, and return the copies' names."""
     originals = sorted(p.parent for p in (ROOT / "labs").glob("*/lab.py"))
     names = [f"{n:02}_{originals[n % len(originals)].name}" for n in range(LABS)]
     manifest = ['title = "copies"']
@@ -51,18 +53,19 @@ def _course_of_copies(course: Path) -> list[str]:
     return names
 
 
-def _inside(course: Path) -> float:
+def _measure_build(course: Path) -> float:
+    """Measure the seconds of a build in this process, after what it imports is loaded."""
     from autograder.authoring.course_folder import build_course, read_course, read_labs, render_files
 
-    next(iter(render_files(next(read_labs(read_course(course))), course)))  # first-use imports
+    next(iter(render_files(next(read_labs(read_course(course))), course)))  # loads what the first use imports
     for kind in ("source", "release", "solutions"):
         shutil.rmtree(course / kind)
-    started = time.perf_counter()
+    start = time.perf_counter()
     build_course(read_course(course))
-    return time.perf_counter() - started
+    return time.perf_counter() - start
 
 
-def _command(module: str, *arguments: str, cwd: Path) -> None:
+def _run_module(module: str, *arguments: str, cwd: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
     subprocess.run(

@@ -1,4 +1,4 @@
-"""Courses in temporary folders, with every lab of the project and the light one, and classes made of their answers."""
+"""Courses in temporary folders, with the light lab and the project's labs, and classes made of the labs' answers."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.model.course import Lab
 
 ROOT = Path(__file__).parent.parent
-LIGHT = "light_lab"
+LIGHT_LAB = "light_lab"
 
 
-def new_course(folder: Path) -> list[Lab]:
-    """A built course in this folder, which is made: the light lab, and then the project's own."""
+def create_course(folder: Path) -> list[Lab]:
+    """Create this folder with a built course, and return its labs: the light lab, then the project's."""
     shutil.copytree(ROOT / "labs", folder / "labs", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "benchmarks" / LIGHT, folder / "labs" / LIGHT)
+    shutil.copytree(ROOT / "benchmarks" / LIGHT_LAB, folder / "labs" / LIGHT_LAB)
     manifest = folder / "labs" / "course.toml"
     head, rest = manifest.read_text().split("[[labs]]", 1)
-    light = f'[[labs]]\nname = "{LIGHT}"\ntitle = "A light lab"\nminutes = 20\n\n'
-    manifest.write_text(f"{head}{light}[[labs]]{rest}")
+    entry = f'[[labs]]\nname = "{LIGHT_LAB}"\ntitle = "A light lab"\nminutes = 20\n\n'
+    manifest.write_text(f"{head}{entry}[[labs]]{rest}")
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     build_course(read_course(folder))
     labs = list(read_labs(read_course(folder)))
     with open_course(folder).api.gradebook:
-        pass  # nbgrader's commands find a gradebook then, and need no program of its makers on the PATH
+        pass  # creates the gradebook, so nbgrader's commands need no other program on the PATH to create it
     for lab in labs:
         command = [sys.executable, "-m", "nbgrader", "generate_assignment", lab.name]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return labs
 
 
-def copy_for(course: Path, lab: str, folder: Path) -> Path:
-    """A course in another folder, without submissions, where this lab is to be graded."""
+def copy_course(course: Path, lab: str, folder: Path) -> Path:
+    """Copy what grading this lab needs to another folder, without submissions, and return that folder."""
     shutil.copytree(course / "source" / lab, folder / "source" / lab)
     shutil.copytree(course / "labs", folder / "labs")
     for name in ("nbgrader_config.py", "gradebook.db"):
@@ -46,25 +46,28 @@ def copy_for(course: Path, lab: str, folder: Path) -> Path:
     return folder
 
 
-def members(lab: Lab, count: int, different: int = 0) -> Iterator[tuple[str, bytes]]:
-    """(student, notebook): the worked solution, the blank one, and then right and wrong answers in turn.
+def iter_submissions(lab: Lab, count: int, distinct: int = 0) -> Iterator[tuple[str, bytes]]:
+    """Yield (student, notebook): the worked solution, the blank one, then right and wrong answers in turn.
 
-    different: after so many notebooks they come again, from the first one; 0 is never.
+    Args:
+        count: The number of submissions.
+        distinct: After this many, the notebooks repeat from the first one; 0 means never.
     """
     right = collect_reference(lab)
     sources = {
         e.name: [right[e.name], *(answer.source for answer in e.answers if not answer.liar)] for e in lab.exercises
     }
     for member in range(count):
-        number = member % (different or count)
+        number = member % (distinct or count)
         turn = number - 1
         solutions = {name: each[turn % len(each)] for name, each in sources.items()}
         solutions = (right, {}, solutions)[min(number, 2)]
         yield f"student_{member:04}", json.dumps(fill_notebook(lab, solutions), indent=1).encode()
 
 
-def hand_in(course: Path, lab: Lab, count: int, different: int = 0) -> None:
-    for student, notebook in members(lab, count, different):
+def submit_class(course: Path, lab: Lab, count: int, distinct: int = 0) -> None:
+    """Write a class's submissions to the course's folder; see iter_submissions."""
+    for student, notebook in iter_submissions(lab, count, distinct):
         folder = course / "submitted" / student / lab.name
         folder.mkdir(parents=True)
         (folder / f"{lab.name}.ipynb").write_bytes(notebook)

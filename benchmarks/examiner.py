@@ -1,4 +1,4 @@
-"""What the examiner and the sandbox cost: CPU beyond running the same cells and checks in one fork server."""
+"""What the examiner and the sandbox cost: CPU time beyond running the same cells and checks on the floor."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.workers.compile_cache import prepare_compile_cache
-from benchmarks.floor import new_floor
+from benchmarks.floor import start_floor
 from labkit.outcome import compute_earned
 
 ROOT = Path(__file__).parent.parent
-RUNS = 10
+TURNS = 10
 
 
 def run() -> str:
-    """A Markdown table of milliseconds of CPU a submission, medians of RUNS turns that were taken in alternation.
+    """Return a Markdown table of CPU milliseconds per submission, medians of TURNS turns taken in alternation.
 
-    What is beyond the floor is the median of the differences within a turn: a busy neighbour is beside both then.
+    The cost beyond the floor is the median of the differences within a turn, since other load on the machine then
+    affects both.
     """
     torch.set_num_threads(1)
     make_forks_cheap()
     rows, layers = [], frozenset[str]()
-    with new_floor() as floor:
+    with start_floor() as floor:
         for lab in read_labs(read_course(ROOT)):
             notebook = build_source_notebook(lab)
             steps = [cell.step for cell in parse_cells(notebook)]
@@ -45,43 +46,48 @@ def run() -> str:
             )
             layers = frozenset(fork_server.layers)
             turns = [
-                (_examined([], fork_server), floor.run(steps).cpu, _examined(steps, fork_server))
-                for _ in range(RUNS + 1)
+                (_measure_examination([], fork_server), floor.run(steps).cpu, _measure_examination(steps, fork_server))
+                for _ in range(TURNS + 1)
             ]
             fork_server.close()
-            counted = [[1e3 * seconds for seconds in turn] for turn in turns[1:]]  # the first one warms up
-            empty, alone, whole = (median(turn) for turn in zip(*counted, strict=True))
-            beyond = median(together - floor_only for _, floor_only, together in counted)
+            milliseconds = [[1e3 * seconds for seconds in turn] for turn in turns[1:]]  # the first one warms up
+            empty, on_floor, examined = (median(turn) for turn in zip(*milliseconds, strict=True))
+            beyond = median(turn_examined - turn_floor for _, turn_floor, turn_examined in milliseconds)
             rows.append(
-                f"| {lab.name} | {checks} | {alone:.0f} | {whole:.0f} | {beyond:.0f} | {empty:.1f} "
+                f"| {lab.name} | {checks} | {on_floor:.0f} | {examined:.0f} | {beyond:.0f} | {empty:.1f} "
                 f"| {(beyond - empty) / checks:.1f} |"
             )
     return (
         "# What the examiner and the sandbox cost\n\n"
-        f"Milliseconds of CPU of all processes together, medians of {RUNS} turns with the worked solutions. Layers: "
+        f"Milliseconds of CPU of all processes together, medians of {TURNS} turns with the worked solutions. Layers: "
         f"{', '.join(sorted(layers))}. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} "
         "cores.\n\n"
-        "| lab | check cells | the floor: the same cells in a fork of one fork server | examined, in the sandbox "
-        "| beyond the floor | of which: a submission without a cell | and each check cell |\n"
+        "| lab | check cells | the floor: the same cells in a fork of one warm process "
+        "| with the examiner and the sandbox | beyond the floor | of that, a submission without cells "
+        "| of that, each check cell |\n"
         "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
     )
 
 
-def _examined(steps: Sequence[Step], fork_server: ForkServer) -> float:
-    """Seconds of CPU of the examiner, the fork server and the student process."""
-    before = _own(resource.RUSAGE_SELF) + _of_warm(fork_server)
-    seen = examine_steps(steps, fork_server.start_process)
-    took = _own(resource.RUSAGE_SELF) + _of_warm(fork_server) - before
-    if not all(compute_earned(came.outcomes, 1) == 1 for step, came in seen.items() if step.startswith("check-")):
-        raise SystemExit("a worked solution lost a point: nothing can be compared")
-    return took
+def _measure_examination(steps: Sequence[Step], fork_server: ForkServer) -> float:
+    """Measure the CPU seconds of the examiner, the fork server and the student process.
+
+    Raises:
+        SystemExit: If a check doesn't earn all of its points.
+    """
+    before = _measure_process_cpu(resource.RUSAGE_SELF) + _measure_server_cpu(fork_server)
+    results = examine_steps(steps, fork_server.start_process)
+    seconds = _measure_process_cpu(resource.RUSAGE_SELF) + _measure_server_cpu(fork_server) - before
+    if not all(compute_earned(each.outcomes, 1) == 1 for step, each in results.items() if step.startswith("check-")):
+        raise SystemExit("a worked solution lost a point, so the times can't be compared")
+    return seconds
 
 
-def _own(who: int) -> float:
-    used = resource.getrusage(who)
-    return used.ru_utime + used.ru_stime
+def _measure_process_cpu(who: int) -> float:
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
 
 
-def _of_warm(fork_server: ForkServer) -> float:
-    """Of the fork server and of all that it has waited for."""
+def _measure_server_cpu(fork_server: ForkServer) -> float:
+    """Measure the CPU seconds of the fork server and of all processes that it has waited for."""
     return sum(psutil.Process(fork_server.server_process.process.pid).cpu_times()[:4])

@@ -1,4 +1,4 @@
-"""The floor: every cell of a submission, checks included, in a fork of one fork server, its pictures rendered."""
+"""The floor: every cell of a submission, checks included, runs in a fork of one warm process that renders pictures."""
 
 from __future__ import annotations
 
@@ -17,32 +17,39 @@ from benchmarks.classroom import ROOT
 
 
 @dataclass(frozen=True)
-class Run:
-    """wall, cpu: seconds. points: of each check cell."""
+class FloorRun:
+    """One submission on the floor."""
 
     wall: float
+    """Seconds of wall-clock time."""
     cpu: float
+    """Seconds of CPU time."""
     points: dict[str, float]
+    """The points of each check cell."""
 
 
 class Floor:
-    """The process that is forked; see floor_process.py."""
+    """The process that is forked for each submission; see floor_process.py."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def run(self, steps: Sequence[Step]) -> Run:
-        """Raises SystemExit where the process is lost."""
+    def run(self, steps: Sequence[Step]) -> FloorRun:
+        """Run a submission's cells in a fork.
+
+        Raises:
+            SystemExit: If the process has ended.
+        """
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps([[step.id, step.kind, step.source] for step in steps]), file=self._process.stdin, flush=True)
         if not (line := self._process.stdout.readline()):
             raise SystemExit("the floor's process ended")
-        return Run(**json.loads(line))
+        return FloorRun(**json.loads(line))
 
 
 @contextmanager
-def new_floor() -> Iterator[Floor]:
-    """With a cache of torch.compile of its own, which its first run fills."""
+def start_floor() -> Iterator[Floor]:
+    """Start the process, with its own cache of torch.compile, which the first run fills."""
     with tempfile.TemporaryDirectory() as cache:
         command = [sys.executable, "-m", "benchmarks.floor_process"]
         env = os.environ | ONE_THREAD | {"TORCHINDUCTOR_CACHE_DIR": cache}

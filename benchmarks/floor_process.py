@@ -1,8 +1,8 @@
-"""The fork server of the floor: runs every cell of a submission, checks included, in a fork of itself.
+"""The floor's process: for each submission, it runs every cell, checks included, in a fork of itself.
 
-Run as `python -m benchmarks.floor_process`: for each line of its standard input, which is a submission's cells as JSON,
-[[id, kind, source], ...], it writes a line: {"wall": seconds, "cpu": seconds, "points": {check cell: points}}. It holds
-what a fork server of the grader holds, and nothing of the grader.
+Run it as `python -m benchmarks.floor_process`. Each line of standard input is a submission's cells as JSON,
+[[id, kind, source], ...]. It answers with a line {"wall": seconds, "cpu": seconds, "points": {check cell: points}}. The
+process has loaded what the grader's fork server loads, and nothing of the grader.
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ def main() -> None:
     importlib.import_module("torch._inductor.compile_fx")
     make_forks_cheap()
     with os.fdopen(os.dup(1), "w") as answers:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a cell's subprocesses print is no answer
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a cell's subprocesses print mustn't mix with the answers
         for line in sys.stdin:
-            print(json.dumps(_in_a_fork(json.loads(line), kernel)), file=answers, flush=True)
+            print(json.dumps(_run_in_fork(json.loads(line), kernel)), file=answers, flush=True)
 
 
-def _in_a_fork(cells: Cells, kernel: Kernel) -> dict[str, Any]:
-    reading, writing = os.pipe()
-    started = time.perf_counter()
+def _run_in_fork(cells: Cells, kernel: Kernel) -> dict[str, Any]:
+    """Run the cells in a fork, and return its wall and CPU seconds and the points."""
+    read_end, write_end = os.pipe()
+    start = time.perf_counter()
     child = os.fork()
     if child == 0:
         try:
-            os.write(writing, json.dumps(_points(cells, kernel)).encode())
+            os.write(write_end, json.dumps(_compute_points(cells, kernel)).encode())
         finally:
             os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
         points = json.loads(pipe.read())
-    _, _, used = os.wait4(child, 0)
-    return {"wall": time.perf_counter() - started, "cpu": used.ru_utime + used.ru_stime, "points": points}
+    _, _, usage = os.wait4(child, 0)
+    return {"wall": time.perf_counter() - start, "cpu": usage.ru_utime + usage.ru_stime, "points": points}
 
 
-def _points(cells: Cells, kernel: Kernel) -> dict[str, float]:
-    """Points of each check cell, as nbgrader reads them: from the text of its last value."""
+def _compute_points(cells: Cells, kernel: Kernel) -> dict[str, float]:
+    """Run the cells, and read each check cell's points from the text of its last value, as nbgrader does."""
     torch.set_num_threads(1)
     points = {}
     for name, kind, source in cells:

@@ -1,6 +1,6 @@
-"""What pages about a large class cost: `gradlab report`, `gradlab status`, the term's page and `gradlab similar`.
+"""What pages about a large class cost: `gradlab report` of a lab and of the term, `gradlab status`, `gradlab similar`.
 
-`python -m benchmarks.reports 100 1000` does it for classes of your choice.
+To choose the sizes of the classes: `python -m benchmarks.reports 100 1000`.
 """
 
 from __future__ import annotations
@@ -19,72 +19,72 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.writer import write_marks
 from autograder.model.marks import MarkSheet
-from benchmarks.classroom import copy_for, hand_in, new_course
-from benchmarks.measure import Cost, cost_of
-from benchmarks.paths import gradlab
+from benchmarks.classroom import copy_course, create_course, submit_class
+from benchmarks.command_cost import Cost, measure_command
+from benchmarks.graders import run_gradlab
 
 COUNTS = (100, 1000)
-GRADED = 24  # submissions that are really graded; the others are copies of what came of them, under other names
+GRADED = 24  # submissions that are graded; the others are copies of their results, under other names
 LAB = "01_tensors"
 DUE = datetime(2027, 1, 31, 18)
-COMMANDS = ("report", "status", "term", "similar")
+COMMANDS = {"report": ["report", LAB], "status": ["status"], "term": ["report"], "similar": ["similar", LAB]}
 
 
 def run(counts: Sequence[int] = COUNTS) -> str:
-    """A Markdown table."""
+    """Return a Markdown table with a row for each size of the class."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        lab = next(lab for lab in new_course(base / "course") if lab.name == LAB)
+        lab = next(lab for lab in create_course(base / "course") if lab.name == LAB)
         lines = []
         for count in counts:
-            course = copy_for(base / "course", LAB, base / str(count))
-            hand_in(course, lab, GRADED)
-            gradlab(course, LAB)
-            multiply(course, count)
-            costs = {name: pages(course, name) for name in COMMANDS}
+            course = copy_course(base / "course", LAB, base / str(count))
+            submit_class(course, lab, GRADED)
+            run_gradlab(course, LAB)
+            enlarge_class(course, count)
+            costs = [measure_page(course, arguments) for arguments in COMMANDS.values()]
             size = (course / "results" / f"{LAB}.html").stat().st_size
-            shown = " | ".join(f"{costs[name].wall:.1f}" for name in COMMANDS)
-            lines.append(f"| {count:,} | {shown} | {size / 1e6:.2f} |\n")
+            seconds = " | ".join(f"{cost.wall:.1f}" for cost in costs)
+            lines.append(f"| {count:,} | {seconds} | {size / 1e6:.2f} |\n")
             shutil.rmtree(course)
     return (
         "# Pages about a class\n\n"
-        f"{LAB}, {GRADED} submissions of its answers, graded, and copied under other names. Seconds of the whole "
-        f"command. Python {platform.python_version()}, {os.cpu_count()} cores.\n\n"
+        f"{GRADED} submissions of {LAB}, made of the lab's answers, were graded and copied under other names. Seconds "
+        f"of the whole command. Python {platform.python_version()}, {os.cpu_count()} cores.\n\n"
         "| students | gradlab report LAB | gradlab status | gradlab report | gradlab similar LAB "
-        "| the report's page, MB |\n|---|---|---|---|---|---|\n" + "".join(lines)
+        "| size of the lab's report, MB |\n|---|---|---|---|---|---|\n" + "".join(lines)
     )
 
 
-def pages(course: Path, name: str) -> Cost:
-    arguments = {"report": ["report", LAB], "status": ["status"], "term": ["report"], "similar": ["similar", LAB]}
-    return cost_of([sys.executable, "-m", "autograder.cli", *arguments[name]], course)
+def measure_page(course: Path, arguments: Sequence[str]) -> Cost:
+    return measure_command([sys.executable, "-m", "autograder.cli", *arguments], course)
 
 
-def multiply(course: Path, count: int) -> None:
-    """Make the graded class one of so many, with rows, documents, notebooks and feedback pages of their own."""
-    first = sorted(path.name for path in (course / "autograded").iterdir())
-    api = open_course(course)
+def enlarge_class(course: Path, count: int) -> None:
+    """Copy the graded students until there are this many, each with rows, a document, notebooks and a feedback page."""
+    graded = sorted(path.name for path in (course / "autograded").iterdir())
+    nbgrader_course = open_course(course)
     marks = []
     for number in range(count):
-        student, like = f"student_{number:04}", first[number % len(first)]
-        result = load_document(course, LAB, like)
+        student, original = f"student_{number:04}", graded[number % len(graded)]
+        result = load_document(course, LAB, original)
         assert result is not None
-        for place in ("submitted", "autograded"):
-            if student != like:
-                shutil.copytree(course / place / like, course / place / student)
-        if student != like:
+        for folder in ("submitted", "autograded"):
+            if student != original:
+                shutil.copytree(course / folder / original, course / folder / student)
+        if student != original:
             write_document(course, result.model_copy(update={"student": student}))
         (course / "feedback" / student / LAB).mkdir(parents=True)
         (course / "feedback" / student / LAB / f"{LAB}.html").write_text("<!doctype html>")
-        when = DUE - timedelta(hours=150) + timedelta(minutes=(number * 7919) % 9500)
-        marks.append(MarkSheet(student, {cell.id: cell.points for cell in result.cells}, submitted=when))
-        history(course, student, sum(cell.points for cell in result.cells), number % 3)
-    with api.api.gradebook as gradebook:
+        submitted = DUE - timedelta(hours=150) + timedelta(minutes=(number * 7919) % 9500)
+        marks.append(MarkSheet(student, {cell.id: cell.points for cell in result.cells}, submitted=submitted))
+        write_history(course, student, sum(cell.points for cell in result.cells), number % 3)
+    with nbgrader_course.api.gradebook as gradebook:
         gradebook.update_or_create_assignment(LAB, duedate=DUE.isoformat())
         write_marks(gradebook, LAB, marks, lambda *_: 1.0, {})
 
 
-def history(course: Path, student: str, points: float, earlier: int) -> None:
+def write_history(course: Path, student: str, points: float, earlier: int) -> None:
+    """Write a student's history, with up to two earlier results that earned fewer points."""
     versions = {"gradlab": "0.1.0", "python": "3", "torch": "2"}
     path = course / "results" / LAB / "history" / f"{student}.jsonl"
     path.parent.mkdir(exist_ok=True)

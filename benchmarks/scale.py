@@ -1,6 +1,6 @@
-"""Classes of 10, 100 and 1,000 of the light lab: what a submission costs, what all takes of memory, a second run.
+"""Classes of 10, 100 and 1,000 of the light lab: the cost per submission, the memory in all, and a second run.
 
-`python -m benchmarks.scale 10 100` does it for numbers of your choice.
+To choose the sizes of the classes: `python -m benchmarks.scale 10 100`.
 """
 
 from __future__ import annotations
@@ -20,87 +20,101 @@ import torch
 
 from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
-from benchmarks.classroom import copy_for, hand_in, new_course
-from benchmarks.measure import Cost, median_of, per_submission
-from benchmarks.paths import JOBS, gradlab
+from benchmarks.classroom import copy_course, create_course, submit_class
+from benchmarks.command_cost import Cost, compute_median_cost, compute_submission_cost
+from benchmarks.graders import JOBS, run_gradlab
 
 COUNTS = (10, 100, 1000)
 SAMPLE_SECONDS = 0.2
 TURNS = 3
-PAIRS_FOR = 50  # submissions in a turn: a class of ten is graded five times, since its start costs more than the rest
+MIN_SUBMISSIONS = 50  # per turn: a class of 10 is graded five times, since its start costs more than the rest
 
 
 @dataclass(frozen=True)
-class Turn:
-    """A class graded, and beside it one that is nearly all start. each: a submission, without the start."""
+class ClassTurn:
+    """A class graded in one turn, compared with a class that takes hardly longer than the start."""
 
-    whole: Cost
-    each: Cost
+    command: Cost
+    """The cost of the whole command."""
+    submission: Cost
+    """The cost per submission, without the start."""
 
 
 def run(counts: Sequence[int] = COUNTS, turns: int = TURNS) -> str:
-    """A Markdown table. turns: each grades every class, so that all meet the machine's faster and slower times."""
+    """Return a Markdown table with a row for each size of the class.
+
+    Args:
+        turns: Each turn grades every class, so slower and faster times of the machine affect all of them.
+    """
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        lab = new_course(base / "course")[0]
-        _graded_class(base, lab, JOBS + 1)  # warms up
-        found = list(zip(*[[_turn(base, lab, count) for count in counts] for _ in range(turns)], strict=True))
-        lines = [
-            _line(count, of_count, found[0], base / str(count), lab)
-            for count, of_count in zip(counts, found, strict=True)
+        lab = create_course(base / "course")[0]
+        _grade_class(base, lab, JOBS + 1)  # warms up
+        by_turn = [[_measure_turn(base, lab, count) for count in counts] for _ in range(turns)]
+        by_count = list(zip(*by_turn, strict=True))
+        rows = [
+            _format_row(count, count_turns, by_count[0], base / str(count), lab)
+            for count, count_turns in zip(counts, by_count, strict=True)
         ]
     return (
-        "# Classes of ten and of a thousand\n\n"
+        "# Small and large classes\n\n"
         f"The light lab, {JOBS} at a time, isolation {find_strongest_level(find_layers())}. "
-        "Seconds a submission, medians of "
-        f"{turns} turns, in each of which every class was graded, those of fewer than {PAIRS_FOR} several times; the "
-        f"start is what a class of {JOBS} takes, which was graded right before each. The ratio is the median of those "
-        "within a turn. Memory is that of all processes together, shared pages counted once, the median and the most "
-        f"of a look every {SAMPLE_SECONDS:g} s in a run of its own: the longer a run, the more looks find two large "
-        f"moments at once. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} cores.\n\n"
-        "| submissions | wall, whole command | wall, without the start | CPU, whole command "
-        "| CPU, without the start | that against the first row | memory, MB, median | most "
-        "| second run, wall | its CPU | graded in it |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|\n" + "".join(lines)
+        f"Seconds per submission, medians of {turns} turns. Each turn graded every class, those of fewer than "
+        f"{MIN_SUBMISSIONS} several times. Start-up is the time of a class of {JOBS}, which was graded right before "
+        "each. The ratio is the median of the ratios within a turn. Memory is that of all processes together, with "
+        f"shared pages counted once: the median and the maximum of samples taken every {SAMPLE_SECONDS:g} s in a "
+        "separate run. A longer run has more samples, so it's likelier that two processes are large in the same one. "
+        f"Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} cores.\n\n"
+        "| submissions | wall, whole command | wall, without start-up | CPU, whole command "
+        "| CPU, without start-up | the same, relative to the first row | memory, MB, median | maximum "
+        "| second run, wall | second run, CPU | second run, graded |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|\n" + "".join(rows)
     )
 
 
-def _turn(base: Path, lab: Lab, count: int) -> Turn:
-    wholes, eaches = [], []
-    for _ in range(max(1, PAIRS_FOR // count)):
-        small, whole = _graded_class(base, lab, JOBS), _graded_class(base, lab, count)
-        wholes.append(whole)
-        eaches.append(per_submission(whole, count, small, JOBS))
-    return Turn(median_of(wholes), median_of(eaches))
+def _measure_turn(base: Path, lab: Lab, count: int) -> ClassTurn:
+    commands, submissions = [], []
+    for _ in range(max(1, MIN_SUBMISSIONS // count)):
+        small, large = _grade_class(base, lab, JOBS), _grade_class(base, lab, count)
+        commands.append(large)
+        submissions.append(compute_submission_cost(large, count, small, JOBS))
+    return ClassTurn(compute_median_cost(commands), compute_median_cost(submissions))
 
 
-def _graded_class(base: Path, lab: Lab, count: int) -> Cost:
-    """What `gradlab grade` took for a class of this size, in a new course base/COUNT."""
+def _grade_class(base: Path, lab: Lab, count: int) -> Cost:
+    """Grade a class of this size in a new course, base/COUNT."""
     course = base / str(count)
     shutil.rmtree(course, ignore_errors=True)
-    copy_for(base / "course", lab.name, course)
-    hand_in(course, lab, count)
-    return gradlab(course, lab.name)
+    copy_course(base / "course", lab.name, course)
+    submit_class(course, lab, count)
+    return run_gradlab(course, lab.name)
 
 
-def _line(count: int, turns: Sequence[Turn], first: Sequence[Turn], course: Path, lab: Lab) -> str:
-    """A row, with a second run of the class and one with looks at memory. first: the turns of the first row."""
-    whole, each = median_of([turn.whole for turn in turns]), median_of([turn.each for turn in turns])
-    ratio = median(turn.each.cpu / other.each.cpu for turn, other in zip(turns, first, strict=True))
-    again = gradlab(course, lab.name)
-    held = gradlab(course, lab.name, sample=SAMPLE_SECONDS, again=True)
+def _format_row(
+    count: int, turns: Sequence[ClassTurn], first_turns: Sequence[ClassTurn], course: Path, lab: Lab
+) -> str:
+    """Format a row, after a second run of the class and one that samples memory.
+
+    Args:
+        first_turns: The turns of the first row.
+    """
+    command = compute_median_cost([turn.command for turn in turns])
+    submission = compute_median_cost([turn.submission for turn in turns])
+    ratio = median(turn.submission.cpu / first.submission.cpu for turn, first in zip(turns, first_turns, strict=True))
+    second = run_gradlab(course, lab.name)
+    sampled = run_gradlab(course, lab.name, sample_seconds=SAMPLE_SECONDS, include_current=True)
     return (
-        f"| {count:,} | {whole.wall / count:.3f} | {each.wall:.3f} | {whole.cpu / count:.3f} | {each.cpu:.3f} "
-        f"| {ratio:.2f} | {held.middle / 1e6:.0f} | {held.peak / 1e6:.0f} "
-        f"| {again.wall:.1f} | {again.cpu:.1f} | {_graded(again)} |\n"
+        f"| {count:,} | {command.wall / count:.3f} | {submission.wall:.3f} | {command.cpu / count:.3f} "
+        f"| {submission.cpu:.3f} | {ratio:.2f} | {sampled.median_memory / 1e6:.0f} | {sampled.peak_memory / 1e6:.0f} "
+        f"| {second.wall:.1f} | {second.cpu:.1f} | {_read_graded_count(second)} |\n"
     )
 
 
-def _graded(again: Cost) -> int:
-    """How many submissions a run did not find graded before, by what it says at its end."""
-    found = re.search(r"(\d+) graded", again.output)
-    assert found is not None, again.output
-    return int(found[1])
+def _read_graded_count(cost: Cost) -> int:
+    """Read how many submissions a run graded from what it printed at its end."""
+    match = re.search(r"(\d+) graded", cost.output)
+    assert match is not None, cost.output
+    return int(match[1])
 
 
 if __name__ == "__main__":

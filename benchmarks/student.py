@@ -1,4 +1,4 @@
-"""What a student waits for: a mark of one's own copy, a check cell's own time, and the import of labkit."""
+"""How long a student waits for a mark, for a check cell and for the import of labkit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from autograder.demo.students import collect_reference, fill_notebook
 
 ROOT = Path(__file__).parents[1]
 LAB = "03_autograd"
-AGAIN = 5
-HEAD_START = 30.0  # seconds from a student's first own line, with which JupyterLab starts the grader, to a first mark
+LATER_MARKS = 5
+# Seconds until a student asks for the first mark, after the first line that they write makes JupyterLab start the
+# grader.
+HEAD_START = 30.0
 CHECK_CELL = """
 import time
 from IPython.core.interactiveshell import InteractiveShell
@@ -44,21 +46,25 @@ IMPORT = "import time, torch; start = time.process_time(); import labkit; print(
 
 
 def run() -> str:
-    """Markdown, a table."""
-    cold, warm = _marks(), _marks(HEAD_START)
+    """Return a Markdown table."""
+    cold, warm = _measure_marks(), _measure_marks(HEAD_START)
     rows = [
-        ("the first mark of the worked lab 3, 30 s after its first own line, s", warm[0]),
+        (f"the first mark of the worked lab 3, {HEAD_START:.0f} s after the grader began to start, s", warm[0]),
         ("the first mark, with the start of the grader, s", cold[0]),
-        ("a later one, median, s", statistics.median(cold[1:] + warm[1:])),
-        ("a check cell of five checks beyond its own code, median, ms", 1000 * _seconds(CHECK_CELL, 3)),
-        ("import labkit over torch, CPU, ms", 1000 * _seconds(IMPORT, 5)),
+        ("a later mark, median, s", statistics.median(cold[1:] + warm[1:])),
+        ("a check cell of five checks, beyond its own code, median, ms", 1000 * _measure_code(CHECK_CELL, 3)),
+        ("the import of labkit after torch, CPU, ms", 1000 * _measure_code(IMPORT, 5)),
     ]
     lines = ["| what a student waits for | |", "|---|---|", *(f"| {name} | {value:.3g} |" for name, value in rows)]
     return "\n".join(lines) + "\n"
 
 
-def _marks(head_start: float = 0.0) -> list[float]:
-    """Seconds of each mark, the first from this long after the start of the grader's process."""
+def _measure_marks(head_start: float = 0.0) -> list[float]:
+    """Measure the seconds that each mark takes.
+
+    Args:
+        head_start: The seconds between the start of the grader's process and the request for the first mark.
+    """
     lab = next(read_labs(read_course(ROOT), (LAB,)))
     with tempfile.TemporaryDirectory() as folder:
         course = Path(folder)
@@ -69,12 +75,12 @@ def _marks(head_start: float = 0.0) -> list[float]:
         notebook.write_text(to_text(fill_notebook(lab, collect_reference(lab))))
         seconds = []
         command = [sys.executable, "-m", "autograder.cli", "mark", "--serve", "--course", str(course)]
-        begun = time.perf_counter()
+        process_start = time.perf_counter()
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as grader:
             assert grader.stdin and grader.stdout
             time.sleep(head_start)
-            start = begun + head_start
-            for _ in range(1 + AGAIN):
+            start = process_start + head_start
+            for _ in range(1 + LATER_MARKS):
                 grader.stdin.write(json.dumps({"notebook": str(notebook)}) + "\n")
                 grader.stdin.flush()
                 answer = json.loads(grader.stdout.readline())
@@ -85,9 +91,9 @@ def _marks(head_start: float = 0.0) -> list[float]:
     return seconds
 
 
-def _seconds(code: str, times: int) -> float:
-    """The median of what this code prints, each time in a Python of its own."""
-    printed = [
+def _measure_code(code: str, times: int) -> float:
+    """Return the median of the numbers that this code prints, each time in a new Python process."""
+    processes = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(times)
     ]
-    return statistics.median(float(each.stdout) for each in printed)
+    return statistics.median(float(process.stdout) for process in processes)

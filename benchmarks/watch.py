@@ -1,7 +1,7 @@
-"""What `gradlab watch` takes: from a submission to its page, one at a time, and a burst against the class's commands.
+"""How long `gradlab watch` takes from a submission to its page, one at a time, and for many at the same time.
 
-A submission lies in the exchange as `nbgrader submit` leaves it; the clock starts when its last file is there, and ends
-when its page stands where `nbgrader fetch_feedback` looks.
+A submission is in the exchange as `nbgrader submit` leaves it. The clock starts when its last file is there, and stops
+when its page is where `nbgrader fetch_feedback` looks for it.
 """
 
 from __future__ import annotations
@@ -23,76 +23,86 @@ import torch
 from nbgrader.utils import notebook_hash
 
 from autograder.model.course import Lab
-from benchmarks.classroom import copy_for, hand_in, members, new_course
-from benchmarks.measure import Cost, cost_of, per_submission
-from benchmarks.paths import JOBS, gradlab
+from benchmarks.classroom import copy_course, create_course, iter_submissions, submit_class
+from benchmarks.command_cost import Cost, compute_submission_cost, measure_command
+from benchmarks.graders import JOBS, run_gradlab
 
-SINGLE = 12  # submissions of a lab, one after the other; the first one warms up
+SINGLES = 12  # submissions of a lab, one after the other; the first one warms up
 BURST = 500
-DIFFERENT = 24  # notebooks of a burst, which come again
-LABS = ("light_lab", "05_inplace")  # the second one costs what the median of the labs does
+DISTINCT = 24  # notebooks of a burst, which are repeated
+LABS = ("light_lab", "05_inplace")  # the second one costs about as much as the median lab
 WAIT_SECONDS = 600.0
 
 
 def run(labs: Sequence[str] = LABS, burst: int = BURST) -> str:
-    """Two Markdown tables."""
+    """Return two Markdown tables.
+
+    Args:
+        labs: The names of the labs for single submissions. The first one is also that of the burst.
+        burst: The number of submissions that wait at the same time.
+    """
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        known = {lab.name: lab for lab in new_course(base / "course")}
-        singles = [_single(base, known[name]) for name in labs]
-        crowd = _burst(base, known[labs[0]], burst)
+        labs_by_name = {lab.name: lab for lab in create_course(base / "course")}
+        singles = [_measure_singles(base, labs_by_name[name]) for name in labs]
+        burst_row = _measure_burst(base, labs_by_name[labs[0]], burst)
     return (
-        "# What a watch takes\n\n"
-        f"{JOBS} at a time. Seconds from the last file of a submission to its released page, {SINGLE - 1} "
-        f"submissions one after the other. Python {platform.python_version()}, torch {torch.__version__}, "
-        f"{os.cpu_count()} cores.\n\n"
+        "# How long a watch takes\n\n"
+        f"At most {JOBS} at a time. Seconds from the last file of a submission to its released page, for "
+        f"{SINGLES - 1} submissions one after the other. Python {platform.python_version()}, "
+        f"torch {torch.__version__}, {os.cpu_count()} cores.\n\n"
         "| lab | median | longest |\n|---|---|---|\n"
         + "".join(
-            f"| {name} | {median(took):.2f} | {max(took):.2f} |\n" for name, took in zip(labs, singles, strict=True)
+            f"| {name} | {median(seconds):.2f} | {max(seconds):.2f} |\n"
+            for name, seconds in zip(labs, singles, strict=True)
         )
-        + f"\n{burst} submissions of the light lab that lie there at once, seconds of wall time a submission.\n\n"
-        "| `gradlab grade`, without its start | `gradlab feedback`, without its start | `gradlab watch`, which does "
-        "both and releases | against both |\n|---|---|---|---|\n" + crowd
+        + f"\n{burst} submissions of the light lab that wait at the same time, wall-clock seconds per submission.\n\n"
+        "| `gradlab grade`, without start-up | `gradlab feedback`, without start-up | `gradlab watch`, which does "
+        "both and releases | relative to both |\n|---|---|---|---|\n" + burst_row
     )
 
 
-def _single(base: Path, lab: Lab) -> list[float]:
-    course = _course(base, lab.name, f"one_{lab.name}")
-    took = []
-    with _watching(course, lab.name) as running:
-        for student, notebook in members(lab, SINGLE):
-            page = _submit(course, lab.name, student, notebook)
-            took.append(_wait(running, [page]))
-    return took[1:]
+def _measure_singles(base: Path, lab: Lab) -> list[float]:
+    """Measure the seconds of each submission, without the first one."""
+    course = _create_course(base, lab.name, f"one_{lab.name}")
+    seconds = []
+    with _start_watch(course, lab.name) as process:
+        for student, notebook in iter_submissions(lab, SINGLES):
+            page = _submit_notebook(course, lab.name, student, notebook)
+            seconds.append(_wait_for_pages(process, [page]))
+    return seconds[1:]
 
 
-def _burst(base: Path, lab: Lab, count: int) -> str:
-    graded = copy_for(base / "course", lab.name, base / "graded")
-    hand_in(graded, lab, count, DIFFERENT)
-    few = copy_for(base / "course", lab.name, base / "few")
-    hand_in(few, lab, JOBS, DIFFERENT)
-    alone = per_submission(gradlab(graded, lab.name), count, gradlab(few, lab.name), JOBS).wall
-    pages_alone = per_submission(_feedback(graded, lab.name), count, _feedback(few, lab.name), JOBS).wall
-    course = _course(base, lab.name, "burst")
-    pages = []
-    with _watching(course, lab.name) as running:
-        first = _submit(course, lab.name, "first", next(members(lab, 1))[1])
-        _wait(running, [first])
-        running.send_signal(signal.SIGSTOP)  # until all of them lie there
-        pages = [_submit(course, lab.name, *each) for each in members(lab, count, DIFFERENT)]
-        running.send_signal(signal.SIGCONT)
-        watched = _wait(running, pages) / count
-    ratio = watched / (alone + pages_alone)
-    return f"| {alone:.3f} | {pages_alone:.3f} | {watched:.3f} | {ratio:.2f} |\n"
+def _measure_burst(base: Path, lab: Lab, count: int) -> str:
+    """Measure many submissions, and return a row that compares the watch with the class's commands."""
+    large = copy_course(base / "course", lab.name, base / "graded")
+    submit_class(large, lab, count, DISTINCT)
+    small = copy_course(base / "course", lab.name, base / "few")
+    submit_class(small, lab, JOBS, DISTINCT)
+    grade = compute_submission_cost(run_gradlab(large, lab.name), count, run_gradlab(small, lab.name), JOBS).wall
+    feedback = compute_submission_cost(
+        _write_feedback(large, lab.name), count, _write_feedback(small, lab.name), JOBS
+    ).wall
+    course = _create_course(base, lab.name, "burst")
+    with _start_watch(course, lab.name) as process:
+        first_page = _submit_notebook(course, lab.name, "first", next(iter_submissions(lab, 1))[1])
+        _wait_for_pages(process, [first_page])
+        process.send_signal(signal.SIGSTOP)  # until all of them are there
+        pages = [_submit_notebook(course, lab.name, *each) for each in iter_submissions(lab, count, DISTINCT)]
+        process.send_signal(signal.SIGCONT)
+        watch = _wait_for_pages(process, pages) / count
+    ratio = watch / (grade + feedback)
+    return f"| {grade:.3f} | {feedback:.3f} | {watch:.3f} | {ratio:.2f} |\n"
 
 
-def _feedback(course: Path, lab: str) -> Cost:
-    return cost_of([sys.executable, "-m", "autograder.cli", "feedback", lab], course)
+def _write_feedback(course: Path, lab: str) -> Cost:
+    return measure_command([sys.executable, "-m", "autograder.cli", "feedback", lab], course)
 
 
-def _course(base: Path, lab: str, name: str) -> Path:
+def _create_course(base: Path, lab: str, name: str) -> Path:
+    """Create a course with an exchange in its folder."""
     course = base / name
-    copy_for(base / "course", lab, course)
+    copy_course(base / "course", lab, course)
     for folder in ("inbound", f"outbound/{lab}"):
         (course / "exchange" / "gradlab" / folder).mkdir(parents=True)
     with (course / "nbgrader_config.py").open("a") as config:
@@ -101,39 +111,43 @@ def _course(base: Path, lab: str, name: str) -> Path:
 
 
 @contextmanager
-def _watching(course: Path, lab: str) -> Iterator[subprocess.Popen[str]]:
+def _start_watch(course: Path, lab: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-u", "-m", "autograder.cli", "watch", lab, "--jobs", str(JOBS)]
-    with subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        running.stdout.readline()  # it says that it watches
+    with subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it prints a line when it begins to watch
         try:
-            yield running
+            yield process
         finally:
-            running.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
 
 
-def _submit(course: Path, lab: str, student: str, notebook: bytes) -> Path:
-    """Where its page will be."""
-    when = time.strftime("%Y-%m-%d %H:%M:%S.000000 UTC", time.gmtime())
+def _submit_notebook(course: Path, lab: str, student: str, notebook: bytes) -> Path:
+    """Submit a notebook to the exchange, and return the path where its page will be."""
+    timestamp = time.strftime("%Y-%m-%d %H:%M:%S.000000 UTC", time.gmtime())
     new = course / "exchange" / "new"
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
     (new / f"{lab}.ipynb").write_bytes(notebook)
-    (new / "timestamp.txt").write_text(when)
-    (new / "submission_secret.txt").write_text(f"{student} {when}")
-    os.replace(new, course / "exchange" / "gradlab" / "inbound" / f"{student}+{lab}+{when}+x")
-    secret = notebook_hash(secret=f"{student} {when}", notebook_id=lab)
+    (new / "timestamp.txt").write_text(timestamp)
+    (new / "submission_secret.txt").write_text(f"{student} {timestamp}")
+    os.replace(new, course / "exchange" / "gradlab" / "inbound" / f"{student}+{lab}+{timestamp}+x")
+    secret = notebook_hash(secret=f"{student} {timestamp}", notebook_id=lab)
     return course / "exchange" / "gradlab" / "feedback" / f"{secret}.html"
 
 
-def _wait(running: subprocess.Popen[str], pages: Sequence[Path]) -> float:
-    """Seconds until all of them are there."""
-    begun = time.monotonic()
+def _wait_for_pages(process: subprocess.Popen[str], pages: Sequence[Path]) -> float:
+    """Wait until all pages are there, and return the seconds that it took.
+
+    Raises:
+        SystemExit: If the watch ends, or takes longer than WAIT_SECONDS.
+    """
+    start = time.monotonic()
     while not all(page.exists() for page in reversed(pages)):
-        if running.poll() is not None or time.monotonic() - begun > WAIT_SECONDS:
+        if process.poll() is not None or time.monotonic() - start > WAIT_SECONDS:
             raise SystemExit("the watch ended, or left a submission without its page")
         time.sleep(0.01)
-    return time.monotonic() - begun
+    return time.monotonic() - start
 
 
 if __name__ == "__main__":

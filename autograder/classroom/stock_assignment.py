@@ -36,7 +36,7 @@ from autograder.stock.source_check import refuse_unfit_source
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
-MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all such files
+MAX_FILE = 64 * 2**20  # bytes of one file next to a notebook that its cells can read, and of all such files
 
 
 class StockAssignment(Assignment):

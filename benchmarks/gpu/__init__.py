@@ -1,1 +1,1 @@
-"""What runs where a GPU is: `make gpu` does every part, `python -m benchmarks.gpu PART...` some; each reports."""
+"""What to run on a machine with a GPU. `make gpu` runs every part, `python -m benchmarks.gpu PART...` only some."""

@@ -1,4 +1,4 @@
-"""The bound on a submission's memory on a GPU, and the watch that ends who gets around it, against the real driver."""
+"""The limit on a submission's GPU memory, and the watch that ends processes that evade it, with the real driver."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.task import ExamineSettings, make_settings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.sandbox.gpu import measure_gpu_memory
-from benchmarks.gpu.report import Context, PartResult, passed_if
+from benchmarks.gpu.report import GpuContext, PartResult, judge_part
 
-GIB = 2
+LIMIT_GIB = 2
 WITHIN = "import torch\nkept = torch.ones(1 << 30, dtype=torch.uint8, device='cuda')\ntorch.cuda.synchronize()\n"
 BEYOND = "more = torch.ones(3 << 30, dtype=torch.uint8, device='cuda')\n"
-# PyTorch's bound is its allocator's own; this asks the driver for memory beside it.
+# PyTorch's limit applies only to its own allocator. This asks the driver for memory.
 AROUND = (
     "import ctypes\n"
     "runtime = ctypes.CDLL(next(p for p in open('/proc/self/maps').read().split() if 'libcudart.so' in p))\n"
@@ -26,46 +26,50 @@ AROUND = (
 SECONDS = 60.0
 
 
-def run(context: Context) -> PartResult:
+def run(context: GpuContext) -> PartResult:
     if not context.device.startswith("cuda"):
-        return PartResult("not possible here", [f"{context.device} is no GPU: its memory is the sandbox's own bound"])
+        return PartResult("not possible here", [f"{context.device} is not a GPU; the sandbox limits its memory"])
     level = find_strongest_level(find_layers())
-    settings = make_settings(ExamineSettings(isolation=level, gpu_memory_gib=GIB), context.device)
+    settings = make_settings(ExamineSettings(isolation=level, gpu_memory_gib=LIMIT_GIB), context.device)
     fork_server = ForkServer(ProcessSettings(level, settings.limits, context.device))
     try:
-        seen, refused = _within_and_beyond(fork_server)
-        ended = _around(fork_server)
+        used, refusal = _try_allocator(fork_server)
+        ending = _try_driver(fork_server)
     finally:
         fork_server.close()
     lines = [
-        f"- the driver shows what a submission of 1 GiB holds: {seen / 2**30:.2f} GiB",
-        f"- 3 GiB where {GIB} are allowed: {refused}",
-        f"- 4 GiB from the driver, around PyTorch's allocator: {ended}",
+        f"- the driver reports for a submission that uses 1 GiB: {used / 2**30:.2f} GiB",
+        f"- 3 GiB if {LIMIT_GIB} are allowed: {refusal}",
+        f"- 4 GiB from the driver, without PyTorch's allocator: {ending}",
     ]
-    good = seen >= 1 << 30 and refused == "OutOfMemoryError" and "GPU memory" in ended
-    return passed_if(good, lines)
+    good = used >= 1 << 30 and refusal == "OutOfMemoryError" and "GPU memory" in ending
+    return judge_part(good, lines)
 
 
-def _within_and_beyond(fork_server: ForkServer) -> tuple[int, str]:
-    """The bytes that the driver shows, and the exception for more."""
+def _try_allocator(fork_server: ForkServer) -> tuple[int, str]:
+    """Allocate memory within the limit, then beyond it.
+
+    Returns:
+        The bytes that the driver reports for the first, and the name of the exception that the second raises.
+    """
     process = fork_server.start_process()
     try:
-        errors = [o for o in process.run(WITHIN, 1, _limit()) if o["output_type"] == "error"]
+        errors = [o for o in process.run(WITHIN, 1, _create_time_limit()) if o["output_type"] == "error"]
         if errors:
             return 0, f"{errors[0]['ename']}: {errors[0]['evalue']}"
-        seen = max(measure_gpu_memory().values(), default=0)
-        errors = [o for o in process.run(BEYOND, 2, _limit()) if o["output_type"] == "error"]
-        return seen, errors[0]["ename"] if errors else "was given"
+        used = max(measure_gpu_memory().values(), default=0)
+        errors = [o for o in process.run(BEYOND, 2, _create_time_limit()) if o["output_type"] == "error"]
+        return used, errors[0]["ename"] if errors else "allocated"
     finally:
         process.kill()
 
 
-def _around(fork_server: ForkServer) -> str:
-    """How the process ended that asked the driver itself."""
+def _try_driver(fork_server: ForkServer) -> str:
+    """Describe how a process ends that asks the driver itself for memory beyond the limit."""
     process, start = fork_server.start_process(), time.perf_counter()
     try:
-        process.run(WITHIN, 1, _limit())
-        outputs = process.run(AROUND, 2, _limit())
+        process.run(WITHIN, 1, _create_time_limit())
+        outputs = process.run(AROUND, 2, _create_time_limit())
         return f"it went on: {outputs}"[:300]
     except StoppedError as stopped:
         return f"{stopped}, after {time.perf_counter() - start:.1f} s"
@@ -73,5 +77,5 @@ def _around(fork_server: ForkServer) -> str:
         process.kill()
 
 
-def _limit() -> CellTimeLimit:
+def _create_time_limit() -> CellTimeLimit:
     return CellTimeLimit(SECONDS, f"no answer within {SECONDS:g} s", SECONDS)

@@ -1,4 +1,4 @@
-"""Submissions graded as `gradlab grade` does it, sandboxed and side by side, without a course folder or a gradebook."""
+"""Grades submissions as `gradlab grade` does, sandboxed and in parallel, but without a course's folder or gradebook."""
 
 from __future__ import annotations
 
@@ -22,31 +22,46 @@ from autograder.workers.pool import grade_all
 
 
 @dataclass(frozen=True)
-class Class:
-    """results: by student. outputs: of every cell, by student and cell id. seconds: of all together."""
+class DeviceGrades:
+    """Submissions graded on one device."""
 
     results: Mapping[str, Result]
+    """By student."""
     outputs: Mapping[str, Mapping[str, str]]
+    """The outputs of every cell as JSON, by student and cell id."""
     seconds: float
+    """The wall-clock time of all of them together."""
 
 
-def grade(lab: Lab, submissions: Iterable[tuple[str, bytes]], device: str, jobs: int, **settings: Any) -> Class:
-    """submissions: (student, notebook). settings: of c.Examine. GradlabError if one is not graded."""
-    chosen = make_settings(ExamineSettings(isolation=find_strongest_level(find_layers()), **settings), device)
+def grade_submissions(
+    lab: Lab, submissions: Iterable[tuple[str, bytes]], device: str, jobs: int, **settings: Any
+) -> DeviceGrades:
+    """Grade submissions on a device.
+
+    Args:
+        submissions: (student, notebook) of each.
+        jobs: How many are graded at a time.
+        settings: Options of c.Examine.
+
+    Raises:
+        GradlabError: If a submission can't be graded.
+    """
+    task_settings = make_settings(ExamineSettings(isolation=find_strongest_level(find_layers()), **settings), device)
     source = nbformat.writes(build_source_notebook(lab)).encode()
     tasks = [
-        Task(lab.name, student, (NotebookFile(lab.name, content),), source, chosen) for student, content in submissions
+        Task(lab.name, student, (NotebookFile(lab.name, content),), source, task_settings)
+        for student, content in submissions
     ]
     results, outputs, start = {}, {}, time.perf_counter()
-    for task, outcome in grade_all(tasks, chosen, jobs, (), Event()):
+    for task, outcome in grade_all(tasks, task_settings, jobs, (), Event()):
         if not isinstance(outcome, GradedSubmission):
             raise GradlabError(f"{lab.name}, {task.student}: {outcome.reason}")
         results[task.student] = outcome.result
         cells = json.loads(outcome.notebooks[lab.name])["cells"]
         outputs[task.student] = {cell["id"]: json.dumps(cell.get("outputs", [])) for cell in cells}
-    return Class(results, outputs, time.perf_counter() - start)
+    return DeviceGrades(results, outputs, time.perf_counter() - start)
 
 
-def failing(result: Result) -> set[str]:
-    """The ids of the checks that did not pass, behind the name of their cell."""
+def find_failed_checks(result: Result) -> set[str]:
+    """Return "cell: check", with their ids, for each check that didn't pass."""
     return {f"{cell.id}: {check.id}" for cell in result.cells for check in cell.checks if not check.passed}

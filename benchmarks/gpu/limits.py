@@ -1,4 +1,4 @@
-"""A class in the sandbox with a submission that takes memory without end and one that never ends."""
+"""A class in the sandbox with one submission that allocates memory without end and one that never ends."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.model.course import Lab
-from benchmarks.gpu.grading import grade
-from benchmarks.gpu.report import Context, PartResult, passed_if
+from benchmarks.gpu.grading import grade_submissions
+from benchmarks.gpu.report import GpuContext, PartResult, judge_part
 
-GIB = 1.0
+LIMIT_GIB = 1.0
 GREEDY = """
 import torch
 from labkit import device
@@ -28,41 +28,44 @@ while True:
 NEIGHBOURS = 6
 
 
-def run(context: Context) -> PartResult:
+def run(context: GpuContext) -> PartResult:
     lab = min(context.labs, key=lambda each: len(each.exercises))
     right = collect_reference(lab)
     first = lab.exercises[0].name
-    submissions = [(f"right_{n}", _notebook(lab, right)) for n in range(NEIGHBOURS)]
-    submissions.insert(1, ("greedy", _notebook(lab, {**right, first: f"{right[first]}\n{GREEDY}"})))
-    submissions.insert(3, ("hangs", _notebook(lab, {**right, first: f"{right[first]}\n{HANGS}"})))
-    bounds = {"memory_gib": 3, "gpu_memory_gib": GIB, "cell_seconds": 20}
-    there = grade(lab, submissions, context.device, context.jobs, **bounds)
-    whole = sum(exercise.points for exercise in lab.exercises)
-    points = {student: sum(cell.points for cell in result.cells) for student, result in there.results.items()}
-    said = {student: _error(there.outputs[student][lab.exercise(first).cell_id]) for student in ("greedy", "hangs")}
-    bound = re.search("out of memory|memory limit|allocate memory", said["greedy"]) is not None
-    ended = "time limit" in said["hangs"]
-    neighbours = all(abs(points[f"right_{n}"] - whole) < 1e-6 for n in range(NEIGHBOURS))
-    what = f"{lab.name}, {len(submissions)} submissions, {context.jobs} at a time, {there.seconds:.0f} s"
+    submissions = [(f"right_{n}", _fill_notebook(lab, right)) for n in range(NEIGHBOURS)]
+    submissions.insert(1, ("greedy", _fill_notebook(lab, {**right, first: f"{right[first]}\n{GREEDY}"})))
+    submissions.insert(3, ("hangs", _fill_notebook(lab, {**right, first: f"{right[first]}\n{HANGS}"})))
+    limits = {"memory_gib": 3, "gpu_memory_gib": LIMIT_GIB, "cell_seconds": 20}
+    grades = grade_submissions(lab, submissions, context.device, context.jobs, **limits)
+    worth = sum(exercise.points for exercise in lab.exercises)
+    points = {student: sum(cell.points for cell in result.cells) for student, result in grades.results.items()}
+    cell_id = lab.exercise(first).cell_id
+    errors = {student: _find_error(grades.outputs[student][cell_id]) for student in ("greedy", "hangs")}
+    memory_limited = re.search("out of memory|memory limit|allocate memory", errors["greedy"]) is not None
+    time_limited = "time limit" in errors["hangs"]
+    neighbours_right = all(abs(points[f"right_{n}"] - worth) < 1e-6 for n in range(NEIGHBOURS))
+    summary = f"{lab.name}, {len(submissions)} submissions, {context.jobs} at a time, {grades.seconds:.0f} s"
     lines = [
-        f"{what}, at most {GIB:g} GiB on the device each; a lab of {whole:g} points.",
+        f"{summary}, at most {LIMIT_GIB:g} GiB on the device for each; the lab is worth {worth:g} points.",
         "",
-        f"- a bound on memory stopped the greedy one: {_yes(bound)}, {points['greedy']:g} points: `{said['greedy']}`",
-        f"- the time of a cell stopped the other: {_yes(ended)}, {points['hangs']:g} points: `{said['hangs']}`",
-        f"- their neighbours have full marks: {_yes(neighbours)}",
+        f"- a memory limit stopped the greedy submission: {_format_answer(memory_limited)}, "
+        f"{points['greedy']:g} points: `{errors['greedy']}`",
+        f"- the time limit of a cell stopped the one that hangs: {_format_answer(time_limited)}, "
+        f"{points['hangs']:g} points: `{errors['hangs']}`",
+        f"- all other submissions have full marks: {_format_answer(neighbours_right)}",
     ]
-    return passed_if(bound and ended and neighbours, lines)
+    return judge_part(memory_limited and time_limited and neighbours_right, lines)
 
 
-def _notebook(lab: Lab, solutions: dict[str, str]) -> bytes:
+def _fill_notebook(lab: Lab, solutions: dict[str, str]) -> bytes:
     return json.dumps(fill_notebook(lab, solutions)).encode()
 
 
-def _error(outputs: str) -> str:
-    """The first line of the last error among the outputs of a cell."""
+def _find_error(outputs: str) -> str:
+    """Return the first line of the last error among a cell's outputs."""
     errors = [f"{each['ename']}: {each['evalue']}" for each in json.loads(outputs) if each["output_type"] == "error"]
     return errors[-1].splitlines()[0] if errors else "no error"
 
 
-def _yes(good: bool) -> str:
+def _format_answer(good: bool) -> str:
     return "yes" if good else "NO"

@@ -1,4 +1,4 @@
-"""A part of the run on a GPU: what it is given, what came of it, and the page that says so."""
+"""A part of the run on a GPU: what it receives, what it returns, and the report that it writes."""
 
 from __future__ import annotations
 
@@ -21,47 +21,58 @@ RESULTS = Path(__file__).parents[1] / "results" / "gpu"
 
 
 @dataclass(frozen=True)
-class Context:
-    """device: what labkit.device() gives. jobs: submissions at a time."""
+class GpuContext:
+    """What a part receives."""
 
     device: str
+    """What labkit.device() returns."""
     labs: Sequence[Lab]
     jobs: int
+    """How many submissions are graded at a time."""
 
 
 @dataclass(frozen=True)
 class PartResult:
-    """status: passed, failed, or not possible here. lines: Markdown, a reason first where it did not pass."""
+    """What a part returns."""
 
     status: str
+    """"passed", "failed", or "not possible here"."""
     lines: Sequence[str] = field(default_factory=list)
+    """Markdown. If the part isn't possible here, the first line is the reason."""
 
 
-def passed_if(good: bool, lines: Sequence[str]) -> PartResult:
+def judge_part(good: bool, lines: Sequence[str]) -> PartResult:
     return PartResult("passed" if good else "failed", lines)
 
 
-def missing_device(device: str) -> str:
-    """Why there is no such device here; empty where there is. Asks the driver: CUDA in this process could not fork."""
+def explain_missing_device(device: str) -> str:
+    """Explain why there's no such device here; empty if there is one.
+
+    It asks the driver, since a process that has initialized CUDA can't be forked.
+    """
     if device.startswith("cuda") and not list_gpus():
-        return "nvidia-smi, which comes with the driver, names no GPU here"
+        return "nvidia-smi, which is part of the driver, lists no GPU here"
     if device.startswith("cuda") and torch.version.cuda is None:
         return f"torch {torch.__version__} was built without CUDA"
     return ""
 
 
-def run_part(name: str, part: Callable[[Context], PartResult], context: Context, missing: str) -> str:
-    """Run it, write RESULTS/name.md with its time, and give its status."""
+def run_part(name: str, part: Callable[[GpuContext], PartResult], context: GpuContext, reason: str) -> str:
+    """Run a part, write its report to RESULTS/name.md, and return its status.
+
+    Args:
+        reason: Why there's no device to run it on; empty if there is one.
+    """
     start = time.perf_counter()
     try:
-        outcome = PartResult("not possible here", [missing]) if missing else part(context)
+        outcome = PartResult("not possible here", [reason]) if reason else part(context)
     except Exception:
         outcome = PartResult("failed", ["```", traceback.format_exc().rstrip(), "```"])
     seconds = time.perf_counter() - start
-    on = ", ".join(list_gpus()) if context.device.startswith("cuda") else f"{context.device}, a stand-in"
+    device = ", ".join(list_gpus()) if context.device.startswith("cuda") else f"{context.device}, a stand-in"
     facts = {
         "status": outcome.status,
-        "on": on or "no GPU",
+        "on": device or "no GPU",
         "seconds": round(seconds),
         "labs": len(context.labs),
         "jobs": context.jobs,
@@ -71,8 +82,8 @@ def run_part(name: str, part: Callable[[Context], PartResult], context: Context,
         "isolation": find_strongest_level(find_layers()),
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
-    listed = "\n".join(f"- {key}: {value}" for key, value in facts.items())
-    text = f"# {name}\n\n{listed}\n\n" + "\n".join(outcome.lines) + "\n"
+    fact_list = "\n".join(f"- {key}: {value}" for key, value in facts.items())
+    text = f"# {name}\n\n{fact_list}\n\n" + "\n".join(outcome.lines) + "\n"
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
     (RESULTS / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     print(text, flush=True)
@@ -80,7 +91,7 @@ def run_part(name: str, part: Callable[[Context], PartResult], context: Context,
 
 
 def write_index() -> None:
-    """RESULTS/README.md: a line for each part that has ever been run here."""
+    """Write RESULTS/README.md, with a row for each part that has a report."""
     rows = []
     for path in sorted(RESULTS.glob("*.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))

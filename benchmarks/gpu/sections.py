@@ -1,4 +1,4 @@
-"""The cells of the worked labs that name a device: how long each takes on this one, and on the CPU."""
+"""The cells of the worked labs that name a device: how long each takes on this device, and on the CPU."""
 
 from __future__ import annotations
 
@@ -13,62 +13,71 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.model.course import Kind, Lab
 from autograder.model.metadata import read_kind
 from benchmarks.classroom import ROOT
-from benchmarks.gpu.report import Context, PartResult, passed_if
+from benchmarks.gpu.report import GpuContext, PartResult, judge_part
 
-NAMES_A_DEVICE = re.compile(r"\bdevice\b|\bcuda\b|\baccelerator\b|\bpin_memory\b|non_blocking")
-SHOWS = (Kind.GIVEN, Kind.EXAMPLE)
+DEVICE_NAME = re.compile(r"\bdevice\b|\bcuda\b|\baccelerator\b|\bpin_memory\b|non_blocking")
+SHOWN_KINDS = (Kind.GIVEN, Kind.EXAMPLE)
 RUN = """
 import json, sys, time
 from autograder.student_process.kernel import Kernel
-kernel, told = Kernel(), []
+kernel, results = Kernel(), []
 for number, source in enumerate(json.load(sys.stdin), start=1):
     start = time.perf_counter()
     outputs = kernel.run(source, number)
     errors = [f"{o['ename']}: {o['evalue']}" for o in outputs if o["output_type"] == "error"]
-    told.append([time.perf_counter() - start, errors])
+    results.append([time.perf_counter() - start, errors])
 with open(sys.argv[1], "w") as file:
-    json.dump(told, file)
+    json.dump(results, file)
 """
-WARMS_UP = """
+WARM_UP = """
 import torch
 from labkit import device
 _ = (torch.ones(64, 64, device=device()) @ torch.ones(64, 64, device=device())).sum().item()
 """
 
 
-def run(context: Context) -> PartResult:
-    rows, raised = [], []
+def run(context: GpuContext) -> PartResult:
+    rows, device_errors = [], []
     for lab in context.labs:
-        cells = _cells(lab)
-        there, here = (_times([source for _, source in cells], device) for device in (context.device, "cpu"))
-        for (heading, source), (seconds, errors), (beside, on_cpu) in zip(cells, there, here, strict=True):
-            if errors and not on_cpu:
-                raised.append(f"{lab.name}, {heading}: {errors[0][:200]}")
-            if NAMES_A_DEVICE.search(source) and heading:
-                rows.append(f"| {lab.name} | {heading} | {1e3 * seconds:.1f} | {1e3 * beside:.1f} |")
+        cells = _collect_cells(lab)
+        sources = [source for _, source in cells]
+        on_device, on_cpu = (_measure_cells(sources, device) for device in (context.device, "cpu"))
+        for (heading, source), (seconds, errors), (cpu_seconds, cpu_errors) in zip(
+            cells, on_device, on_cpu, strict=True
+        ):
+            if errors and not cpu_errors:
+                device_errors.append(f"{lab.name}, {heading}: {errors[0][:200]}")
+            if DEVICE_NAME.search(source) and heading:
+                rows.append(f"| {lab.name} | {heading} | {1e3 * seconds:.1f} | {1e3 * cpu_seconds:.1f} |")
     head = [f"| lab | section | a cell on {context.device}, ms | on the CPU, ms |", "|---|---|---|---|"]
-    return passed_if(not raised, [*head, *rows, "", *(f"- raises here only: {each}" for each in raised)])
+    return judge_part(
+        not device_errors, [*head, *rows, "", *(f"- fails only on {context.device}: {each}" for each in device_errors)]
+    )
 
 
-def _cells(lab: Lab) -> list[tuple[str, str]]:
-    """(the heading above, the source) of each code cell of the worked lab, behind one that starts the device."""
-    heading, cells = "", [("", WARMS_UP)]
+def _collect_cells(lab: Lab) -> list[tuple[str, str]]:
+    """Collect the code cells of the worked lab, after one that starts the device.
+
+    Returns:
+        (heading, source) of each. The heading is that of its section, or empty if the cell isn't shown in the report.
+    """
+    heading, cells = "", [("", WARM_UP)]
     for cell in fill_notebook(lab, collect_reference(lab)).cells:
         if cell.cell_type == "markdown":
-            found: Sequence[str] = re.findall(r"^#{2,3} (.+)$", cell.source, re.MULTILINE)
-            heading = found[-1] if found else heading
+            headings: Sequence[str] = re.findall(r"^#{2,3} (.+)$", cell.source, re.MULTILINE)
+            heading = headings[-1] if headings else heading
         elif cell.cell_type == "code":
-            cells.append((heading if read_kind(cell) in SHOWS else "", cell.source))
+            cells.append((heading if read_kind(cell) in SHOWN_KINDS else "", cell.source))
     return cells
 
 
-def _times(sources: Sequence[str], device: str) -> list[tuple[float, list[str]]]:
-    """(seconds, errors) of each cell, in a process of its own."""
+def _measure_cells(sources: Sequence[str], device: str) -> list[tuple[float, list[str]]]:
+    """Run these cells in a new process, and return (seconds, errors) of each."""
     environment: Mapping[str, str] = os.environ | {"GRADLAB_DEVICE": device}
-    told = ROOT / "benchmarks" / "results" / "gpu" / ".times.json"
-    told.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-c", RUN, str(told)]
+    times_file = ROOT / "benchmarks" / "results" / "gpu" / ".times.json"
+    times_file.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-c", RUN, str(times_file)]
     subprocess.run(command, input=json.dumps(sources), text=True, cwd=ROOT, env=dict(environment), check=True)
-    found: list[tuple[float, list[str]]] = json.loads(told.read_text(encoding="utf-8"))
-    told.unlink()
-    return found
+    times: list[tuple[float, list[str]]] = json.loads(times_file.read_text(encoding="utf-8"))
+    times_file.unlink()
+    return times

@@ -1,30 +1,30 @@
-"""The worked solutions of every lab, graded on the device: full marks, and the time beside that on the CPU."""
+"""The worked solutions of every lab, graded on the device: full marks, and the time there and on the CPU."""
 
 from __future__ import annotations
 
 import json
 
 from autograder.demo.students import collect_reference, fill_notebook
-from benchmarks.gpu.grading import failing, grade
-from benchmarks.gpu.report import Context, PartResult, passed_if
+from benchmarks.gpu.grading import find_failed_checks, grade_submissions
+from benchmarks.gpu.report import GpuContext, PartResult, judge_part
 
 
-def run(context: Context) -> PartResult:
+def run(context: GpuContext) -> PartResult:
     rows, good = [], True
     for lab in context.labs:
         worked = [("ada", json.dumps(fill_notebook(lab, collect_reference(lab))).encode())]
-        there = grade(lab, worked, context.device, 1)
-        here = grade(lab, worked, "cpu", 1)
-        lost = sorted(failing(there.results["ada"]))
-        notes = there.results["ada"].notes
-        good &= not lost and not notes
-        said = "; ".join([*lost, *notes]) or "full marks"
-        rows.append(f"| {lab.name} | {said} | {there.seconds:.1f} | {here.seconds:.1f} |")
+        on_device = grade_submissions(lab, worked, context.device, 1)
+        on_cpu = grade_submissions(lab, worked, "cpu", 1)
+        failed = sorted(find_failed_checks(on_device.results["ada"]))
+        notes = on_device.results["ada"].notes
+        good &= not failed and not notes
+        outcome = "; ".join([*failed, *(note.words for note in notes)]) or "full marks"
+        rows.append(f"| {lab.name} | {outcome} | {on_device.seconds:.1f} | {on_cpu.seconds:.1f} |")
     head = [
-        f"Seconds are of one grader that starts, imports torch and grades one submission: on {context.device}, and on "
-        "the CPU of the same machine.",
+        f"Seconds that a grader takes to start, import torch and grade one submission, on {context.device} and on the "
+        "CPU of the same machine.",
         "",
         f"| lab | worked solution | on {context.device}, s | on the CPU, s |",
         "|---|---|---|---|",
     ]
-    return passed_if(good, [*head, *rows])
+    return judge_part(good, [*head, *rows])

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.gpu.wheels FOLDER`: the wheels that a machine with PyTorch and no Jupyter needs for the parts.
+"""`python -m benchmarks.gpu.wheels FOLDER`: download the wheels that a machine with PyTorch but no Jupyter needs.
 
-There: `python3 -m pip install --no-index --no-deps FOLDER/*.whl`, and so `--no-build-isolation -e .`, then `make gpu`.
+docs/gpu.md says how to install them there.
 """
 
 from __future__ import annotations
@@ -15,44 +15,49 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-# There already, beside whatever they need themselves; or nothing that grades imports it.
+# What is already installed there, with what it needs, and what isn't imported when grading.
 LEFT_OUT = {
     *("torch", "numpy", "scipy", "scikit-learn", "matplotlib", "sympy", "networkx", "setuptools", "pip"),
     *("jupyterlab", "jupyterlab-server", "jupyter-lsp", "widgetsnbextension", "jupyterlab-widgets", "debugpy", "jedi"),
     *("psycopg", "psycopg-binary", "hypothesis", "babel"),
 }
-GLIBC = (17, 24, 26, 27, 28, 31, 34)  # of manylinux tags, which pip matches exactly
-MOST = 60_000_000  # bytes
+GLIBC_MINORS = (17, 24, 26, 27, 28, 31, 34)  # in manylinux tags, which pip matches exactly
+MAX_BYTES = 60_000_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.wheels", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--python", default="3.12", help="of the machine with the GPU")
-    parsed = parser.parse_args(arguments)
-    names = [f"{name}=={version(name)}" for name in sorted(needed("gradlab") - {"gradlab"} | {"psutil"})]
-    platforms = [f"--platform=manylinux_2_{minor}_x86_64" for minor in GLIBC]
+    parser.add_argument("--python", default="3.12", help="the version on the machine with the GPU")
+    options = parser.parse_args(arguments)
+    names = [f"{name}=={version(name)}" for name in sorted(collect_requirements("gradlab") - {"gradlab"} | {"psutil"})]
+    platforms = [f"--platform=manylinux_2_{minor}_x86_64" for minor in GLIBC_MINORS]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    where = [f"--python-version={parsed.python}", "--platform=manylinux2014_x86_64", *platforms]
-    parsed.folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*command, *where, "-d", str(parsed.folder), *names], check=True)
-    size = sum(path.stat().st_size for path in parsed.folder.glob("*.whl"))
-    print(f"{len(names)} wheels, {size / 1e6:.1f} MB, in {parsed.folder}")
-    return int(size > MOST)
+    target = [f"--python-version={options.python}", "--platform=manylinux2014_x86_64", *platforms]
+    options.folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([*command, *target, "-d", str(options.folder), *names], check=True)
+    size = sum(path.stat().st_size for path in options.folder.glob("*.whl"))
+    print(f"{len(names)} wheels, {size / 1e6:.1f} MB, in {options.folder}")
+    return int(size > MAX_BYTES)
 
 
-def needed(name: str, extras: Sequence[str] = (), found: frozenset[str] = frozenset()) -> set[str]:
-    """The package and all that it requires here, with these extras, without what is left out."""
-    seen = {name, *found}
-    for line in _requirements(name):
+def collect_requirements(name: str, extras: Sequence[str] = (), initial: frozenset[str] = frozenset()) -> set[str]:
+    """Collect a package and everything that it requires here, except what is in LEFT_OUT.
+
+    Args:
+        extras: The package's extras to include.
+        initial: The names that are already collected.
+    """
+    names = {name, *initial}
+    for line in _read_requirements(name):
         required = re.sub(r"[-_.]+", "-", line.name).lower()
         wanted = line.marker is None or any(line.marker.evaluate({"extra": extra}) for extra in ("", *extras))
-        if wanted and required not in LEFT_OUT and (line.extras or required not in seen):
-            seen |= needed(required, sorted(line.extras), frozenset(seen))
-    return seen
+        if wanted and required not in LEFT_OUT and (line.extras or required not in names):
+            names |= collect_requirements(required, sorted(line.extras), frozenset(names))
+    return names
 
 
-def _requirements(name: str) -> list[Requirement]:
+def _read_requirements(name: str) -> list[Requirement]:
     try:
         return [Requirement(line) for line in requires(name) or []]
     except PackageNotFoundError:

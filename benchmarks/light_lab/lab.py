@@ -1,4 +1,4 @@
-# Six short exercises and one picture: what a class costs where the exercises themselves cost nearly nothing.
+# Six short exercises and one picture, to measure what grading a class costs if its answers cost almost nothing.
 
 # %% given
 import matplotlib.pyplot as plt

@@ -28,7 +28,7 @@ from autograder.reports.similarity_page import (
     render_similar_page,
     write_similar_page,
 )
-from benchmarks.planted import disguised, planted_class, pool_of
+from benchmarks.planted_copies import collect_answers, disguise_answer, make_planted_class
 
 ANSWER = '''
 def scale(x, by=0.5):
@@ -60,7 +60,7 @@ def test_names_comments_spaces_docstrings_imports_and_order_change_nothing() -> 
 def test_every_answer_of_the_course_is_recognized_in_disguise(labs: list[Lab]) -> None:
     draw = random.Random(0)
     answers = [a.source for lab in labs[:4] for e in lab.exercises for a in e.answers][::7]
-    same = [sorted(extract_features(a)) == sorted(extract_features(disguised(a, draw))) for a in answers]
+    same = [sorted(extract_features(a)) == sorted(extract_features(disguise_answer(a, draw))) for a in answers]
     assert np.mean(same) > 0.95
 
 
@@ -87,17 +87,17 @@ def test_a_long_name_in_modules_is_not_written_out_at_each_use() -> None:
 def test_copies_are_found_in_a_class_and_no_one_else(labs: list[Lab]) -> None:
     found_count = planted_count = 0
     for seed, lab in enumerate(lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")):
-        planted = planted_class(pool_of(lab), seed)
-        pairs = {(p.first, p.second) for p in search_pairs(planted.written, get_reference(lab)).pairs}
+        planted = make_planted_class(collect_answers(lab), seed)
+        pairs = {(p.first, p.second) for p in search_pairs(planted.texts, get_reference(lab)).pairs}
         found_count, planted_count = found_count + len(pairs & planted.copies), planted_count + len(planted.copies)
         assert len(pairs - planted.copies) <= 1
     assert found_count >= 0.95 * planted_count
 
 
 def test_a_class_that_writes_apart_has_no_pair(labs: list[Lab]) -> None:
-    for able in (False, True):
-        planted = planted_class(pool_of(labs[0]), 1, copies=0, able=able)
-        assert len(search_pairs(planted.written, get_reference(labs[0])).pairs) <= 1
+    for skills_differ in (False, True):
+        planted = make_planted_class(collect_answers(labs[0]), 1, copies=0, skills_differ=skills_differ)
+        assert len(search_pairs(planted.texts, get_reference(labs[0])).pairs) <= 1
 
 
 def test_an_answer_that_all_write_or_that_the_lab_gave_is_no_evidence() -> None:
@@ -114,9 +114,9 @@ def test_one_short_exercise_is_never_enough() -> None:
 
 
 def test_a_team_is_no_pair_and_a_small_class_says_nothing(labs: list[Lab]) -> None:
-    planted = planted_class(pool_of(labs[0]), 0)
-    assert not search_pairs(planted.written, get_reference(labs[0]), lambda *_: False).pairs
-    few = dict(list(planted.written.items())[:4])
+    planted = make_planted_class(collect_answers(labs[0]), 0)
+    assert not search_pairs(planted.texts, get_reference(labs[0]), lambda *_: False).pairs
+    few = dict(list(planted.texts.items())[:4])
     assert search_pairs(few, {}).pairs == () and search_pairs(few, {}).threshold == float("inf")
 
 

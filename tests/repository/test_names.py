@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.conftest import LONGEST, ROOT
 
 NAMED_BY_PYTHON = {"__init__", "__main__"}
+BENCHMARKS = {"own_course"}  # modules of benchmarks/ with the name of their command
 # First words that aren't verbs: participles by their ending, and these.
 IRREGULAR = set(
     """seen shown written drawn taken given known found held left lost made meant sent hidden came told kept
@@ -21,8 +22,8 @@ VERBS = set(
     add adjust adopt align allocate allow answer append apply ask assert assign attach backward become begin
     bind blame block branch build call capture carry cast catch change charge check choose claim clean
     clear close collect colour compare compile compose compute configure confirm connect convert copy count
-    create decide decode delete describe detach detect die digest dissolve do double drain draw drop duplicate
-    emphasize empty enable encode end ensure enter escape estimate evaluate examine excuse exit expect explain
+    create decide decode delete describe detach detect die digest disguise dissolve do double drain draw drop duplicate
+    emphasize empty enable encode end enlarge ensure enter escape estimate evaluate examine excuse exit expect explain
     explore export extend extract fetch fill filter find finish fit flush fold follow forbid forget fork format
     forward free  gather generate get grade grant group guard hang hide hold identify import initialize
     insert inspect install iter join judge keep kill label launch leave lie limit link list load locate lock log
@@ -33,7 +34,7 @@ VERBS = set(
     report request require reserve reset resolve restart restore restrict retain retry return reuse revoke
     rotate round ruin run sanitize save say schedule score search seed select send separate serve set settle
     share shorten show shrink silence skip slugify snapshot sort spend split start step stop store strip stub
-    submit subtract suggest summarize supervise sweep tag take thin trace transfer truncate trust try uncomment
+    submit subtract suggest summarize supervise swap sweep tag take thin trace transfer truncate trust try uncomment
     unmask unpack unshare unsqueeze update upgrade use view wait walk watch work wrap write zero zip
     """.split()
 )
@@ -74,12 +75,12 @@ SINGLE = set(
 
 
 def iter_modules() -> Iterator[Path]:
-    for package in ("autograder", "labext", "labkit"):
-        yield from (ROOT / package).rglob("*.py")
+    for package in ("autograder", "labext", "labkit", "benchmarks"):
+        yield from (path for path in (ROOT / package).rglob("*.py") if "light_lab" not in path.parts)
 
 
 def test_a_module_is_named_by_a_noun_not_by_a_clause() -> None:
-    names = {path.stem for path in iter_modules()} - NAMED_BY_PYTHON
+    names = {path.stem for path in iter_modules()} - NAMED_BY_PYTHON - BENCHMARKS
     clauses = [name for name in names if IRREGULAR.intersection(words := name.split("_")) or words[-1].endswith("ed")]
     assert not sorted(clauses)
 
@@ -176,7 +177,7 @@ def _keeps_promise(name: str, returned: str) -> bool:
 
 def _begins_well(name: str) -> bool:
     bare = name.strip("_")
-    is_hook = name.startswith(("__", "pytest_", "_repr_", "_jupyter_"))
+    is_hook = name.startswith(("__", "pytest_", "_repr_", "_jupyter_", "visit_"))
     return is_hook or bare in FIXED or bare.split("_")[0] in VERBS | QUESTIONS | CONVERSIONS
 
 

@@ -39,7 +39,8 @@ PHRASES_IN_NAMES = PHRASES | {  # the same for the names of tests, whose words a
 BANNED = re.compile(rf"\b({'|'.join(PHRASES)})\b", re.IGNORECASE)
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "claims.md"]  # it quotes labs
-PARTS = [ROOT / name for name in ("autograder", "labext", "labkit")]
+PAGES += [ROOT / "Makefile", *sorted((ROOT / "benchmarks").rglob("*.md"))]
+PARTS = [ROOT / name for name in ("autograder", "labext", "labkit", "benchmarks")]
 TEMPLATES = [path for part in PARTS for suffix in ("j2", "html", "js") for path in sorted(part.rglob(f"*.{suffix}"))]
 EXEMPT = {"WRITE_HERE = ", '"nobody"'}  # parts of lines: what notebooks contain, and a user of Linux
 MODULES = [path for part in PARTS for path in sorted(part.rglob("*.py"))]

@@ -1,6 +1,6 @@
 # %% exercise
 def centred(x: Tensor) -> Tensor:
-    """x of shape (n, m) less the mean of each of its columns. Returns shape (n, m), of x's dtype."""
+    """Subtract from each column of x, of shape (n, m), its mean. Returns shape (n, m), of x's dtype."""
     ### BEGIN SOLUTION
     return x - x.mean(0)
     ### END SOLUTION
@@ -37,12 +37,12 @@ def centred(x):
     return x - x.mean(dim=0, keepdim=True)
 
 
-# %% wrong "the mean of everything" fails=example,other_cases
+# %% wrong "the mean of all elements" fails=example,other_cases
 def centred(x):
     return x - x.mean()
 
 
-# %% wrong "the rows" fails=example,other_cases
+# %% wrong "the means of the rows" fails=example,other_cases
 def centred(x):
     return x - x.mean(1, keepdim=True)
 

@@ -1,6 +1,6 @@
 # %% exercise
 def one_hot(labels: Tensor, n: int) -> Tensor:
-    """A row for each of the labels, int64 of shape (k,): 1 at the label's place, else 0. float32, shape (k, n)."""
+    """One row for each label, int64 of shape (k,): 1 at the label's index, else 0. Returns float32 of shape (k, n)."""
     ### BEGIN SOLUTION
     rows = torch.zeros(len(labels), n)
     rows[torch.arange(len(labels)), labels] = 1
@@ -14,7 +14,7 @@ with check("example", "two labels of three", required=True):
 
 # %% hidden checks
 with check(
-    "unused_class", "a class without a label", weight=2, required=True, hint="Who says how many classes there are?"
+    "unused_class", "a class without a label", weight=2, required=True, hint="What says how many classes there are?"
 ):
     for k, n in ((7, 5), (3, 9), (1, 2)):
         t = torch.randint(n - 1, (k,), generator=torch.Generator().manual_seed(5))

@@ -1,6 +1,6 @@
 # %% exercise
 def polynomial(coefficients: Tensor, x: Tensor) -> Tensor:
-    """c[0] + c[1] x + c[2] x² + ... for each element of x. coefficients: shape (k,), k at least 1. Gives x's shape."""
+    """Return c[0] + c[1] x + c[2] x² + ... for each element of x, in x's shape. coefficients: (k,), k at least 1."""
     ### BEGIN SOLUTION
     value = torch.zeros_like(x)
     for c in coefficients.flip(0):
@@ -10,11 +10,11 @@ def polynomial(coefficients: Tensor, x: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "1 + 2x at three places", required=True):
+with check("example", "1 + 2x for three values", required=True):
     assert_close(polynomial(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 1.0, -2.0])), torch.tensor([1.0, 3.0, -3.0]))
 
 # %% hidden checks
-with check("other_cases", "other degrees and shapes", weight=2, required=True, hint="Which coefficient stands at x²?"):
+with check("other_cases", "other degrees and shapes", weight=2, required=True, hint="Which coefficient goes with x²?"):
     for k, shape in ((4, (3, 2)), (1, (5,)), (6, (2, 1, 3))):
         g = torch.Generator().manual_seed(7)
         p, t = torch.randn(k, generator=g), torch.randn(*shape, generator=g)
@@ -59,7 +59,7 @@ def polynomial(coefficients, x):
     return coefficients.sum() * x
 
 
-# %% wrong "x is not needed any more" fails=keeps_input
+# %% wrong "x is overwritten" fails=keeps_input
 def polynomial(coefficients, x):
     value = sum(c * x**i for i, c in enumerate(coefficients))
     x.zero_()

@@ -44,7 +44,7 @@ def row_means(x):
     return x.sum(1)
 
 
-# %% wrong "a dimension too many" fails=example,other_cases
+# %% wrong "one dimension too many" fails=example,other_cases
 def row_means(x):
     return x.mean(1, keepdim=True)
 
@@ -54,6 +54,6 @@ def row_means(x):
     return x.sum(1) / 3
 
 
-# %% wrong "x is free to be overwritten" fails=keeps_input
+# %% wrong "x is overwritten" fails=keeps_input
 def row_means(x):
     return x.div_(x.shape[1]).sum(1)

@@ -1,6 +1,6 @@
 # %% exercise
 def running_max(x: Tensor) -> Tensor:
-    """The largest element of x, of shape (n,), up to each place. Returns shape (n,), of x's dtype."""
+    """The largest element of x, of shape (n,), up to each index. Returns shape (n,), of x's dtype."""
     ### BEGIN SOLUTION
     return x.cummax(0).values
     ### END SOLUTION
@@ -12,7 +12,11 @@ with check("example", "five numbers", required=True):
 
 # %% hidden checks
 with check(
-    "below_zero", "any numbers, all below zero too", weight=2, required=True, hint="Where does your maximum begin?"
+    "below_zero",
+    "any numbers, even if all are below zero",
+    weight=2,
+    required=True,
+    hint="What does your maximum begin with?",
 ):
     for shift, dtype in ((0.0, torch.float32), (-9.0, torch.float64)):
         t = torch.randn(40, dtype=dtype, generator=torch.Generator().manual_seed(4)) + shift

@@ -7,12 +7,14 @@ def squared_distances(a: Tensor, b: Tensor) -> Tensor:
 
 
 # %% checks
-with check("example", "two points and one", required=True):
+with check("example", "from two points to one", required=True):
     got = squared_distances(torch.tensor([[0.0, 0.0], [1.0, 2.0]]), torch.tensor([[3.0, 4.0]]))
     assert_close(got, torch.tensor([[25.0], [8.0]]))
 
 # %% hidden checks
-with check("other_cases", "other sizes", weight=2, required=True, hint="Which shape has the difference of all pairs?"):
+with check(
+    "other_cases", "other sizes", weight=2, required=True, hint="Which shape do the differences of all pairs have?"
+):
     for n, m, d in ((4, 3, 2), (2, 2, 5), (1, 6, 1)):
         g = torch.Generator().manual_seed(6)
         p, q = torch.randn(n, d, generator=g), torch.randn(m, d, generator=g)
@@ -30,12 +32,12 @@ def squared_distances(a, b):
     return torch.stack([((b - p) ** 2).sum(1) for p in a])
 
 
-# %% wrong "the root too" fails=example,other_cases
+# %% wrong "the square root as well" fails=example,other_cases
 def squared_distances(a, b):
     return torch.cdist(a, b)
 
 
-# %% wrong "b to a" fails=example,other_cases
+# %% wrong "from b to a" fails=example,other_cases
 def squared_distances(a, b):
     return ((b[:, None] - a) ** 2).sum(-1)
 
@@ -45,7 +47,7 @@ def squared_distances(a, b):
     return (a[:, None] - b).abs().sum(-1)
 
 
-# %% wrong "pairs of the same number" fails=example,other_cases raises=RuntimeError
+# %% wrong "pairs with the same index" fails=example,other_cases raises=RuntimeError
 def squared_distances(a, b):
     return ((a - b) ** 2).sum(-1)
 
