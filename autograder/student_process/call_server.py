@@ -45,7 +45,7 @@ class CallServer:
         self.handles: dict[int, Any] = {}
         self.origins: dict[int, list[Any]] = {}  # handle -> gradient edges of the inputs that it was made from
         self._numbers: dict[int, int] = {}  # of handles, by identity
-        # The last number of a handle or node. Each process counts from its own, so no old number is mistaken for a new one.
+        # The last number of a handle or node. Processes begin at different ones, so an old number is no new one.
         self._last_number = secrets.randbits(30) << 30
         self._ambient = global_state.GlobalState()
         self._touched: list[int] = []  # handles in this request
