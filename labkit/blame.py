@@ -17,7 +17,8 @@ _HERE = str(Path(__file__).parent)
 _ENGINE = str(graph.__file__)  # backward runs there, through the graph of the student's result
 _PROBES = str(Path(__file__).parent / "probes")
 _LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})
-NOT_WRITTEN = "This exercise is not written yet."  # notebook_progress.py recognises cards of earlier versions by it
+# notebook_progress.py recognises cards of earlier versions by this text.
+NOT_WRITTEN = "This exercise is not written yet."
 
 
 class Attribution(NamedTuple):
