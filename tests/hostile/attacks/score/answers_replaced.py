@@ -5,7 +5,7 @@
 import autograder.student_process.call_server as calls
 import autograder.student_process.main as main
 
-honest = calls.Calls.reply
+honest = calls.CallServer.reply
 
 
 def reply_falsely(self, request):
@@ -13,5 +13,5 @@ def reply_falsely(self, request):
     return [True for _ in reply]
 
 
-calls.Calls.reply = reply_falsely
+calls.CallServer.reply = reply_falsely
 main.serve_calls = lambda channel, served: channel.sendall(b"passed" * 1000)
