@@ -34,6 +34,9 @@ def test_names_that_attacks_replace_exist() -> None:
     """An attack on a name that was renamed would fail for that reason only."""
     texts = [path.read_text() for path in (ROOT / "tests" / "hostile" / "attacks").glob("*/*.py")]
     names = {name for text in texts for name in re.findall(r"\b(?:autograder|labkit)(?:\.\w+)+", text)}
+    for text in texts:
+        for module, alias in re.findall(r"^\s*import ((?:autograder|labkit)[\w.]+) as (\w+)$", text, re.MULTILINE):
+            names |= {f"{module}.{attribute}" for attribute in re.findall(rf"\b{alias}\.(\w+(?:\.\w+)*)", text)}
     assert len(names) > 15
     assert not [name for name in names - {"labkit.py", "autograder.py"} if not _exists(name)]
 
