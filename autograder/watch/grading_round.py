@@ -6,7 +6,6 @@ long, others overtake it; only one submission of a student or a team is graded a
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from autograder.model.arrivals import Arrival
 from autograder.model.marks import Mark
 from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback
-from autograder.watch.watch_state import RETRIED, WatchState, inspect_inbox
+from autograder.watch.watch_state import RETRIED, WatchState, describe_error, inspect_inbox
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
@@ -125,7 +124,7 @@ class GradingRound:
         try:
             grader = self._open_grader(lab)
         except Exception as error:
-            state.report_once(f"{lab}: {_describe_error(state.course, error)}")
+            state.report_once(f"{lab}: {describe_error(state.course, lab, error)}")
             state.postpone(arrival)
             return []
         self.failed.discard(arrival.folder)
@@ -146,7 +145,7 @@ class GradingRound:
             self._release(arrival)
         except Exception as error:
             self.running = {key: other for key, other in self.running.items() if other is not arrival}
-            self._report_failure(arrival, _describe_error(state.course, error))
+            self._report_failure(arrival, describe_error(state.course, lab, error))
             tasks = []
         self._close_unused(lab)
         return tasks
@@ -157,7 +156,7 @@ class GradingRound:
             self._write_mark(arrival, self.graders[task.assignment].write_outcome(task, outcome))
             self._release(arrival)
         except Exception as error:
-            self._report_failure(arrival, _describe_error(self.state.course, error))
+            self._report_failure(arrival, describe_error(self.state.course, task.assignment, error))
         self._close_unused(task.assignment)
 
     def _write_mark(self, arrival: Arrival, outcome: GradingOutcome) -> None:
@@ -218,14 +217,3 @@ class GradingRound:
     def _drain_ready(self) -> Iterator[ArrivalMark]:
         while self.ready:
             yield self.ready.pop(0)
-
-
-def _describe_error(course: Path, error: Exception) -> str:
-    """Describe the error. The traceback of one that no one foresaw goes to a file, which the sentence names."""
-    if isinstance(error, GradlabError | OSError):
-        return str(error)
-    log = course / "results" / ".watch-errors.log"
-    log.parent.mkdir(exist_ok=True)
-    with log.open("a", encoding="utf-8", errors="replace") as file:
-        file.write("".join(traceback.format_exception(error)))
-    return f"{type(error).__name__}: {error} (see {log})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from threading import Event
 from autograder.base.errors import GradlabError
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
+from autograder.classroom.grading_outcome import write_log
 from autograder.exchange.attempts import (
     WATCH_COMMAND,
     AttemptDecision,
@@ -131,8 +133,24 @@ def inspect_inbox(state: WatchState) -> list[Arrival]:
                 _leave_unmarked(state, arrival, inspection)
         except Exception as error:  # whatever a student's files cause affects only this submission
             state.postpone(arrival)
-            state.report_once(f"{arrival.shown_name}: {type(error).__name__}: {error}\n    {RETRIED}")
+            state.report_once(
+                f"{arrival.shown_name}: {describe_error(state.course, arrival.lab, error)}\n    {RETRIED}"
+            )
     return sorted(due, key=lambda arrival: state.turns[arrival.student])
+
+
+def describe_error(course: Path, lab: str, error: Exception) -> str:
+    """Describe the error. The traceback of one that no one foresaw goes to a file, which the sentence names.
+
+    Each lab has one such file with its latest traceback, so an error that repeats for hours doesn't fill the disk.
+    """
+    if isinstance(error, GradlabError):
+        return str(error)
+    description = f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError):
+        return description
+    log = write_log(course, lab, ".watch", "".join(traceback.format_exception(error)))
+    return f"{description} (see {log})"
 
 
 @dataclass(frozen=True)
