@@ -1,4 +1,4 @@
-"""Writes the table of liars in docs/security.md from labs/proofs.json: python -m scripts.liar_table."""
+"""Writes the table of liars in docs/trust.md from labs/proofs.json: python -m scripts.liar_table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from autograder.proving.proof_store import PROOFS_FILE
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "security.md"
+PAGE = ROOT / "docs" / "trust.md"
 HEAD = """\
 | lab | lies of the first kind | points | of the second kind, points |
 |---|---|---|---|
@@ -30,10 +30,13 @@ def _load_records(labs: Path) -> dict[str, Any]:
 
 def _format_row(lab: Path, proof: dict[str, Any]) -> str:
     number = lab.name.partition("_")[0]
-    lied, claimed = sum(proof.get("lied", {}).values()), sum(proof.get("claimed", {}).values())
+    generated_liar_points, written_liar_points = (
+        sum(proof.get("generated_liar_points", {}).values()),
+        sum(proof.get("written_liar_points", {}).values()),
+    )
     exercises = (file.read_text(encoding="utf-8") for file in lab.glob("exercises/*.py"))
-    second = f"{claimed:.3g}" if any("\n# %% liar" in text for text in exercises) else "none written"
-    return f"| {number} | {proof.get('lies', 0)} | {lied:g} of {proof['points']:g} | {second} |\n"
+    second = f"{written_liar_points:.3g}" if any("\n# %% liar" in text for text in exercises) else "none written"
+    return f"| {number} | {proof.get('lies', 0)} | {generated_liar_points:g} of {proof['points']:g} | {second} |\n"
 
 
 def main() -> None:

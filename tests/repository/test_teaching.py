@@ -1,5 +1,6 @@
-"""Runs every command of docs/teaching.md in order, and checks its output. By night the class has forty students; by day
-only those who differ.
+"""Runs every command of docs/teaching.md, and of the pages that continue it, in order, and checks the output.
+
+By night the class has forty students; by day only those who differ.
 """
 
 import csv
@@ -27,7 +28,9 @@ from autograder.demo.students import fill_notebook
 from autograder.gradebook.history import read_history
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8").replace("2027-", "2026-")  # later submissions wait
+PAGES = ("teaching", "special-cases", "lms", "end-of-term")  # in the order in which a term uses them
+PAGE = "\n".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in PAGES)
+PAGE = PAGE.replace("2027-", "2026-")  # later submissions wait
 UNTIL, OPEN = "until = 2026-02-01", "until = 2999-02-01"  # files of today sort after these
 ONE, TWO, THREE = "01_tensors", "02_shapes_and_devices", "03_autograd"
 EXERCISES = {ONE: ["blank_padding_"], TWO: ["sum_of_squares"], THREE: ["sum_of_squares", "graph_size"]}
