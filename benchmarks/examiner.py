@@ -17,7 +17,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.examiner.examination import Step, examine_steps
-from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.workers.compile_cache import prepare_compile_cache
 from benchmarks.floor import start_floor
@@ -41,7 +41,7 @@ def run() -> str:
             notebook = build_source_notebook(lab)
             steps = [cell.step for cell in parse_cells(notebook)]
             checks = sum(step.kind == "check" for step in steps)
-            fork_server = ForkServer(
+            fork_server = ForkServerClient(
                 ProcessSettings(compiled=prepare_compile_cache(nbformat.writes(notebook).encode()))
             )
             layers = frozenset(fork_server.layers)
@@ -69,7 +69,7 @@ def run() -> str:
     )
 
 
-def _measure_examination(steps: Sequence[Step], fork_server: ForkServer) -> float:
+def _measure_examination(steps: Sequence[Step], fork_server: ForkServerClient) -> float:
     """Measure the CPU seconds of the examiner, the fork server and the student process.
 
     Raises:
@@ -88,6 +88,6 @@ def _measure_process_cpu(who: int) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _measure_server_cpu(fork_server: ForkServer) -> float:
+def _measure_server_cpu(fork_server: ForkServerClient) -> float:
     """Measure the CPU seconds of the fork server and of all processes that it has waited for."""
     return sum(psutil.Process(fork_server.server_process.process.pid).cpu_times()[:4])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
@@ -64,7 +64,7 @@ def measure_student_memory(course: Path, lab: str, student: str) -> int:
     source = (course / "source" / lab / path.name).read_bytes()
     settings = make_settings(ExamineSettings(isolation=find_strongest_level(find_layers())))
     process_settings = ProcessSettings(settings.isolation, settings.limits, compiled=prepare_compile_cache(source))
-    fork_server = ForkServer(process_settings, [course])
+    fork_server = ForkServerClient(process_settings, [course])
     samples = [0]
     ask = fork_server._ask
 

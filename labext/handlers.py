@@ -11,7 +11,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from labext.class_submission import ASK, SubmissionError, find_class, submit_notebook
-from labext.marking import GraderProcess, GraderUnavailable
+from labext.grader_process import GraderProcess, GraderUnavailable
 from labext.workspace import Workspace
 from labkit.lab_progress import WorkState
 from labkit.mark_file import get_page_path, read_marks

@@ -45,7 +45,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         label: What holds if the test passes, as the student reads it; defaults to the id.
         hint: A leading question, shown if the test fails. Several in a tuple open one by one.
         weight: Its share of the cell's points, relative to the cell's other checks.
-        guard: Whether it earns points only if the exercise's other checks don't all fail.
+        guard: Whether it earns points only if a check that is neither a guard nor observed passes.
         required: Whether nothing else in the cell earns points if it fails.
         observed: Whether it relies on what only the student's process can report, such as a count or a number of
             bytes. It earns points only if a check of a value passes.
@@ -120,7 +120,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         verdict = Verdict(
             exercise=exercise,
             outcomes=outcomes,
-            points=points,
+            worth=points,
             earned=compute_earned(outcomes, points),
             later=tuple(label for label in hidden if label not in labels),
             hidden_present=labels >= set(hidden),

@@ -91,8 +91,8 @@ def select_earning(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the checks that earn points.
 
     A required check that fails voids the whole cell: the result doesn't even have the right form.
-    A guard earns points only if the other checks don't all fail: on its own, leaving the input unchanged is worth
-    nothing.
+    A guard earns points only if a check that is neither a guard nor observed passes: on its own, leaving the input
+    unchanged is worth nothing.
     An observed check, which a lying process could pass, earns points only if a check of a value passes.
     """
     if any(o.required and not o.passed for o in outcomes):

@@ -26,7 +26,7 @@ class Verdict:
     exercise: str
     outcomes: list[Outcome]
     """The outcomes of the checks that ran."""
-    points: float
+    worth: float
     """What the exercise is worth."""
     earned: float
     later: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Verdict:
 def to_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "exercise": verdict.exercise,
-        "points": verdict.points,
+        "points": verdict.worth,
         "earned": verdict.earned,
         "hidden_present": verdict.hidden_present,
         "source": verdict.source,
@@ -63,13 +63,13 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
 def summarize(verdict: Verdict) -> str:
     """Say in one line how many checks passed and what remains to be decided."""
     if is_blank(verdict):
-        return f"not written yet; {_format_points(verdict.points)} to earn"
+        return f"not written yet; {_format_points(verdict.worth)} to earn"
     passed, ran = sum(o.passed for o in verdict.outcomes), len(verdict.outcomes)
     counted = f"{passed} of {_format_count(ran, 'check')} passed"
     if verdict.hidden_present:
-        return f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.points)}"
+        return f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.worth)}"
     return (
-        f"{counted} here; {len(verdict.later)} more run when it is marked, for {_format_points(verdict.points)} in all"
+        f"{counted} here; {len(verdict.later)} more run when it is marked, for {_format_points(verdict.worth)} in all"
     )
 
 

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
-from autograder.model.course import Kind
+from autograder.model.course import CellKind
 from autograder.model.metadata import make_cell_name
 from autograder.proving.bench import iter_benches
 from autograder.reports.feedback import render_feedback_page
@@ -71,7 +71,7 @@ def read_text(pages: Mapping[str, str]) -> str:
 
 
 def _render_feedback(outcomes: list[Outcome], source: str, points: float) -> str:
-    metadata = {"nbgrader": {"grade_id": make_cell_name(Kind.EXERCISE, EXERCISE)}}
+    metadata = {"nbgrader": {"grade_id": make_cell_name(CellKind.EXERCISE, EXERCISE)}}
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source, metadata=metadata)])
     got = compute_earned(outcomes, points)
     exercise = GradedCellResult(name=EXERCISE, points=got, worth=points, checks=tuple(outcomes))

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from autograder.forkserver.client import ForkServer
+    from autograder.forkserver.client import ForkServerClient
     from autograder.model.course import Course, Lab
     from autograder.workers.executors import LocalExecutor
 
@@ -99,12 +99,12 @@ def labs(course: Course) -> list[Lab]:
 
 
 @pytest.fixture(scope="session")
-def fork_server() -> Iterator[ForkServer]:
+def fork_server() -> Iterator[ForkServerClient]:
     """One for all tests that only need student processes: starting one imports torch."""
-    from autograder.forkserver.client import ForkServer, ProcessSettings
+    from autograder.forkserver.client import ForkServerClient, ProcessSettings
     from autograder.sandbox import find_layers, find_strongest_level
 
-    process = ForkServer(ProcessSettings(find_strongest_level(find_layers())))
+    process = ForkServerClient(ProcessSettings(find_strongest_level(find_layers())))
     yield process
     process.close()
 

@@ -13,7 +13,7 @@ from autograder.authoring.checks import is_check
 from autograder.authoring.regions import HIDDEN, find_regions
 from autograder.authoring.taint import COMPARISONS
 from autograder.base.errors import SourceError
-from autograder.model.course import Cell, Kind, StepKind
+from autograder.model.course import Cell, CellKind, StepKind
 
 FIX = (
     'write the text out, without a value: name="your result for a kernel with gaps". A count of what the student\'s '
@@ -33,7 +33,7 @@ def refuse_revealing_messages(cells: Sequence[Cell], student_names: Collection[s
         student_names: Names of exercises and probes.
     """
     for cell in cells:
-        if cell.kind is not Kind.CHECK and cell.kind.traits.step is not StepKind.GIVEN:
+        if cell.kind is not CellKind.CHECK and cell.kind.traits.step is not StepKind.GIVEN:
             continue
         _refuse_quoting_messages(cell)
         hidden = [region for region in find_regions(cell) if region.kind == HIDDEN]
@@ -41,7 +41,7 @@ def refuse_revealing_messages(cells: Sequence[Cell], student_names: Collection[s
             if is_check(node) and not any(node.lineno - 1 in region for region in hidden):
                 continue
             for inner in ast.walk(node):
-                for line, part, fix in _find_revealing_parts(inner, student_names, asserts=cell.kind is Kind.CHECK):
+                for line, part, fix in _find_revealing_parts(inner, student_names, asserts=cell.kind is CellKind.CHECK):
                     problem = f"a hidden check can show a student an input or an expected value by {part}"
                     raise SourceError(cell.path, cell.get_line(line), problem, fix)
 

@@ -13,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_notebook
-from autograder.model.course import Kind, Lab
+from autograder.model.course import CellKind, Lab
 
 NAME = "00_glossary.ipynb"
 TERM = re.compile(r"(?<![*\w])\*(?P<term>[A-Za-z][\w -]{1,40})\*(?![*\w])")
@@ -63,7 +63,7 @@ def _find_entries(lab: Lab) -> Iterator[GlossaryEntry]:
     """Yield each term that the lab's prose explains. If a sentence says little alone, the one before is included."""
     section = ""
     for cell in lab.cells:
-        if cell.kind is not Kind.PROSE or cell.name:
+        if cell.kind is not CellKind.PROSE or cell.name:
             continue
         for paragraph in re.split(r"\n\s*\n", cell.source):
             if heading := HEADING.match(paragraph):

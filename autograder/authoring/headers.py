@@ -6,7 +6,7 @@ import re
 
 from autograder.authoring.raw_cells import RawCell
 from autograder.base.errors import SourceError
-from autograder.model.course import Kind
+from autograder.model.course import CellKind
 from autograder.model.metadata import NAMED
 
 NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
@@ -23,15 +23,15 @@ HEADERS = (
 def parse_kind(raw: RawCell) -> tuple[str, str]:
     """Return the kind, or QUIZ, and the name in a header of lab.py."""
     if not raw.words and raw.markdown and not raw.label:
-        return Kind.PROSE, ""
+        return CellKind.PROSE, ""
     word = raw.words[0] if raw.words else ""
     kind = word.removesuffix(":")
     needs_name = kind in (*NAMED, QUIZ)
-    is_kind = kind in {k.value for k in Kind} - {Kind.PROSE, Kind.CHECK} | {QUIZ}
-    is_folded = kind == Kind.GIVEN and raw.words[1:] == [FOLDED]
+    is_kind = kind in {k.value for k in CellKind} - {CellKind.PROSE, CellKind.CHECK} | {QUIZ}
+    is_folded = kind == CellKind.GIVEN and raw.words[1:] == [FOLDED]
     if not is_kind or raw.label or needs_name != word.endswith(":") or len(raw.words) != 1 + (needs_name or is_folded):
         raise SourceError(raw.path, raw.line, "unknown kind of cell", f"write one of {HEADERS}")
-    if raw.markdown != (kind == Kind.QUESTION):
+    if raw.markdown != (kind == CellKind.QUESTION):
         raise SourceError(raw.path, raw.line, f"wrong type of cell for a {kind}", f"write one of {HEADERS}")
     name = raw.words[1] if needs_name else ""
     if needs_name and not NAME.match(name):
@@ -43,7 +43,7 @@ def parse_points(raw: RawCell, kind: str) -> float:
     """Return the points in a header, 0 for a kind without any. Raises SourceError for other options."""
     for option in raw.options:
         if option != "points" or kind not in POINTS:
-            if (option, kind) != ("answer", Kind.PREDICT):
+            if (option, kind) != ("answer", CellKind.PREDICT):
                 raise SourceError(
                     raw.path, raw.line, f"a {kind} cell has no option {option!r}", f"write one of {HEADERS}"
                 )

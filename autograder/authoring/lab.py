@@ -21,7 +21,7 @@ from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import add_hidden
 from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable
 from autograder.base.errors import SourceError
-from autograder.model.course import Answer, Cell, Exercise, Kind, Lab, LabEntry, QuizStatement
+from autograder.model.course import Answer, Cell, CellKind, Exercise, Lab, LabEntry, QuizStatement
 from autograder.model.metadata import NAMED, make_cell_name
 from labkit.hint import fold_hints
 
@@ -102,15 +102,15 @@ class _LabReader:
         """Read one cell of lab.py, or the cells of the exercise or quiz that it names."""
         kind, name = parse_kind(raw)
         points = parse_points(raw, kind)
-        if kind == Kind.EXERCISE:
+        if kind == CellKind.EXERCISE:
             self.read_exercise(raw, name, points)
         elif kind == QUIZ:
             self.read_quiz(raw, name, points)
-        elif kind == Kind.PREDICT:
+        elif kind == CellKind.PREDICT:
             source, answer = read_prediction(raw)
-            self.add(raw, Kind.PREDICT, source, raw.line_numbers, name=name, answer=answer)
+            self.add(raw, CellKind.PREDICT, source, raw.line_numbers, name=name, answer=answer)
         else:
-            self.add_given(raw, Kind(kind), name, points)
+            self.add_given(raw, CellKind(kind), name, points)
 
     def read_exercise(self, raw: RawCell, name: str, points: float) -> None:
         """Read the exercise's file, and add its given cells, its cell, and one cell with all its checks."""
@@ -129,40 +129,46 @@ class _LabReader:
         self.used.add(file)
         parts = read_exercise_file(self.sources[file], self.folder / file)
         for given in parts.given:
-            self.add_given(given, Kind.GIVEN, folded=True)
-        cell = self.add(parts.exercise, Kind.EXERCISE, parts.exercise.source, parts.exercise.line_numbers, name=name)
+            self.add_given(given, CellKind.GIVEN, folded=True)
+        cell = self.add(
+            parts.exercise, CellKind.EXERCISE, parts.exercise.source, parts.exercise.line_numbers, name=name
+        )
         source, lines = parts.checks.source, parts.checks.line_numbers
         if hidden := parts.hidden:
             source = add_hidden(source, hidden.source)
             lines = (*lines, hidden.line, *hidden.line_numbers, hidden.line_numbers[-1])
-        check = self.add(parts.checks, Kind.CHECK, source, lines, name=name, points=points)
+        check = self.add(parts.checks, CellKind.CHECK, source, lines, name=name, points=points)
         self.exercises.append(_ExerciseCells(cell, check, answers=parts.answers))
 
     def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
         parsed = quiz.read_quiz(raw, name)
-        self.add(raw, Kind.PROSE, text := quiz.render_prose(parsed), _repeat_line(raw.line, text), name=name)
-        self.add(raw, Kind.SCRATCH, "# A place to try statements.", (raw.line,))
+        self.add(raw, CellKind.PROSE, text := quiz.render_prose(parsed), _repeat_line(raw.line, text), name=name)
+        self.add(raw, CellKind.SCRATCH, "# A place to try statements.", (raw.line,))
         source = quiz.render_answer_cell(parsed)
         cell = self.add(
-            raw, Kind.EXERCISE, source, _repeat_line(raw.line, source), name=name, quiz=quiz.list_statements(parsed)
+            raw, CellKind.EXERCISE, source, _repeat_line(raw.line, source), name=name, quiz=quiz.list_statements(parsed)
         )
         source = add_hidden(quiz.render_visible_checks(parsed), quiz.render_hidden_checks(parsed))
-        check = self.add(raw, Kind.CHECK, source, _repeat_line(raw.line, source), name=name, points=points)
+        check = self.add(raw, CellKind.CHECK, source, _repeat_line(raw.line, source), name=name, points=points)
         self.exercises.append(_ExerciseCells(cell, check, generated=quiz.make_answers(parsed, raw)))
 
-    def add_given(self, raw: RawCell, kind: Kind, name: str = "", points: float = 0.0, folded: bool = False) -> None:
-        if kind is Kind.GIVEN and (hints := read_hints(raw.source)):
+    def add_given(
+        self, raw: RawCell, kind: CellKind, name: str = "", points: float = 0.0, folded: bool = False
+    ) -> None:
+        if kind is CellKind.GIVEN and (hints := read_hints(raw.source)):
             # As code, the hints would be visible too early, and would have to be run.
-            self.add(raw, Kind.PROSE, text := fold_hints(hints), _repeat_line(raw.line, text))
+            self.add(raw, CellKind.PROSE, text := fold_hints(hints), _repeat_line(raw.line, text))
             return
-        if line := find_lost_hint(raw.source) if kind is not Kind.PROSE else 0:
+        if line := find_lost_hint(raw.source) if kind is not CellKind.PROSE else 0:
             raise SourceError(
                 raw.path, raw.line + line, "this hint wouldn't be folded", "give it a given cell of its own"
             )
-        folded = folded or FOLDED in raw.words or (kind is Kind.GIVEN and _has_only_imports(raw.source))
+        folded = folded or FOLDED in raw.words or (kind is CellKind.GIVEN and _has_only_imports(raw.source))
         self.add(raw, kind, raw.source, raw.line_numbers, name=name, points=points, folded=folded)
 
-    def add(self, raw: RawCell, kind: Kind, source: str, lines: tuple[int, ...], **fields: Unpack[_CellFields]) -> Cell:
+    def add(
+        self, raw: RawCell, kind: CellKind, source: str, lines: tuple[int, ...], **fields: Unpack[_CellFields]
+    ) -> Cell:
         name = fields.get("name", "")
         cell_id = make_cell_name(kind, name) if kind in NAMED else _make_id(source, kind, self.cells)
         if earlier := next((c for c in self.cells if c.id == cell_id), None):
@@ -172,7 +178,7 @@ class _LabReader:
         if kind.traits.graded and (earlier := self._find_graded(name)):
             problem = f"{earlier.kind} {name!r} at line {earlier.line} earns points under this name"
             raise SourceError(raw.path, raw.line, problem, "give the exercise and the question different names")
-        fields["folded"] = fields.get("folded", False) or kind is Kind.CHECK
+        fields["folded"] = fields.get("folded", False) or kind is CellKind.CHECK
         cell = Cell(kind=kind, id=cell_id, source=source, path=raw.path, line=raw.line, lines=lines, **fields)
         refuse_bad_cell(cell)
         self.cells.append(cell)
@@ -196,9 +202,9 @@ def _repeat_line(line: int, source: str) -> tuple[int, ...]:
     return (line,) * (source.count("\n") + 1)
 
 
-def _make_id(source: str, kind: Kind, before: list[Cell]) -> str:
+def _make_id(source: str, kind: CellKind, before: list[Cell]) -> str:
     """Make an id from the section's title and a number, which doesn't change when other sections change."""
-    heading = _slugify(source) if kind is Kind.PROSE else ""
+    heading = _slugify(source) if kind is CellKind.PROSE else ""
     section = heading or next((c.id.rsplit("-", 1)[0] for c in reversed(before) if c.kind not in NAMED), "start")
     number = 1
     ids = {c.id for c in before}

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograder.authoring.regions import strip_hidden, strip_markers
-from autograder.model.course import Cell, Exercise, Kind, Lab
+from autograder.model.course import Cell, CellKind, Exercise, Lab
 from autograder.model.metadata import KEY, WRITE_HERE, clear_hidden, make_cell_metadata, make_lab_metadata
 
 METADATA = {
@@ -59,7 +59,7 @@ def format_score_line(exercise: Exercise) -> str:
 
 
 def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
-    if cell.kind is Kind.CHECK:
+    if cell.kind is CellKind.CHECK:
         text = f"{text}\n{format_score_line(lab.exercise(cell.name))}"
     stub = _clear_solution(cell.source, cell.kind.traits.markdown) if cell.kind.traits.student_writes else ""
     metadata = {KEY: make_cell_metadata(cell, lab, stub), **_make_fold_metadata(cell)}

@@ -11,7 +11,7 @@ from autograder.authoring.checks import is_check, refuse_excess_observed
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
 from autograder.authoring.trust import find_given_probes, refuse_trusting_checks
 from autograder.base.errors import SourceError
-from autograder.model.course import Cell, Exercise, Kind, StepKind
+from autograder.model.course import Cell, CellKind, Exercise, StepKind
 
 
 def refuse_bad_cell(cell: Cell) -> None:
@@ -26,7 +26,7 @@ def refuse_bad_cell(cell: Cell) -> None:
         if region.kind == SOLUTION and not cell.kind.traits.student_writes:
             problem = f"a region of {SOLUTION} outside an exercise or a question"
             raise SourceError(cell.path, line, problem, "move it into one")
-        if region.kind == HIDDEN and cell.kind is not Kind.CHECK:
+        if region.kind == HIDDEN and cell.kind is not CellKind.CHECK:
             problem, fix = f"a region of {HIDDEN}", "write hidden checks below '# %% hidden checks'"
             raise SourceError(cell.path, line, problem, fix)
     if cell.kind.traits.student_writes and not regions:
@@ -51,7 +51,7 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
     for cell in code:
         if cell.kind.traits.step in (StepKind.GIVEN, StepKind.CHECK):
             refuse_unseeded(cell)
-        if cell.kind is Kind.CHECK:
+        if cell.kind is CellKind.CHECK:
             _refuse_use_outside_checks(cell, {exercise.name for exercise in exercises})
     refuse_excess_observed(exercises, sum(cell.points for cell in cells), cells)
     refuse_trusting_checks(cells, exercises)
@@ -85,7 +85,7 @@ def _measure_indent(line: str) -> int:
 def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, CellNames]) -> None:
     """Refuse cells that read a name defined only in a solution: a student's notebook has stubs instead."""
     for cell in code:
-        if cell.kind is not Kind.EXERCISE:
+        if cell.kind is not CellKind.EXERCISE:
             continue
         stub = stub_solutions(cell)
         refuse_unparsable(cell, stub, "without its solution, this cell")
@@ -103,13 +103,13 @@ def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, CellNa
 
 def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, CellNames]) -> None:
     """Refuse an exercise, check or given cell that reads a name bound by an example, unless another cell rebinds it."""
-    others = {name for cell in code if cell.kind is not Kind.EXAMPLE for name in names[cell.id].binds}
-    examples = [cell for cell in code if cell.kind is Kind.EXAMPLE]
+    others = {name for cell in code if cell.kind is not CellKind.EXAMPLE for name in names[cell.id].binds}
+    examples = [cell for cell in code if cell.kind is CellKind.EXAMPLE]
     # The example that bound each name last. A function may read a name that is bound below it.
     binders = {name: cell for cell in examples for name in names[cell.id].binds - others}
     for cell in code:
         reads = names[cell.id].reads
-        if cell.kind not in (Kind.EXAMPLE, Kind.SCRATCH) and (shared := reads & binders.keys()):
+        if cell.kind not in (CellKind.EXAMPLE, CellKind.SCRATCH) and (shared := reads & binders.keys()):
             name = min(shared)
             raise SourceError(
                 cell.path,
@@ -118,7 +118,7 @@ def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, CellNames]) 
                 "make that a given cell: '# %% given'",
             )
         for name in names[cell.id].binds:
-            if cell.kind is Kind.EXAMPLE:
+            if cell.kind is CellKind.EXAMPLE:
                 binders[name] = cell
             elif name in binders:
                 del binders[name]
@@ -138,7 +138,7 @@ def _refuse_use_outside_checks(cell: Cell, exercises: set[str]) -> None:
 
 def _refuse_shared_names(code: Sequence[Cell], names: dict[str, CellNames]) -> None:
     for check in code:
-        if check.kind is not Kind.CHECK:
+        if check.kind is not CellKind.CHECK:
             continue
         for other in code:
             shared = names[check.id].binds & names[other.id].reads if other is not check else frozenset()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from autograder.authoring.checks import is_check
 from autograder.authoring.taint import find_early_uses
 from autograder.base.errors import SourceError
-from autograder.model.course import Cell, Exercise, Kind, StepKind
+from autograder.model.course import Cell, CellKind, Exercise, StepKind
 
 # labkit's probes that report counts and bytes of their own process, which the examiner can't recompute.
 MEASURES = {
@@ -75,7 +75,7 @@ def _refuse_file_reads(cells: Sequence[Cell]) -> None:
     waiting: list[tuple[Cell, ast.AST]] = [
         (cell, node)
         for cell in cells
-        if cell.kind is Kind.CHECK
+        if cell.kind is CellKind.CHECK
         for node in ast.parse(cell.source).body
         if not is_probe(node)
     ]

@@ -16,7 +16,7 @@ LONG_SECONDS = 20.0  # after which a running step is named, and between two such
 Running = Mapping[str, float]  # when each running step began, by time.monotonic()
 
 
-class Steps:
+class ProgressCounter:
     """Counts how many of `total` steps are done, and how many failed."""
 
     def __init__(
@@ -27,7 +27,7 @@ class Steps:
         self.done = self.failed = 0
         self.start = self.last_line = time.monotonic()
 
-    def step(self, failed: bool = False) -> None:
+    def advance(self, failed: bool = False) -> None:
         """Count one more step as done."""
         self.done += 1
         self.failed += failed
@@ -62,8 +62,8 @@ class Steps:
 @contextlib.contextmanager
 def show_progress(
     console: Console, title: str, total: int, running: Callable[[], Running] = dict[str, float]
-) -> Iterator[Steps]:
-    """Show progress while the caller calls step() on the yielded object for each of `total` steps.
+) -> Iterator[ProgressCounter]:
+    """Show progress while the caller calls advance() on the yielded object for each of `total` steps.
 
     Args:
         running: Returns the running steps; called from another thread.
@@ -77,16 +77,16 @@ def show_progress(
     )
     ended = Event()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        steps = Steps(console, title, total, bar, bar.add_task(title, total=total, message=""), running)
-        watcher = Thread(target=_watch_steps, args=(steps, ended), daemon=True)
+        counter = ProgressCounter(console, title, total, bar, bar.add_task(title, total=total, message=""), running)
+        watcher = Thread(target=_watch_steps, args=(counter, ended), daemon=True)
         watcher.start()
         try:
-            yield steps
+            yield counter
         finally:
             ended.set()
             watcher.join()
 
 
-def _watch_steps(steps: Steps, ended: Event) -> None:
+def _watch_steps(counter: ProgressCounter, ended: Event) -> None:
     while not ended.wait(LINE_SECONDS):
-        steps.report_slow_steps()
+        counter.report_slow_steps()

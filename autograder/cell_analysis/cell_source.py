@@ -18,7 +18,7 @@ COMPREHENSIONS = ("listcomp", "dictcomp", "setcomp", "genexpr")
 
 
 @dataclass(frozen=True)
-class CellSource:
+class NameUse:
     """The names that a cell's source uses."""
 
     binds: frozenset[str] = frozenset()
@@ -38,20 +38,20 @@ class CellSource:
 
 
 @functools.lru_cache(maxsize=1024)
-def inspect_source(source: str) -> CellSource:
+def inspect_source(source: str) -> NameUse:
     """Return the names in this source. It counts as able to do anything if it isn't only Python, too long or too deep.
 
     A student wrote it, so the time is proportional to its length.
     """
     if len(source) > MAX_SOURCE:
-        return CellSource()
+        return NameUse()
     try:
         return _read_source(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return CellSource()
+        return NameUse()
 
 
-def _read_source(source: str) -> CellSource:
+def _read_source(source: str) -> NameUse:
     """Analyse the source. Raises what Python's parser raises, and RecursionError if it is too deep."""
     tree = ast.parse(source)
     _check_depth(tree)
@@ -65,7 +65,7 @@ def _read_source(source: str) -> CellSource:
     inside, outside = frozenset(_iter_globals(table, functions=True)), frozenset(_iter_globals(table, functions=False))
     reads = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
     writes = [find_root_name(target) for target in map(find_written_target, nodes) if target]
-    return CellSource(
+    return NameUse(
         binds=bound & values,
         constants=_find_constants(tree, nodes) & bound & values,
         defines=bound - values,

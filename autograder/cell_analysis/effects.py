@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograder.cell_analysis.cell_source import CellSource, inspect_source
+from autograder.cell_analysis.cell_source import NameUse, inspect_source
 
 MAX_CHARACTERS = 200_000  # of the student's cells of one notebook
 MAX_STEPS = 500_000  # names followed for one notebook; a lab of the course takes a few thousand
@@ -26,7 +26,7 @@ class EffectAnalysis:
         self.exercises = frozenset(exercises)
         self.keeps_nothing = True  # the exercises so far are functions and classes without state
         self._values: frozenset[str] = frozenset()  # names of mutable values, the course's and the student's
-        self._student_cells: dict[str, CellSource] = {}  # a name of the student's -> the cell that defined it
+        self._student_cells: dict[str, NameUse] = {}  # a name of the student's -> the cell that defined it
 
     def follow_cell(self, source: str, given: bool) -> bool:
         """Follow the next cell. Return whether running it leaves the behaviour of all exercises so far as it is."""

@@ -13,7 +13,7 @@ from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.labels import CellLabels
 from autograder.grading.task import Settings, Task
 from autograder.model.marks import MarkSheet
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -49,7 +49,7 @@ class Assignment(ABC):
         """Build the task to grade what is in this folder."""
 
     @abstractmethod
-    def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
+    def read_marks(self, result: ResultDocument, submitted: datetime | None) -> MarkSheet:
         """Read the marks of a submission that was graded before."""
 
     @property

@@ -17,17 +17,18 @@ from autograder.classroom.submitted_folder import read_folder
 from autograder.gradebook.autograded_folder import CopyRules, get_autograded_path, write_autograded
 from autograder.gradebook.counting_submissions import CountingSubmission
 from autograder.gradebook.history import remember_mark
+from autograder.gradebook.mark_decisions import apply_decisions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.result_documents import get_result_path, load_document, write_document
 from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.gradebook.submission_rows import SubmissionRow, read_submission_rows
-from autograder.gradebook.writer import Penalty, apply_decisions, write_marks
+from autograder.gradebook.writer import Penalty, write_marks
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task, compute_key, compute_part_digests
 from autograder.model.fingerprint import SUBMISSION, list_changes
 from autograder.model.marks import MarkSheet
 from autograder.model.note_sentences import describe_notes
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.model.term import Term
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
@@ -84,7 +85,7 @@ class ClassGrader:
         self.copy_rules = CopyRules(nbgrader.ignored_patterns, student_files, permissions)
         self.term, self.running = policy.term, dict[str, float]()
         self._counting, self._command = dict(policy.counting), command
-        self._penalty, self._extended = policy.penalty, policy.term.get_extensions(self.lab)
+        self._penalty, self._extension_ends = policy.penalty, policy.term.get_extensions(self.lab)
         self._regrade_reasons: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[MarkSheet] = []
         self._last_write = time.monotonic()
@@ -156,7 +157,7 @@ class ClassGrader:
     def flush(self) -> None:
         """Write the marks that aren't in the gradebook yet."""
         if self._unwritten:
-            write_marks(self.gradebook, self.lab, self._unwritten, self._penalty, self._extended)
+            write_marks(self.gradebook, self.lab, self._unwritten, self._penalty, self._extension_ends)
         self._unwritten, self._last_write = [], time.monotonic()
 
     def prepare_task(
@@ -185,13 +186,13 @@ class ClassGrader:
         folder = read_folder(self.course, self.lab, student, submitter, notebooks, self.copy_rules)
         return self.assignment.build_task(folder, self.settings)
 
-    def load_complete_result(self, student: str) -> Result | None:
+    def load_complete_result(self, student: str) -> ResultDocument | None:
         """Return the result of an earlier run, if it's complete."""
         result = self._load_document(student)
         paths = [get_autograded_path(self.course, self.lab, student, name) for name in self.assignment.notebook_names]
         return result if all(path.exists() for path in paths) else None
 
-    def _load_document(self, student: str) -> Result | None:
+    def _load_document(self, student: str) -> ResultDocument | None:
         """Load the result document of an earlier run, whose notebooks may have had other names."""
         try:
             return load_document(self.course, self.lab, student)
@@ -225,7 +226,7 @@ class ClassGrader:
         remarks = (*describe_notes(result.remarks, len(result.notebooks)), *not_copied)
         return GradingOutcome(student, empty=result.empty, stopped=stopped, regrade_reasons=reasons, remarks=remarks)
 
-    def _queue_marks(self, result: Result, marks: MarkSheet) -> None:
+    def _queue_marks(self, result: ResultDocument, marks: MarkSheet) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)
         excused = self.term.get_excuses(self.lab, result.student)
         remember_mark(self.course, result, points, marks.submitted, self._command, excused)

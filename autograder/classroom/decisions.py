@@ -20,7 +20,7 @@ from autograder.model.term import Excuse, Extension, add_excuse, add_extension
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
 
-def excuse(course: Path, lab: str, target: str, student: str, reason: str) -> Excuse:
+def grant_excuse(course: Path, lab: str, target: str, student: str, reason: str) -> Excuse:
     """Give full points for a check or an exercise, to everyone or to one student, and write that to term.toml.
 
     Args:

@@ -17,7 +17,7 @@ from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.releases import read_release_bytes
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet, compute_marks
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -64,6 +64,6 @@ class LabAssignment(Assignment):
             releases=self._releases,
         )
 
-    def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
+    def read_marks(self, result: ResultDocument, submitted: datetime | None) -> MarkSheet:
         path = get_autograded_path(self.course, self.name, result.student)
         return compute_marks(result, read_course_notebook(path), submitted)

@@ -1,4 +1,4 @@
-"""Puts a lab's cells and points into the gradebook before it's graded, even if students have submitted it."""
+"""Prepares a lab for grading: refuses one that was edited but not built, and puts its cells into the gradebook."""
 
 from __future__ import annotations
 
@@ -25,6 +25,20 @@ from autograder.stock.content import read_kept_names
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
+
+
+def refuse_stale_lab(course: Path, lab: str) -> None:
+    """Raise GradlabError if the lab was edited but not built: its old checks would run."""
+    folder, built = course / "labs" / lab, course / "source" / lab / f"{lab}.ipynb"
+    edited = [path for path in folder.rglob("*.py") if path.stat().st_mtime > built.stat().st_mtime]
+    if not edited:
+        return
+    from autograder.authoring.course_folder import is_stale  # takes half a second, only after an edit
+
+    if is_stale(course, lab):  # a checkout gives files any dates
+        raise GradlabError(
+            f"{edited[0]} was edited after source/{lab} was built", fix="gradlab build, then the same command"
+        )
 
 
 def prepare_gradebook(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebook, term: Term) -> list[str]:
@@ -143,6 +157,6 @@ def _apply_extra_credit(gradebook: Gradebook, lab: str, labels: CellLabels, exer
         return
     for notebook in gradebook.find_assignment(lab).notebooks:
         for cell in notebook.grade_cells:
-            if any(labels.has_name(exercise, cell.name, notebook.name) for exercise in exercises):
+            if any(labels.has_name(exercise, notebook.name, cell.name) for exercise in exercises):
                 cell.max_score = 0.0
     gradebook.db.commit()

@@ -19,7 +19,7 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.submission_rows import read_submission_rows
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.model.assignments import suggest_nearest
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
@@ -139,13 +139,12 @@ def _limit_to_exercise(grader: ClassGrader, graded: GradedSubmission, exercise: 
     return replace(graded, result=result, marks=replace(graded.marks, scores=scores))
 
 
-def _merge_cells(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
+def _merge_cells(before: ResultDocument, now: ResultDocument, exercise: str) -> tuple[Any, ...]:
     """Return the new cells of this exercise, and the earlier cells of all others."""
     old = {cell.id: cell for cell in before.cells}
     labels = make_labels(now)
     return tuple(
-        cell if labels.has_name(exercise, *reversed(labels.split(cell.id))) else old.get(cell.id, cell)
-        for cell in now.cells
+        cell if labels.has_name(exercise, *labels.split(cell.id)) else old.get(cell.id, cell) for cell in now.cells
     )
 
 

@@ -16,7 +16,7 @@ from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.grading_settings import read_settings
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServerClient
 from autograder.forkserver.server_process import ForkServerProcess
 from autograder.gradebook.gradebook_cells import GradebookCell
 from autograder.gradebook.nbgrader_course import open_course
@@ -97,7 +97,9 @@ def mark(
         notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
     task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
     if server_process and not fork_servers:
-        fork_servers[make_process_settings(task)] = ForkServer(make_process_settings(task), [course], server_process)
+        fork_servers[make_process_settings(task)] = ForkServerClient(
+            make_process_settings(task), [course], server_process
+        )
     graded = grade_with_retries(task, [course], fork_servers)
     if not isinstance(graded, GradedSubmission):
         raise GradlabError(graded.reason)

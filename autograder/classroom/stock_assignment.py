@@ -22,7 +22,7 @@ from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.safe_names import restore_path
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.stock.content import StockContent, read_content
 from autograder.stock.settings import (
     get_student_files,
@@ -109,7 +109,7 @@ class StockAssignment(Assignment):
             course_files=course_files,
         )
 
-    def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
+    def read_marks(self, result: ResultDocument, submitted: datetime | None) -> MarkSheet:
         paths = {name: get_autograded_path(self.course, self.name, result.student, name) for name in result.notebooks}
         notebooks = {name: read_course_notebook(path) for name, path in paths.items()}
         return compute_stock_marks(result, notebooks, submitted)

@@ -20,11 +20,12 @@ from autograder.base.errors import GradlabError, format_problem
 from autograder.base.text import format_count as format_count
 from autograder.base.text import replace_controls
 
-DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
+DOC = "A course whose labs grade themselves. For a whole term, step by step, see docs/teaching.md."
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one with nbgrader_config.py.")]
 LabNames = Annotated[list[str] | None, typer.Argument(help="Names of labs; all labs by default.")]
-CPUS = len(os.sched_getaffinity(0))
+# macOS has no affinity.
+CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 PER_CPU = "one per processor"  # as help says it, the same on every machine
 Jobs = Annotated[int, typer.Option(min=1, help="Submissions graded at a time.", show_default=PER_CPU)]
 Isolation = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")]
@@ -32,9 +33,12 @@ ClusterAddress = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
 ]
 ExecutorName = Annotated[
-    str, typer.Option("--executor", metavar="NAME", help="What grades at ADDRESS: dask, or an installed executor.")
+    str,
+    typer.Option(
+        "--executor", metavar="NAME", help="What ADDRESS is: dask, or an executor that another package provides."
+    ),
 ]
-LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.toml.")]
+LabName = Annotated[str, typer.Argument(help="The lab's name: its folder in source/.")]
 
 
 class Terminal(Console):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import CPUS, PER_CPU, CoursePath, LabName, LabNames, app, err, format_count, out, pause_gc
+from autograder.cli.app import CPUS, PER_CPU, CoursePath, LabNames, app, err, format_count, out, pause_gc
 
 if TYPE_CHECKING:
     from autograder.proving.proof import Proof
@@ -138,14 +138,17 @@ def _print_proof(proof: Proof, mutate: bool) -> None:
     if mutate:
         line += f", {format_count(proof.mutants, 'mutant')} ({len(proof.survivors)} equivalent)"
     line += (
-        f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
-        f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}"
+        f"; {proof.lies} lies earn {sum(proof.generated_liar_points.values()):g} points outside observed checks, "
+        f"false claims of a technique {sum(proof.written_liar_points.values()):g} of {proof.points:g}"
     )
     out.print(f"{line}, {'unchanged' if proof.kept else format_count(len(proof.problems), 'problem')}")
 
 
 @app.command(rich_help_panel="Write a course")
-def new(lab: LabName, course: CoursePath = Path(".")) -> None:
+def new(
+    lab: Annotated[str, typer.Argument(help="The new lab's name, as it will be in labs/course.toml.")],
+    course: CoursePath = Path("."),
+) -> None:
     """Create a lab: a lesson and an exercise that build and prove, for you to replace piece by piece."""
     from autograder.authoring.new_lab import create_lab
 

@@ -24,7 +24,7 @@ def extend(
     reason: Reason = "",
     course: CoursePath = Path("."),
 ) -> None:
-    """Give a student more time for a lab. The extension is in term.toml, and applies to late penalties."""
+    """Give a student more time for a lab. The extension is saved in term.toml, and late penalties respect it."""
     with pause_gc():
         from autograder.classroom.decisions import grant_extension
         from autograder.gradebook.nbgrader_course import open_course
@@ -56,7 +56,7 @@ def excuse(
         nbgrader = open_course(course)
         with nbgrader.open_gradebook() as gradebook:
             decisions.refuse_unknown_student(course.resolve(), gradebook, student)
-    excused = decisions.excuse(course.resolve(), lab, check, student, reason)
+    excused = decisions.grant_excuse(course.resolve(), lab, check, student, reason)
     name = f"{excused.exercise}/{excused.check}" if excused.check else excused.exercise
     if excused.check:
         err.print(

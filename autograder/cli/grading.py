@@ -82,15 +82,15 @@ def grade(
         # on a cluster, submissions may also wait
         running = opened.grader.running.copy if not cluster else dict[str, float]
         outcomes = []
-        steps = stack.enter_context(show_progress(err, f"grading {lab}", len(opened.students), running))
+        counter = stack.enter_context(show_progress(err, f"grading {lab}", len(opened.students), running))
         for outcome in opened.grader.grade(opened.students, executor, again, stop):
-            steps.step(bool(outcome.failure))
+            counter.advance(bool(outcome.failure))
             outcomes.append(outcome)
             if outcome.failure:
                 err.print(f"{outcome.student}: {outcome.failure}", markup=False)
-    if stop.is_set() and steps.done < steps.total:
+    if stop.is_set() and counter.done < counter.total:
         raise GradlabError(
-            f"stopped after {steps.done} of {steps.total} submissions. Finished results are kept.\n"
+            f"stopped after {counter.done} of {counter.total} submissions. Finished results are kept.\n"
             "    To continue, run the same command"
         )
     print_summary(nbgrader, lab, opened.grader.term, outcomes, before)
@@ -113,12 +113,14 @@ def watch(
     executor_name: ExecutorName = "dask",
 ) -> None:
     """Mark submissions as they arrive, and release their feedback. term.toml limits attempts, waits and times."""
-    from autograder.forkserver.imports import find_course_groups
+    from autograder.forkserver.imports import find_course_import_groups
     from autograder.forkserver.server_process import start_fork_server_process
 
     course = course.resolve()
     with contextlib.ExitStack() as stack:
-        server_process = None if cluster else start_fork_server_process(jobs, find_course_groups(course, labs or ["*"]))
+        server_process = (
+            None if cluster else start_fork_server_process(jobs, find_course_import_groups(course, labs or ["*"]))
+        )
         if server_process:
             stack.callback(server_process.close)
         with pause_gc():  # while the fork server imports, too
@@ -161,7 +163,7 @@ def mark(
     serve: Annotated[bool, typer.Option("--serve", hidden=True, help="Answer JupyterLab's requests.")] = False,
 ) -> None:
     """Mark your own copy of a lab in work/, hidden checks included, and write its feedback page."""
-    from autograder.forkserver.imports import find_course_groups
+    from autograder.forkserver.imports import find_course_import_groups
     from autograder.forkserver.server_process import start_fork_server_process
 
     course = course.resolve()
@@ -171,7 +173,7 @@ def mark(
             f"there is no {path}", fix="give the name of a lab in work/ (make lab puts them there), or a path"
         )
     with contextlib.closing(
-        start_fork_server_process(1, find_course_groups(course, ["*" if serve else path.stem]))
+        start_fork_server_process(1, find_course_import_groups(course, ["*" if serve else path.stem]))
     ) as server_process:
         with pause_gc():  # while the fork server imports, too
             from autograder.classroom import self_marking

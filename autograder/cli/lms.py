@@ -70,16 +70,19 @@ def collect(
 @app.command(rich_help_panel="Move students and grades")
 def export(
     course: CoursePath = Path("."),
-    name: Annotated[str, typer.Option("--for", metavar="NAME", help="The LMS or form, such as canvas or csv.")] = "csv",
+    name: Annotated[
+        str, typer.Option("--for", metavar="NAME", help="The format: an LMS such as canvas, or csv.")
+    ] = "csv",
 ) -> None:
-    """Write everyone's grades, with a column for each lab, as a learning management system imports them."""
+    """Write everyone's grades to a file that an LMS can import, with a column for each lab."""
     with pause_gc():
         from autograder.base.text import join_names
         from autograder.classroom.unknown_names import list_unknown_names
         from autograder.exchange.course_exchange import read_exchange
         from autograder.gradebook.class_reader import list_labs, read_class
+        from autograder.gradebook.database import open_gradebook
+        from autograder.gradebook.graded_files import Detail
         from autograder.gradebook.nbgrader_course import open_course
-        from autograder.gradebook.writer import open_gradebook
         from autograder.lms.learning_system import load_exporter
         from autograder.lms.people import list_people
         from autograder.model.term import read_term
@@ -89,7 +92,7 @@ def export(
     url, term = nbgrader.db_url, read_term(root)
     names = [lab for lab in list_labs(url) if not term.lab(lab).practice]
     arrivals, _ = read_exchange(nbgrader, names)
-    labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
+    labs = [read_class(url, root, lab, arrivals, Detail.MARKS) for lab in names]
     graded = [lab for lab in labs if lab.graded_members]
     if not graded:
         raise GradlabError("the gradebook has no marks yet", fix="run gradlab grade LAB first")

@@ -102,16 +102,17 @@ def report(
 
 @app.command(rich_help_panel="Read and report")
 def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
-    """Write a page of pairs of submissions that are suspiciously similar: something to look at, not a verdict."""
+    """Write a page of suspiciously similar pairs of submissions. A pair is a reason to look, not proof."""
     gc.disable()
     from autograder.gradebook.class_reader import read_class
+    from autograder.gradebook.graded_files import Detail
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
     from autograder.reports.similar_pairs import search_pairs
     from autograder.reports.similarity_page import collect_known_texts, collect_written_texts, write_similar_page
 
     term = read_term(course)
-    class_results = read_class(open_course(course).db_url, course.resolve(), lab, checks=False)
+    class_results = read_class(open_course(course).db_url, course.resolve(), lab, detail=Detail.ANSWERS)
 
     def is_independent(first: str, second: str) -> bool:
         team = term.find_team(lab, first)
@@ -189,6 +190,7 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool
 def _read_classes(course: Path) -> tuple[list[ClassResults], list[str]]:
     """Read every lab that the gradebook knows, without checks and texts, and warnings."""
     from autograder.gradebook.class_reader import list_labs, read_class
+    from autograder.gradebook.graded_files import Detail
     from autograder.gradebook.nbgrader_course import open_course
 
     gc.disable()
@@ -196,7 +198,7 @@ def _read_classes(course: Path) -> tuple[list[ClassResults], list[str]]:
     url = nbgrader.db_url
     labs = list_labs(url)
     arrivals, warnings = _read_arrivals(nbgrader, course, labs)
-    return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], warnings
+    return [read_class(url, course.resolve(), lab, arrivals, Detail.MARKS) for lab in labs], warnings
 
 
 def _read_arrivals(

@@ -94,9 +94,9 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
     level = find_strongest_level(find_layers())
     out.print(f"submissions are isolated at the level {level!r}; gradlab doctor lists the layers")
     nbgrader = open_course(folder, level)
-    with show_progress(out, f"grading {count} submissions of {lab.name}", count) as steps:
+    with show_progress(out, f"grading {count} submissions of {lab.name}", count) as counter:
         for outcome in grade_lab(nbgrader, lab.name, LocalExecutor(len(os.sched_getaffinity(0)))):
-            steps.step(bool(outcome.failure))
+            counter.advance(bool(outcome.failure))
             if outcome.failure:
                 out.print(f"{outcome.student}: {outcome.failure}", markup=False)
     results = read_results(nbgrader.db_url, folder, lab.name)

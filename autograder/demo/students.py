@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_release_notebook
 from autograder.authoring.regions import strip_markers
-from autograder.model.course import Answer, Kind, Lab
+from autograder.model.course import Answer, CellKind, Lab
 from autograder.model.metadata import read_exercise_name, read_kind
 from autograder.model.nbgrader_cells import read_worth
 from autograder.proving.bench import compute_notebook_points
@@ -115,7 +115,7 @@ def _add_warnings(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
 def _delete_cells(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
     """Return right answers without the first exercise's cell, the last check and a given cell."""
     notebook = fill_notebook(lab, right)
-    given = next(cell for cell in lab.cells if cell.kind is Kind.GIVEN)
+    given = next(cell for cell in lab.cells if cell.kind is CellKind.GIVEN)
     deleted = {lab.exercises[0].cell_id, lab.exercises[-1].check_id, given.id}
     notebook.cells = [c for c in notebook.cells if c.id not in deleted]
     return notebook
@@ -133,7 +133,7 @@ def _replace_checks(lab: Lab) -> NotebookNode:
     """Return a blank notebook, with every check cell replaced by one that claims all of its points."""
     notebook = copy.deepcopy(build_release_notebook(lab))
     for cell in notebook.cells:
-        if read_kind(cell) is Kind.CHECK:
+        if read_kind(cell) is CellKind.CHECK:
             cell.source = f"{read_worth(cell)}"
     return notebook
 

@@ -1,4 +1,4 @@
-"""The course that the desk shows, and the place of a question in its gradebook, found by names from a request."""
+"""The course that the desk shows, and the address of a question in its gradebook, found by names from a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nbgrader.api import Gradebook, GradeCell, MissingEntry, Notebook, TaskCell
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.open_class import load_late_penalty
+from autograder.classroom.late_penalty import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.gradebook_cells import GradebookCell, read_gradebook_cells
@@ -66,32 +66,32 @@ def find_course(*folders: Path) -> Path:
     )
 
 
-def list_places(desk: Desk, gradebook: Gradebook, lab: str) -> list[CellAddress]:
+def list_addresses(desk: Desk, gradebook: Gradebook, lab: str) -> list[CellAddress]:
     """List the graded cells of a lab, in order. Raises UnknownNameError if the gradebook doesn't know the lab."""
     try:
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
     except MissingEntry:
         raise UnknownNameError("the gradebook has no such lab") from None
     cells = read_gradebook_cells(gradebook, lab)
-    return [place for row in notebooks for place in _build_places(desk, lab, row, cells)]
+    return [address for row in notebooks for address in _build_addresses(desk, lab, row, cells)]
 
 
-def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: str) -> CellAddress:
+def find_address(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: str) -> CellAddress:
     """Find the graded cell with these names. Raises UnknownNameError if the gradebook doesn't know them."""
-    for place in list_places(desk, gradebook, lab):
-        if (place.notebook, place.cell) == (notebook, cell):
-            return place
+    for address in list_addresses(desk, gradebook, lab):
+        if (address.notebook, address.cell) == (notebook, cell):
+            return address
     raise UnknownNameError("the gradebook has no such question")
 
 
-def _build_places(desk: Desk, lab: str, row: Notebook, cells: Mapping[CellKey, GradebookCell]) -> list[CellAddress]:
-    """Build the places of a notebook's graded cells, in the source's order. A cell that it no longer has comes last."""
+def _build_addresses(desk: Desk, lab: str, row: Notebook, cells: Mapping[CellKey, GradebookCell]) -> list[CellAddress]:
+    """Build the addresses of a notebook's graded cells, in the source's order; those it no longer has come last."""
     tasks = {cell.name: cell for cell in row.task_cells}
     answers = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
     source = {get_cell_name(cell): read_nbgrader_metadata(cell) for cell in desk.read_source(lab, row.name)}
     order = list(source)
     graded: list[GradeCell | TaskCell] = [*row.grade_cells, *tasks.values()]
-    places = [
+    addresses = [
         CellAddress(
             lab,
             row.name,
@@ -105,4 +105,4 @@ def _build_places(desk: Desk, lab: str, row: Notebook, cells: Mapping[CellKey, G
         )
         for cell in graded
     ]
-    return sorted(places, key=lambda place: order.index(place.cell) if place.cell in order else len(order))
+    return sorted(addresses, key=lambda address: order.index(address.cell) if address.cell in order else len(order))

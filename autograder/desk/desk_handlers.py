@@ -21,11 +21,11 @@ from tornado import web
 from autograder.base.errors import GradlabError
 from autograder.base.text import pluralize
 from autograder.desk import html_pages, marks, question_page
-from autograder.desk.course_desk import Desk, UnknownNameError, find_course, find_place, open_desk
+from autograder.desk.course_desk import Desk, UnknownNameError, find_address, find_course, open_desk
 from autograder.desk.requests import MarkRequest, RubricRequest
 from autograder.desk.rubric import Item, make_id
 from autograder.gradebook.cell_address import CellAddress
-from autograder.gradebook.writer import open_gradebook
+from autograder.gradebook.database import open_gradebook
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -126,8 +126,8 @@ class QuestionHandler(BaseHandler):
         xsrf = self.xsrf_token.decode()
 
         def render_page(desk: Desk, gradebook: Gradebook) -> str:
-            place = find_place(desk, gradebook, lab, notebook, cell)
-            return html_pages.render_question(self.desk_url, question_page.build_page(desk, gradebook, place), xsrf)
+            address = find_address(desk, gradebook, lab, notebook, cell)
+            return html_pages.render_question(self.desk_url, question_page.build_page(desk, gradebook, address), xsrf)
 
         self.finish(await self.run_with_gradebook(render_page))
 
@@ -171,18 +171,18 @@ class SaveHandler(WriteHandler):
         request: MarkRequest = self.parse_body(MarkRequest)
 
         def save(desk: Desk, gradebook: Gradebook) -> dict[str, Any]:
-            place = find_place(desk, gradebook, request.lab, request.notebook, request.cell)
-            if request.points is not None and request.points > place.worth:
-                most = f"{place.worth:g} {pluralize('point', place.worth)}"
+            address = find_address(desk, gradebook, request.lab, request.notebook, request.cell)
+            if request.points is not None and request.points > address.worth:
+                most = f"{address.worth:g} {pluralize('point', address.worth)}"
                 raise GradlabError(f"at most {most}; give extra credit in the formgrader")
-            mark = marks.DeskMark(request.points, place.worth, comment=request.comment, chosen=request.chosen)
+            mark = marks.DeskMark(request.points, address.worth, comment=request.comment, chosen=request.chosen)
             conflict = {}
             try:
-                marks.save_mark(desk, gradebook, place, request.student, mark, request.version)
+                marks.save_mark(desk, gradebook, address, request.student, mark, request.version)
             except marks.ConflictError as error:
                 gradebook.db.rollback()
                 conflict = {"changed": str(error)}
-            return {"marks": _read_marks(desk, gradebook, place), **conflict}
+            return {"marks": _read_marks(desk, gradebook, address), **conflict}
 
         self.finish(await self.run_with_gradebook(save))
 
@@ -201,7 +201,7 @@ class RubricHandler(WriteHandler):
         items = tuple(_parse_item(data) for data in request.items)
 
         def save(desk: Desk, gradebook: Gradebook) -> dict[str, Any]:
-            place = find_place(desk, gradebook, request.lab, request.notebook, request.cell)
+            address = find_address(desk, gradebook, request.lab, request.notebook, request.cell)
             changes = []
 
             def confirm_changes(number: int) -> bool:
@@ -209,11 +209,11 @@ class RubricHandler(WriteHandler):
                 return request.sure
 
             try:
-                is_saved = marks.change_items(desk, gradebook, place, items, request.version, confirm_changes)
+                is_saved = marks.change_items(desk, gradebook, address, items, request.version, confirm_changes)
             except marks.ConflictError as error:
                 raise GradlabError(str(error)) from None
-            rubric = html_pages.encode_rubric(marks.read_rubric(desk, place))
-            state = {"rubric": rubric, "marks": _read_marks(desk, gradebook, place)}
+            rubric = html_pages.encode_rubric(marks.read_rubric(desk, address))
+            state = {"rubric": rubric, "marks": _read_marks(desk, gradebook, address)}
             return state if is_saved else state | {"changes": changes[0]}
 
         self.finish(await self.run_with_gradebook(save))
@@ -227,5 +227,5 @@ def _parse_item(data: dict[str, Any]) -> Item:
         raise web.HTTPError(400, f"an item can't be saved: {first['loc'][0]}: {first['msg']}") from None
 
 
-def _read_marks(desk: Desk, gradebook: Gradebook, place: CellAddress) -> dict[str, Any]:
-    return html_pages.encode_marks(marks.read_marks(gradebook, place, marks.read_rubric(desk, place)), place)
+def _read_marks(desk: Desk, gradebook: Gradebook, address: CellAddress) -> dict[str, Any]:
+    return html_pages.encode_marks(marks.read_marks(gradebook, address, marks.read_rubric(desk, address)), address)

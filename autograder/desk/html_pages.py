@@ -32,23 +32,25 @@ def render_question(base: str, page: QuestionPage, xsrf: str) -> str:
         base: The address of the desk's pages.
         xsrf: Jupyter's token, which the page sends with each request so no other page can send it.
     """
-    place = page.place
+    address = page.address
     state = {
         "base": base,
         "xsrf": xsrf,
-        "place": {"lab": place.lab, "notebook": place.notebook, "cell": place.cell},
-        "worth": place.worth,
-        "marks": encode_marks({answer.student: answer.mark for answer in page.answers}, place),
+        "place": {"lab": address.lab, "notebook": address.notebook, "cell": address.cell},
+        "worth": address.worth,
+        "marks": encode_marks({answer.student: answer.mark for answer in page.answers}, address),
         "rubric": encode_rubric(page.rubric),
         "comments": page.comments,
         "mostItems": MAX_ITEMS,
         "longestItem": MAX_TEXT,
     }
     bounds = {"longest_comment": MAX_COMMENT}
-    return _render("question.html.j2", base=base, page=page, place=place, state=state, describe=describe_mark, **bounds)
+    return _render(
+        "question.html.j2", base=base, page=page, address=address, state=state, describe=describe_mark, **bounds
+    )
 
 
-def encode_marks(marks: Mapping[str, DeskMark], place: CellAddress) -> dict[str, Any]:
+def encode_marks(marks: Mapping[str, DeskMark], address: CellAddress) -> dict[str, Any]:
     return {
         student: {
             "points": mark.points,
@@ -56,7 +58,7 @@ def encode_marks(marks: Mapping[str, DeskMark], place: CellAddress) -> dict[str,
             "chosen": mark.chosen,
             "waits": mark.needs_manual_grade,
             "version": mark.version,
-            "told": describe_mark(mark, place),
+            "told": describe_mark(mark, address),
         }
         for student, mark in marks.items()
     }
@@ -66,18 +68,18 @@ def encode_rubric(rubric: Rubric) -> dict[str, Any]:
     return {"items": [item.model_dump() for item in rubric.items], "version": rubric.version}
 
 
-def describe_mark(mark: DeskMark, place: CellAddress) -> str:
+def describe_mark(mark: DeskMark, address: CellAddress) -> str:
     """Describe the state of an answer."""
-    worth = format_points(place.worth)
+    worth = format_points(address.worth)
     if mark.needs_manual_grade and mark.points is not None:
         return f"waits again, since the answer changed: it had {format_points(mark.points)} of {worth}"
     if mark.needs_manual_grade:
         return "waits"
     if mark.points is not None:
         return f"{format_points(mark.points)} of {worth}"
-    if mark.is_blank and place.by_hand:
+    if mark.is_blank and address.by_hand:
         return f"not written, 0 of {worth}"
-    return f"{format_points(mark.auto or 0.0)} of {worth}" + ("" if place.by_hand else " from checks")
+    return f"{format_points(mark.auto or 0.0)} of {worth}" + ("" if address.by_hand else " from checks")
 
 
 def wrap_in_box(words: Markup) -> Markup:

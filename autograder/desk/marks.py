@@ -17,7 +17,8 @@ from autograder.base.errors import GradlabError
 from autograder.desk.course_desk import Desk, UnknownNameError
 from autograder.desk.rubric import Item, Rubric, lock_rubrics, read_rubrics, replace_choice, replace_items, write_rubric
 from autograder.gradebook.cell_address import CellAddress
-from autograder.gradebook.writer import apply_late_penalty, write_with_retries
+from autograder.gradebook.database import write_with_retries
+from autograder.gradebook.writer import apply_late_penalty
 from autograder.model.marks import Mark
 
 RETRY = "nothing was saved: save once more"
@@ -51,37 +52,37 @@ class DeskMark(Mark):
         return self.points is None and self.auto == 0 and not self.needs_manual_grade
 
 
-def read_rubric(desk: Desk, place: CellAddress) -> Rubric:
-    return read_rubrics(desk.course, place.lab).questions.get(place.key, Rubric())
+def read_rubric(desk: Desk, address: CellAddress) -> Rubric:
+    return read_rubrics(desk.course, address.lab).questions.get(address.key, Rubric())
 
 
-def read_marks(gradebook: Gradebook, place: CellAddress, rubric: Rubric) -> dict[str, DeskMark]:
+def read_marks(gradebook: Gradebook, address: CellAddress, rubric: Rubric) -> dict[str, DeskMark]:
     """Read the mark of each student who submitted this notebook.
 
     Args:
         rubric: The question's rubric. A student's chosen items count only if the points are what they give.
     """
     comments: dict[str, str] = {}
-    if place.comment_id:
+    if address.comment_id:
         written = select(SubmittedAssignment.student_id, Comment.manual_comment).join(SubmittedAssignment.notebooks)
-        written = written.join(SubmittedNotebook.comments).where(Comment.cell_id == place.comment_id)
+        written = written.join(SubmittedNotebook.comments).where(Comment.cell_id == address.comment_id)
         comments = {student: comment or "" for student, comment in gradebook.db.execute(written)}
     grades = select(
         SubmittedAssignment.student_id, Grade.manual_score, Grade.auto_score, Grade.needs_manual_grade
     ).join(SubmittedAssignment.notebooks)
-    grades = grades.join(SubmittedNotebook.grades).where(Grade.cell_id == place.cell_id)
+    grades = grades.join(SubmittedNotebook.grades).where(Grade.cell_id == address.cell_id)
     marks = {}
     for student, points, auto, needs_manual_grade in gradebook.db.execute(grades):
-        is_from_items = points is not None and rubric.points(student, place.worth) == round(points, 4)
+        is_from_items = points is not None and rubric.points(student, address.worth) == round(points, 4)
         chosen = rubric.chosen[student] if is_from_items else ()
         marks[student] = DeskMark(
-            points, place.worth, bool(needs_manual_grade), auto=auto, comment=comments.get(student, ""), chosen=chosen
+            points, address.worth, bool(needs_manual_grade), auto=auto, comment=comments.get(student, ""), chosen=chosen
         )
     return marks
 
 
 def save_mark(
-    desk: Desk, gradebook: Gradebook, place: CellAddress, student: str, mark: DeskMark, seen_version: str
+    desk: Desk, gradebook: Gradebook, address: CellAddress, student: str, mark: DeskMark, seen_version: str
 ) -> DeskMark:
     """Write this mark: the points of its chosen items, or its own. Without either, points from checks count again.
 
@@ -93,35 +94,35 @@ def save_mark(
         GradlabError: If it can't be written.
         UnknownNameError: If the gradebook doesn't know the student's answer.
     """
-    with lock_rubrics(desk.course, place.lab):
-        before = read_rubric(desk, place)
+    with lock_rubrics(desk.course, address.lab):
+        before = read_rubric(desk, address)
         if not set(mark.chosen) <= {item.id for item in before.items}:
             raise ConflictError("An item that you chose is gone. Load the page again.")
         rubric = replace_choice(before, student, mark.chosen)
-        points = rubric.points(student, place.worth) if mark.chosen else mark.points
+        points = rubric.points(student, address.worth) if mark.chosen else mark.points
 
         def write() -> None:
-            now = read_marks(gradebook, place, before).get(student)
+            now = read_marks(gradebook, address, before).get(student)
             if now is None:
                 raise UnknownNameError("the gradebook has no such student here")
             if now.version != seen_version:
                 raise ConflictError("Someone else marked this answer meanwhile.")
-            grade = _find_grade(gradebook, place, student)
+            grade = _find_grade(gradebook, address, student)
             grade.manual_score = points
             grade.needs_manual_grade = points is None and grade.auto_score is None
-            _write_comment(gradebook, place, student, mark.comment)
+            _write_comment(gradebook, address, student, mark.comment)
             apply_late_penalty(gradebook, grade.notebook.assignment, desk.penalty)
 
         write_with_retries(gradebook, write, RETRY)
         if rubric != before:
-            write_rubric(desk.course, place.lab, place.key, rubric)
-    return read_marks(gradebook, place, rubric)[student]
+            write_rubric(desk.course, address.lab, address.key, rubric)
+    return read_marks(gradebook, address, rubric)[student]
 
 
 def change_items(
     desk: Desk,
     gradebook: Gradebook,
-    place: CellAddress,
+    address: CellAddress,
     items: tuple[Item, ...],
     seen_version: str,
     confirm: Callable[[int], bool],
@@ -134,34 +135,34 @@ def change_items(
         seen_version: The version that the writer saw.
         confirm: Called with the number of marks that change, if there are any.
     """
-    with lock_rubrics(desk.course, place.lab):
-        before = read_rubric(desk, place)
+    with lock_rubrics(desk.course, address.lab):
+        before = read_rubric(desk, address)
         if before.version != seen_version:
             raise ConflictError("Someone else changed the items meanwhile. Load the page again.")
         after = replace_items(before, items)
-        changed = _find_changed_points(gradebook, place, before, after)
+        changed = _find_changed_points(gradebook, address, before, after)
         if changed and not confirm(len(changed)):
             return False
 
         def write() -> None:
-            for student, points in _find_changed_points(gradebook, place, before, after).items():
-                grade = _find_grade(gradebook, place, student)
+            for student, points in _find_changed_points(gradebook, address, before, after).items():
+                grade = _find_grade(gradebook, address, student)
                 grade.manual_score = points
                 apply_late_penalty(gradebook, grade.notebook.assignment, desk.penalty)
 
         write_with_retries(gradebook, write, RETRY)
-        write_rubric(desk.course, place.lab, place.key, after)
+        write_rubric(desk.course, address.lab, address.key, after)
     return True
 
 
 def _find_changed_points(
-    gradebook: Gradebook, place: CellAddress, before: Rubric, after: Rubric
+    gradebook: Gradebook, address: CellAddress, before: Rubric, after: Rubric
 ) -> Mapping[str, float]:
     """Return the new points of each student whose mark follows from the items and changes."""
     changed = {}
-    for student, mark in read_marks(gradebook, place, before).items():
-        points = after.points(student, place.worth) if mark.chosen else None
-        if points is not None and points != before.points(student, place.worth):
+    for student, mark in read_marks(gradebook, address, before).items():
+        points = after.points(student, address.worth) if mark.chosen else None
+        if points is not None and points != before.points(student, address.worth):
             changed[student] = points
     return changed
 
@@ -175,12 +176,12 @@ def _find_row(gradebook: Gradebook, kind: type[Row], cell_id: str, student: str)
     ).one()
 
 
-def _find_grade(gradebook: Gradebook, place: CellAddress, student: str) -> Grade:
-    return _find_row(gradebook, Grade, place.cell_id, student)
+def _find_grade(gradebook: Gradebook, address: CellAddress, student: str) -> Grade:
+    return _find_row(gradebook, Grade, address.cell_id, student)
 
 
-def _write_comment(gradebook: Gradebook, place: CellAddress, student: str, text: str) -> None:
-    if place.comment_id:
-        _find_row(gradebook, Comment, place.comment_id, student).manual_comment = text.strip() or None
+def _write_comment(gradebook: Gradebook, address: CellAddress, student: str, text: str) -> None:
+    if address.comment_id:
+        _find_row(gradebook, Comment, address.comment_id, student).manual_comment = text.strip() or None
     elif text.strip():
         raise GradlabError("nbgrader can't keep a comment for this cell, since students don't answer in it")

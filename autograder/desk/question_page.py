@@ -18,7 +18,7 @@ from autograder.base.digest import digest
 from autograder.base.text import truncate
 from autograder.classroom.answer_cells import AnswerCells
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.desk.course_desk import Desk, list_places
+from autograder.desk.course_desk import Desk, list_addresses
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
 from autograder.desk.question_text import render_question_and_solution
 from autograder.desk.rubric import Rubric
@@ -39,7 +39,7 @@ MAX_SOURCE = 50_000  # characters of one cell
 class QuestionSummary:
     """A graded cell with its numbers of answers."""
 
-    place: CellAddress
+    address: CellAddress
     name: str
     answers: int
     waiting: int
@@ -57,9 +57,9 @@ class ShownAnswer:
     cells: Sequence[ShownCell]
     checks: Sequence[Outcome]
     mark: DeskMark
-    order: str
+    sort_key: str
     """A sort key that reveals nothing about the student."""
-    same: str
+    content_digest: str
     """A digest of everything that's shown, equal for equal answers."""
 
 
@@ -67,11 +67,11 @@ class ShownAnswer:
 class QuestionPage:
     """A question with all of its answers."""
 
-    place: CellAddress
+    address: CellAddress
     name: str
     question: Markup
     """What the question asks."""
-    model: Markup
+    solution: Markup
     """The worked solution."""
     answers: Sequence[ShownAnswer]
     rubric: Rubric
@@ -87,32 +87,33 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionS
     numbers = {cell: counts for cell, *counts in rows}
     by_lab = {}
     for lab in gradebook.db.scalars(select(Assignment.name).order_by(Assignment.name)).all():
-        finder = open_assignment(desk.course, lab).answers
+        answer_cells = open_assignment(desk.course, lab).answers
         by_lab[lab] = [
-            QuestionSummary(place, finder.label(place), *numbers[place.cell_id])
-            for place in list_places(desk, gradebook, lab)
-            if place.cell_id in numbers
+            QuestionSummary(address, answer_cells.label(address), *numbers[address.cell_id])
+            for address in list_addresses(desk, gradebook, lab)
+            if address.cell_id in numbers
         ]
     return {lab: questions for lab, questions in by_lab.items() if questions}
 
 
-def build_page(desk: Desk, gradebook: Gradebook, place: CellAddress) -> QuestionPage:
+def build_page(desk: Desk, gradebook: Gradebook, address: CellAddress) -> QuestionPage:
     """Build a question's page: answers in the order of students, and the comments written most often."""
-    rubric = read_rubric(desk, place)
-    marks = read_marks(gradebook, place, rubric)
-    finder = open_assignment(desk.course, place.lab).answers
+    rubric = read_rubric(desk, address)
+    marks = read_marks(gradebook, address, rubric)
+    answer_cells = open_assignment(desk.course, address.lab).answers
     names = {
-        row.id: " ".join(filter(None, (row.first_name, row.last_name))) for row in _list_students(gradebook, place.lab)
+        row.id: " ".join(filter(None, (row.first_name, row.last_name)))
+        for row in _list_students(gradebook, address.lab)
     }
     answers = [
-        _build_answer(desk, place, finder, student, names[student], marks[student])
+        _build_answer(desk, address, answer_cells, student, names[student], marks[student])
         for student in sorted(marks, key=make_sort_key)
     ]
     counts = Counter(mark.comment for mark in marks.values() if mark.comment)
     comments = [text for text, _ in counts.most_common(MAX_COMMENTS)]
-    source, answer_name = desk.read_source(place.lab, place.notebook), finder.get_source_name(place)
-    question, model = render_question_and_solution(source, place, answer_name, desk.config)
-    return QuestionPage(place, finder.label(place), question, model, answers, rubric, comments)
+    source, answer_name = desk.read_source(address.lab, address.notebook), answer_cells.get_source_name(address)
+    question, solution = render_question_and_solution(source, address, answer_name, desk.config)
+    return QuestionPage(address, answer_cells.label(address), question, solution, answers, rubric, comments)
 
 
 def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:
@@ -122,19 +123,19 @@ def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:
 
 
 def _build_answer(
-    desk: Desk, place: CellAddress, finder: AnswerCells, student: str, name: str, mark: DeskMark
+    desk: Desk, address: CellAddress, answer_cells: AnswerCells, student: str, name: str, mark: DeskMark
 ) -> ShownAnswer:
-    cells = finder.select(desk.read_autograded(place.lab, student, place.notebook), place)
+    cells = answer_cells.select(desk.read_autograded(address.lab, student, address.notebook), address)
     shown = _render_cells(cells[:MAX_CELLS])
     texts = [f"{cell.source}\n{cell.words}\n{cell.text}\n{cell.pictures}" for cell in shown]
     return ShownAnswer(
         student,
         name,
         shown,
-        () if place.by_hand else _read_checks(desk, place, student, finder.get_result_id(place)),
+        () if address.by_hand else _read_checks(desk, address, student, answer_cells.get_result_id(address)),
         mark,
-        order=digest(place.key, student)[:16],
-        same=digest(digest_answer(cells), *texts)[:16],
+        sort_key=digest(address.key, student)[:16],
+        content_digest=digest(digest_answer(cells), *texts)[:16],
     )
 
 
@@ -148,7 +149,7 @@ def _truncate_source(shown: ShownCell) -> ShownCell:
     return shown
 
 
-def _read_checks(desk: Desk, place: CellAddress, student: str, cell_id: str) -> Sequence[Outcome]:
+def _read_checks(desk: Desk, address: CellAddress, student: str, cell_id: str) -> Sequence[Outcome]:
     """Read what the checks of an exercise saw, including hidden ones, since the page is for instructors."""
-    result = load_document(desk.course, place.lab, student)
+    result = load_document(desk.course, address.lab, student)
     return next((cell.checks for cell in result.cells if cell.id == cell_id), ()) if result else ()

@@ -15,23 +15,23 @@ from autograder.rendering.prose import render_prose
 
 
 def render_question_and_solution(
-    cells: Sequence[Any], place: CellAddress, answer_name: str, config: Any
+    cells: Sequence[Any], address: CellAddress, answer_name: str, config: Any
 ) -> tuple[Markup, Markup]:
     """Render the text before the answer, and the worked solution.
 
     Args:
         cells: The cells of the source notebook.
-        place: The graded cell.
+        address: The graded cell.
         answer_name: The name of the cell that holds the worked answer.
         config: nbgrader's configuration, which may use other words to mark regions.
     """
     question, solutions = Markup(), list[Markup]()
     for cell in cells:
         name = get_cell_name(cell)
-        if place.task and name == answer_name:
+        if address.task and name == answer_name:
             scheme = _compile_region("ClearMarkScheme", "mark_scheme", config)
             return render_prose(scheme.sub("", cell.source)), render_prose("\n\n".join(scheme.findall(cell.source)))
-        if name == place.cell and not is_solution(cell):
+        if name == address.cell and not is_solution(cell):
             return question, Markup().join(solutions)
         if name == answer_name:
             return question, _render_solution(cell, config)

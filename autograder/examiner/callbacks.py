@@ -152,7 +152,7 @@ class Callbacks:
         incoming = [find_gradient_edge(exchange.objects[n]) for n in edges]
         needed = [check_number(n, len(node.inputs)) for n in check_list(request.needed)]
         options = BackwardOptions(
-            check_number(request.task),
+            check_number(request.graph_task_id),
             request.retain_graph is True,
             request.create_graph is True,
             request.accumulate is True,

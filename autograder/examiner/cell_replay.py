@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from autograder.examiner.clock import Clock
 from autograder.examiner.connection import Connection
 from autograder.examiner.process import StudentProcess
+from autograder.examiner.time_budget import TimeBudget
 
 
 class ReplayPoint(NamedTuple):
@@ -27,9 +27,9 @@ class ExecutedCell(NamedTuple):
     seconds: float | None = None
     """Its own time limit."""
 
-    def run_in(self, process: StudentProcess, clock: Clock) -> None:
+    def run_in(self, process: StudentProcess, budget: TimeBudget) -> None:
         """Run the cell again. Raises StoppedError."""
-        process.run(self.source, self.number, clock.limit_cell(self.seconds), self.protected)
+        process.run(self.source, self.number, budget.get_cell_limit(self.seconds), self.protected)
 
 
 class CellHistory:
@@ -68,12 +68,12 @@ class Replay:
         """Return whether the process still answers, and hasn't run past the replay point of this name."""
         return self.process.ping() and not self.process.serves and self._history.find_point(name) >= self._position
 
-    def connect(self, name: str, clock: Clock) -> Connection:
+    def connect(self, name: str, budget: TimeBudget) -> Connection:
         """Run the cells up to this point, and return a connection to a fork of the process. Raises StoppedError."""
         end = self._history.find_point(name)
         while self._position < end:
             item = self._history[self._position]
             self._position += 1
             if isinstance(item, ExecutedCell):
-                item.run_in(self.process, clock)
-        return self.process.connect(name, clock.limit_check())
+                item.run_in(self.process, budget)
+        return self.process.connect(name, budget.get_check_seconds())

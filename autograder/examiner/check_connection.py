@@ -46,7 +46,7 @@ class CheckConnection:
         if self.has_begun:
             self.source.kill_group(self.name)
 
-    def renew(self) -> None:
+    def begin_check(self) -> None:
         """Begin a check: reconnect if necessary, and reset its limits."""
         self.has_begun = True
         self.checks += 1

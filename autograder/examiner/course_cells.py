@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.execution import run_cell, run_check_cell
+from autograder.examiner.execution import record_check_cell, run_cell
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.watchdog import SECONDS, run_watchdog
 from autograder.rpc.flags import read_torch_flags, set_flags
@@ -28,8 +28,8 @@ def run_given(
     Args:
         seconds: Processor time after which it raises StoppedError.
     """
-    if can_use_names(source, defined):
-        connection.renew()
+    if may_mention_names(source, defined):
+        connection.begin_check()
         _put_proxies(namespace, defined, connection)
     with (
         contextlib.redirect_stdout(io.StringIO()),
@@ -40,7 +40,7 @@ def run_given(
         run_cell(source, namespace, file)
 
 
-def can_use_names(source: str, names: Sequence[str]) -> bool:
+def may_mention_names(source: str, names: Sequence[str]) -> bool:
     """Return whether one of the names may occur in this source."""
     return any(name in source for name in names)
 
@@ -63,13 +63,13 @@ def run_checks(
     with run_watchdog(seconds) as dog:
         flags = read_torch_flags()
 
-        def begin_check() -> None:
+        def prepare_check() -> None:
             # A call in the check before this one may have left another default dtype.
             set_flags(flags, read_torch_flags())
-            connection.renew()
+            connection.begin_check()
             dog.start()
 
-        return run_check_cell(source, cell_namespace, file, begin_check, dog.stop)
+        return record_check_cell(source, cell_namespace, file, prepare_check, dog.stop)
 
 
 def _put_proxies(namespace: dict[str, Any], defined: Sequence[str], connection: CheckConnection) -> None:

@@ -11,13 +11,13 @@ import torch
 
 from autograder.cell_analysis.effects import EffectAnalysis
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import StoppedError
-from autograder.examiner.course_cells import can_use_names, run_checks, run_given
+from autograder.examiner.course_cells import may_mention_names, run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
 from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
+from autograder.examiner.time_budget import TimeBudget, Timeouts
 from autograder.model.course import StepKind
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
@@ -44,9 +44,9 @@ class StepResult:
 
     outputs: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
-    stopped: str = ""
+    stop_reason: str = ""
     """The limit that the cell reached, or how it ended its process."""
-    changed: list[str] = field(default_factory=list)
+    changed_names: list[str] = field(default_factory=list)
     """For the last step, the course names that the submission rebound or patched."""
 
 
@@ -62,12 +62,12 @@ def examine_steps(
         start: Returns a new student process.
     """
     before = GlobalState().read()
-    clock = Clock(timeouts or Timeouts())
-    runner = SubmissionRunner(start, clock)
+    budget = TimeBudget(timeouts or Timeouts())
+    runner = SubmissionRunner(start, budget)
     try:
         results = _run_cells(steps, runner)
-        clock.begin_checks()
-        _run_checks(steps, runner, clock, results)
+        budget.begin_checks()
+        _run_checks(steps, runner, budget, results)
         return results
     finally:
         GlobalState().apply(before)
@@ -93,11 +93,11 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
             try:
                 last.outputs, left = limit_outputs(runner.run(step.source, step.number, names), left)
             except StoppedError as stopped:
-                last.stopped = str(stopped)
+                last.stop_reason = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
-        if step.kind is StepKind.CHECK or (step.kind is StepKind.GIVEN and can_use_names(step.source, defined)):
+        if step.kind is StepKind.CHECK or (step.kind is StepKind.GIVEN and may_mention_names(step.source, defined)):
             runner.add_replay_point(step.id)
-    last.changed = runner.find_changed_names()
+    last.changed_names = runner.find_changed_names()
     _blame(last, runner.share_last_state)
     return results
 
@@ -107,28 +107,33 @@ def _blame(last: StepResult, fork: Callable[[], None]) -> None:
     try:
         fork()
     except StoppedError as stopped:
-        last.stopped = last.stopped or str(stopped)
+        last.stop_reason = last.stop_reason or str(stopped)
 
 
-def _run_checks(steps: Sequence[Step], runner: SubmissionRunner, clock: Clock, results: dict[str, StepResult]) -> None:
+def _run_checks(
+    steps: Sequence[Step], runner: SubmissionRunner, budget: TimeBudget, results: dict[str, StepResult]
+) -> None:
     """Run the given and check cells in this process."""
     seed_all()
     namespace = create_namespace()
     for step, defined in _iter_steps(steps):
         if step.kind is StepKind.GIVEN:
-            with CheckConnection(runner, step.id, clock.limit_check) as connection, contextlib.suppress(Exception):
+            with (
+                CheckConnection(runner, step.id, budget.get_check_seconds) as connection,
+                contextlib.suppress(Exception),
+            ):
                 run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may use a student's object
         elif step.kind is StepKind.CHECK:
-            outcomes = _run_check_cell(step, runner, clock, namespace, defined)
+            outcomes = _examine_check_cell(step, runner, budget, namespace, defined)
             if any(outcome.cause is Cause.BUSY for outcome in outcomes) and runner.restart():
-                outcomes = _run_check_cell(step, runner, clock, namespace, defined)
+                outcomes = _examine_check_cell(step, runner, budget, namespace, defined)
             results[step.id].outcomes = outcomes
 
 
-def _run_check_cell(
-    step: Step, runner: SubmissionRunner, clock: Clock, namespace: dict[str, Any], defined: list[str]
+def _examine_check_cell(
+    step: Step, runner: SubmissionRunner, budget: TimeBudget, namespace: dict[str, Any], defined: list[str]
 ) -> list[Outcome]:
-    with CheckConnection(runner, step.id, clock.limit_check) as connection:
+    with CheckConnection(runner, step.id, budget.get_check_seconds) as connection:
         return run_checks(step.source, f"<{step.id}>", namespace, defined, connection)
 
 

@@ -28,7 +28,7 @@ def _compile_cell(source: str, file: str) -> CodeType:
     return compile(source, file, "exec")
 
 
-def run_check_cell(
+def record_check_cell(
     source: str,
     namespace: dict[str, Any],
     file: str,

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from autograder.examiner.clock import CellTimeLimit
 from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, StoppedError
 from autograder.examiner.output_filter import MAX_OUTPUTS, read_outputs
 from autograder.examiner.process_time_limit import CpuTime, ProcessTimeLimit
+from autograder.examiner.time_budget import CellTimeLimit
 from autograder.rpc.frames import (
     MAX_FRAME,
     ConnectionClosed,
@@ -126,7 +126,7 @@ class StudentProcess:
         self.supervisor.adopt(self.pid, group)
         return StudentProcess(ours, self.pid, self.supervisor, restores_names=self.restores_names)
 
-    def supervise_with(self, supervisor: ProcessSupervisor) -> StudentProcess:
+    def with_supervisor(self, supervisor: ProcessSupervisor) -> StudentProcess:
         """Return this process with another supervisor."""
         return StudentProcess(self.control, self.pid, supervisor, self.can_fork, self.restores_names)
 

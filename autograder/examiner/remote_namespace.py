@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -13,7 +13,7 @@ from autograder.examiner.callbacks import Callbacks
 from autograder.examiner.connection import DroppedReferences, Requester, build_invalid_reply
 from autograder.examiner.node import ArrivingTensors, RemoteNode, Reply, snapshot_history
 from autograder.examiner.proxies import StudentProxy
-from autograder.examiner.replayed_changes import ReportedChanges, read_versions
+from autograder.examiner.reported_changes import ReportedChanges, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
 from autograder.rpc.fields import check_length, check_list, check_number, check_numbers
@@ -32,6 +32,16 @@ class SentExchange(NamedTuple):
     objects: list[Any]
     versions: list[int]
     """The version counters of the objects."""
+
+
+class CallResult(NamedTuple):
+    """What a call gave, with the changes that it made to its arguments applied."""
+
+    value: Any
+    deferred: Sequence[Callable[[], None]]
+    """What is left to apply. It may call hooks."""
+    error: BaseException | None
+    """What the call raised."""
 
 
 class RemoteNamespace:
@@ -69,15 +79,15 @@ class RemoteNamespace:
         try:
             # In inference mode too, a reply consists of ordinary tensors, except those marked as inference tensors.
             with use_inference_mode(False), torch.no_grad():
-                result, deferred, error = self._read_reply(exchange, sent, read_message(CallReply, reply))
+                result = self._read_reply(exchange, sent, read_message(CallReply, reply))
                 arriving.retain_gradients()
         except Exception:
             raise build_invalid_reply() from None
-        for step in deferred:
+        for step in result.deferred:
             step()
-        if error is not None:
-            raise error
-        return result
+        if result.error is not None:
+            raise result.error
+        return result.value
 
     def probe(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a probe in the student process by its name. The result is only the student process's word."""
@@ -93,10 +103,10 @@ class RemoteNamespace:
         reply: WireValue = self.connection.ask([*request, self.dropped.take()], self.callbacks)
         return reply
 
-    def _read_reply(self, exchange: ValueExchange, sent: SentExchange, reply: CallReply) -> Any:
-        """Return the result, what to run later (it may call hooks), and the exception if one was raised."""
+    def _read_reply(self, exchange: ValueExchange, sent: SentExchange, reply: CallReply) -> CallResult:
+        """Unpack the reply to a call, and apply the changes that it reports."""
         self._new = []
-        result = exchange.unpack(reply.result)
+        value = exchange.unpack(reply.result)
         differences = None if reply.differences is None else exchange.unpack(reply.differences)
         exchange.write_blocks(reply.blocks, sent.blocks)
         objects = sent.objects
@@ -111,7 +121,8 @@ class RemoteNamespace:
             proxy._inputs = inputs
         self._new = []
         deferred = changes.apply_after_connecting()
-        return result, deferred, None if reply.raised is None else rebuild_exception(reply.raised, self.namespace)
+        error = None if reply.raised is None else rebuild_exception(reply.raised, self.namespace)
+        return CallResult(value, deferred, error)
 
     def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: WireValue) -> None:
         """Make the results of a call, and the tensors it changed in place, part of the graph."""

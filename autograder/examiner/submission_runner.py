@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, ReplayPoint
-from autograder.examiner.clock import Clock
 from autograder.examiner.connection import PING_SECONDS, Connection, StoppedError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import ProcessTimeLimit
+from autograder.examiner.time_budget import TimeBudget
 
 RESTARTS = 3  # for one check cell; after that its checks fail
 SHARED = "the shared fork"
@@ -34,8 +34,8 @@ class SubmissionRunner:
         start: Returns a new student process.
     """
 
-    def __init__(self, start: ProcessFactory, clock: Clock) -> None:
-        self._start, self._clock = start, clock
+    def __init__(self, start: ProcessFactory, budget: TimeBudget) -> None:
+        self._start, self._budget = start, budget
         self._process = start()
         self._last_process = self._process  # that of the last connection
         self._history = CellHistory()
@@ -58,7 +58,7 @@ class SubmissionRunner:
         Raises:
             StoppedError: If it took too long or ended the process. Another process then runs the cells before this one.
         """
-        limit = self._clock.limit_cell(seconds)
+        limit = self._budget.get_cell_limit(seconds)
         if self._process.end_reason:
             self._replace()
         begun = time.monotonic()
@@ -87,7 +87,7 @@ class SubmissionRunner:
         names, self._current_points = self._current_points, []
         try:
             for name in names if self._process.can_fork else ():
-                self._connections[name] = self._process.connect(name, self._clock.limit_check())
+                self._connections[name] = self._process.connect(name, self._budget.get_check_seconds())
         except StoppedError:
             self._drop_last_cell()
             raise
@@ -97,7 +97,7 @@ class SubmissionRunner:
         if self._process.end_reason:
             return []
         try:
-            return self._process.fetch_changed_names(self._clock.limit_check())
+            return self._process.fetch_changed_names(self._budget.get_check_seconds())
         except StoppedError:
             self._try_to_replace()
             return []
@@ -108,7 +108,7 @@ class SubmissionRunner:
             if self._current_points:
                 if self._seconds <= QUICK:
                     self._process.stop_forking()
-                self._shared = self._process.connect(SHARED, self._clock.limit_check())
+                self._shared = self._process.connect(SHARED, self._budget.get_check_seconds())
         except StoppedError:
             self._drop_last_cell()
             raise
@@ -150,7 +150,7 @@ class SubmissionRunner:
 
     def create_time_limit(self, seconds: float) -> ProcessTimeLimit:
         """Begin a time limit for the process of the last connection."""
-        return self._last_process.create_time_limit(seconds, self._clock.measure_left())
+        return self._last_process.create_time_limit(seconds, self._budget.measure_left())
 
     def _create_ping_limit(self) -> ProcessTimeLimit:
         return self._process.create_time_limit(PING_SECONDS, math.inf)
@@ -183,7 +183,7 @@ class SubmissionRunner:
                 self._replace()
             if not self._process.ping():
                 raise StoppedError("the Python process is lost")
-            self._shared = self._process.connect(SHARED, self._clock.limit_check())
+            self._shared = self._process.connect(SHARED, self._budget.get_check_seconds())
         self._last_process = self._process
         return self._shared
 
@@ -206,7 +206,7 @@ class SubmissionRunner:
                 self._replay.process.kill()
             self._replay = Replay(self._start(), self._history)
         self._last_process = self._replay.process
-        self._connections[name] = connection = self._replay.connect(name, self._clock)
+        self._connections[name] = connection = self._replay.connect(name, self._budget)
         return connection
 
     def _end_shared(self) -> None:
@@ -226,7 +226,7 @@ class SubmissionRunner:
 
     def _try_to_replace(self) -> None:
         """Replace the process if there's time. Otherwise replays do so later, in the time for checks."""
-        if self._clock.has_time():
+        if self._budget.has_time():
             with contextlib.suppress(StoppedError):
                 self._replace()
 
@@ -237,9 +237,9 @@ class SubmissionRunner:
         self._process = self._last_process = self._start()
         for item in self._history:
             if isinstance(item, ExecutedCell):
-                item.run_in(self._process, self._clock)
+                item.run_in(self._process, self._budget)
             elif item.name not in self._current_points and self._process.can_fork:
-                self._connections[item.name] = self._process.connect(item.name, self._clock.limit_check())
+                self._connections[item.name] = self._process.connect(item.name, self._budget.get_check_seconds())
 
     def _spend_restart(self, name: str) -> None:
         """Raise StoppedError if the cells ran again for this check cell too often."""

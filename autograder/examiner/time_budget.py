@@ -30,7 +30,7 @@ class CellTimeLimit(NamedTuple):
     """Seconds by the clock that are left for everything."""
 
 
-class Clock:
+class TimeBudget:
     """The time that a submission has left. Methods raise StoppedError when it has none."""
 
     def __init__(self, timeouts: Timeouts) -> None:
@@ -43,14 +43,14 @@ class Clock:
         self._end += self.timeouts.submission * (1 - CELL_SHARE)
         self._message = f"the time limit of {self.timeouts.submission:g} s for a submission was reached"
 
-    def limit_cell(self, seconds: float | None = None) -> CellTimeLimit:
+    def get_cell_limit(self, seconds: float | None = None) -> CellTimeLimit:
         """Return the limit of a cell: these seconds, or those of any cell."""
         left, seconds = self.measure_left(), self.timeouts.cell if seconds is None else seconds
         if left < seconds:
             return CellTimeLimit(left, self._message, left)
         return CellTimeLimit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
 
-    def limit_check(self) -> float:
+    def get_check_seconds(self) -> float:
         """Return the seconds that a check may take."""
         return min(self.timeouts.check, self.measure_left())
 

@@ -29,25 +29,25 @@ class AttemptDecision:
     """Why it won't be marked."""
 
 
-def resolve_lab_term(term: Term, lab: str, student: str, newest: bool = False) -> LabTerm:
+def resolve_lab_term(term: Term, lab: str, student: str, ignores_limits: bool = False) -> LabTerm:
     """Return what term.toml sets for this student. An extension beyond the lab's end moves the end.
 
     Args:
-        newest: Whether the newest submission is marked in any case: then nothing limits attempts, waits and the end.
+        ignores_limits: Whether the newest submission is marked whatever the limits of attempts, waits and the end are.
     """
-    settings = term.lab(lab)
-    if newest:
-        return settings.model_copy(update={"attempts": None, "wait_minutes": 0.0, "until": None})
-    extended = term.get_extensions(lab).get(student)
-    if settings.until is None or extended is None or extended <= to_naive_utc(settings.until):
-        return settings
-    return settings.model_copy(update={"until": extended})
+    lab_term = term.lab(lab)
+    if ignores_limits:
+        return lab_term.model_copy(update={"attempts": None, "wait_minutes": 0.0, "until": None})
+    extension_end = term.get_extensions(lab).get(student)
+    if lab_term.until is None or extension_end is None or extension_end <= to_naive_utc(lab_term.until):
+        return lab_term
+    return lab_term.model_copy(update={"until": extension_end})
 
 
 def decide_attempt(
-    when: datetime,
+    submitted: datetime,
     history: Sequence[HistoryEntry],
-    settings: LabTerm,
+    lab_term: LabTerm,
     now: datetime,
     changed_at: datetime | None = None,
     is_collected: bool = True,
@@ -56,57 +56,57 @@ def decide_attempt(
     """Decide whether to mark a submission.
 
     Args:
-        when: The submission's own time.
+        submitted: The submission's own time.
         history: The student's marks for this lab.
-        settings: What term.toml sets for the student.
+        lab_term: What term.toml sets for the student.
         now: The time, in naive UTC.
         changed_at: A time no later than when its files were written, by the machine's clock.
         is_collected: Whether it's the one in submitted/.
         zone: The time zone for times in messages.
     """
     used = _list_used_attempts(history)
-    if when in used and not is_collected:  # else a team member could submit once more without using an attempt
+    if submitted in used and not is_collected:  # else a team member could submit once more without using an attempt
         return AttemptDecision(refusal="another submission with exactly the same time is already marked: submit again")
-    if when in used:
+    if submitted in used:
         return AttemptDecision(is_due=True)  # it has its mark, but perhaps not its page
-    if settings.until is not None and max(when, changed_at or when) > to_naive_utc(settings.until):
+    if lab_term.until is not None and max(submitted, changed_at or submitted) > to_naive_utc(lab_term.until):
         return AttemptDecision(
-            refusal=f"it arrived after the lab closed at {format_time(to_naive_utc(settings.until), zone)}"
+            refusal=f"it arrived after the lab closed at {format_time(to_naive_utc(lab_term.until), zone)}"
         )
-    if settings.attempts is not None and len(used) >= settings.attempts:
-        only = settings.attempts == 1
+    if lab_term.attempts is not None and len(used) >= lab_term.attempts:
+        only = lab_term.attempts == 1
         return AttemptDecision(
             refusal="the only attempt is used up" if only else f"all {len(used)} attempts are used up"
         )
-    wait_end = _compute_wait_end(history, settings)
+    wait_end = _compute_wait_end(history, lab_term)
     return (
         AttemptDecision(due_from=wait_end) if wait_end is not None and wait_end > now else AttemptDecision(is_due=True)
     )
 
 
 def describe_attempts(
-    when: datetime, history: Sequence[HistoryEntry], settings: LabTerm, now: datetime, zone: tzinfo = UTC
+    submitted: datetime, history: Sequence[HistoryEntry], lab_term: LabTerm, now: datetime, zone: tzinfo = UTC
 ) -> str:
     """Say on a submission's page how many attempts are left; empty if term.toml sets no limit.
 
     Args:
-        when: The submission's own time.
+        submitted: The submission's own time.
         history: The student's marks for this lab, including this one.
-        settings: What term.toml sets for the student.
+        lab_term: What term.toml sets for the student.
         now: The time, in naive UTC.
         zone: The time zone for times in messages.
     """
     used, sentences = _list_used_attempts(history), []
-    has_more = settings.attempts is None or len(used) < settings.attempts
-    until = None if settings.until is None else to_naive_utc(settings.until)
-    if settings.attempts is not None:
-        if when in used:
-            sentences.append(f"Attempt {used.index(when) + 1} of {settings.attempts}.")
+    has_more = lab_term.attempts is None or len(used) < lab_term.attempts
+    until = None if lab_term.until is None else to_naive_utc(lab_term.until)
+    if lab_term.attempts is not None:
+        if submitted in used:
+            sentences.append(f"Attempt {used.index(submitted) + 1} of {lab_term.attempts}.")
         if not has_more:
             sentences.append(f"No more are marked {UNTIL_GRADED}.")
     if until is not None and until <= now:
         return " ".join([*sentences[:1], f"The lab closed at {format_time(until, zone)}."])
-    wait_end = _compute_wait_end(history, settings)
+    wait_end = _compute_wait_end(history, lab_term)
     if has_more and wait_end is not None and wait_end > now:
         in_time = f", if submitted by {format_time(until, zone)}," if until is not None and wait_end > until else ""
         sentences.append(f"The next one{in_time} will be marked after {format_time(wait_end, zone)}.")
@@ -130,9 +130,9 @@ def _list_used_attempts(history: Sequence[HistoryEntry]) -> list[datetime | None
     return list(dict.fromkeys(mark.submitted for mark in history if mark.command == WATCH_COMMAND))
 
 
-def _compute_wait_end(history: Sequence[HistoryEntry], settings: LabTerm) -> datetime | None:
+def _compute_wait_end(history: Sequence[HistoryEntry], lab_term: LabTerm) -> datetime | None:
     """Compute when the wait after the last mark ends."""
     marks = [mark for mark in history if mark.command == WATCH_COMMAND]
-    if not marks or not settings.wait_minutes:
+    if not marks or not lab_term.wait_minutes:
         return None
-    return to_naive_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)
+    return to_naive_utc(marks[-1].when) + timedelta(minutes=lab_term.wait_minutes)

@@ -25,7 +25,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
     It keeps the time by which it was chosen, whatever its timestamp says. Raises OSError if it can't be copied.
     """
     target = get_submitted_path(course, arrival.lab, arrival.student)
-    if read_time(target) == arrival.when:
+    if read_time(target) == arrival.submitted:
         return
     wait = get_utc_now() - arrival.changed_at < HANDING_IN
     with replace_folder(target) as new:
@@ -39,7 +39,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
             copy_folder(descriptor, new, owner if get_user_name(owner) == arrival.student else None, wait)
             if convert_file_time(find_newest_change(descriptor)) > arrival.changed_at + CLOCKS:
                 raise SubmissionChangedError("it changed after it was chosen")
-        for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
+        for name, text in ((TIMESTAMP, f"{arrival.submitted:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
             _replace_file(new / name, text)
 
 

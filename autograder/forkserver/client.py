@@ -38,11 +38,11 @@ class ProcessSettings:
     limits: Limits = field(default_factory=Limits)
     device: str = "cpu"
     """Either "cpu", or "cuda" for submissions that may use it."""
-    compiled: Path | None = None
+    compile_cache: Path | None = None
     """A cache of torch.compile, see prepare_compile_cache()."""
 
 
-class ForkServer:
+class ForkServerClient:
     """Starts and supervises student processes.
 
     Once it's `lost`, it no longer answers, and later submissions need another one.
@@ -62,15 +62,19 @@ class ForkServer:
         server_process: ForkServerProcess | None = None,
     ) -> None:
         process_settings = process_settings or ProcessSettings()
-        self.limits, self.device, compiled = process_settings.limits, process_settings.device, process_settings.compiled
-        readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
+        self.limits, self.device, cache = (
+            process_settings.limits,
+            process_settings.device,
+            process_settings.compile_cache,
+        )
+        readable = [Path(labkit.__file__).parent, *([cache] if cache else [])]
         refuse_readable_secrets(secret_folders, (*find_runtime_paths(), *readable))
         self.lost = False
         self.server_process = server_process or start_fork_server_process()
-        self.orders, *self.spare_sockets = self.server_process.orders
+        self.order_socket, *self.spare_sockets = self.server_process.order_sockets
         try:
             paths = tuple(str(path) for path in readable)
-            settings = ServerSettings(process_settings.isolation, self.limits, paths, self.device, str(compiled or ""))
+            settings = ServerSettings(process_settings.isolation, self.limits, paths, self.device, str(cache or ""))
             refusal, self.layers = self._ask(settings.to_message(), read_layers)
             if refusal:
                 raise GradlabError(refusal)
@@ -88,7 +92,7 @@ class ForkServer:
         try:
             with self._hold_exchange():
                 self._send([*Order(OrderKind.START)])
-                socket.send_fds(self.orders, [b"s"], [theirs.fileno()])
+                socket.send_fds(self.order_socket, [b"s"], [theirs.fileno()])
                 pid, error = self._receive(read_start)
         finally:
             theirs.close()
@@ -140,24 +144,24 @@ class ForkServer:
         """End a run and all that it started, and delete its files."""
         self._ask([*Order(OrderKind.STOP, pid)], _read_nothing)
 
-    def connect_fork(self, orders: socket.socket) -> ForkServer:
+    def connect_fork(self, order_socket: socket.socket) -> ForkServerClient:
         """Return a client of the fork of this server that serves this socket."""
         client = copy.copy(self)
-        client.orders, client.spare_sockets = orders, []
+        client.order_socket, client.spare_sockets = order_socket, []
         return client
 
     def mark_lost(self) -> None:
         """Give no more orders, since it's unknown what the server would send next."""
         self.lost = True
 
-    def release_orders(self) -> None:
+    def close_socket_copy(self) -> None:
         """Close this process's copy of the socket, which a forked worker uses from now on."""
-        self.orders.close()
+        self.order_socket.close()
 
     def hang_up(self) -> None:
         """End the process that serves this client, and all its student processes."""
         self.lost = True
-        self.orders.close()
+        self.order_socket.close()
 
     def close(self) -> None:
         """Hang up and wait for the fork server to end, which it does once every client has hung up."""
@@ -189,13 +193,13 @@ class ForkServer:
 
     def _send(self, order: WireValue) -> None:
         try:
-            send(self.orders, order)
+            send(self.order_socket, order)
         except ProtocolError as error:
             raise self._make_lost_error(error) from None
 
     def _receive(self, read: Callable[[WireValue], T]) -> T:
         try:
-            return read(receive(self.orders, START_SECONDS))
+            return read(receive(self.order_socket, START_SECONDS))
         except ProtocolError as error:
             raise self._make_lost_error(error) from None
 
@@ -218,7 +222,7 @@ def start_fork_servers(
     process_settings: ProcessSettings | None = None,
     secret_folders: Iterable[Path] = (),
     server_process: ForkServerProcess | None = None,
-) -> list[ForkServer]:
+) -> list[ForkServerClient]:
     """Start a fork server for each job. Closing the first one ends all.
 
     The others are forks of the first, so all take only as long as one.
@@ -227,12 +231,12 @@ def start_fork_servers(
         server_process: A server process that was started for at least as many jobs.
 
     Raises:
-        GradlabError: If the first one can't start; see ForkServer.
+        GradlabError: If the first one can't start; see ForkServerClient.
     """
-    first = ForkServer(process_settings, secret_folders, server_process or start_fork_server_process(jobs))
-    for orders in first.spare_sockets[jobs - 1 :]:
-        orders.close()  # the process was started for more jobs
-    return [first, *[first.connect_fork(orders) for orders in first.spare_sockets[: jobs - 1]]]
+    first = ForkServerClient(process_settings, secret_folders, server_process or start_fork_server_process(jobs))
+    for spare_socket in first.spare_sockets[jobs - 1 :]:
+        spare_socket.close()  # the process was started for more jobs
+    return [first, *[first.connect_fork(order_socket) for order_socket in first.spare_sockets[: jobs - 1]]]
 
 
 def refuse_readable_secrets(secret_folders: Iterable[Path], readable: Iterable[Path]) -> None:

@@ -38,13 +38,13 @@ WORDS = {
 }
 
 
-def find_course_groups(course: Path, assignments: Iterable[str] = ("*",)) -> frozenset[str]:
+def find_course_import_groups(course: Path, assignments: Iterable[str] = ("*",)) -> frozenset[str]:
     """Return the groups that the course's notebooks of these assignments mention; all if there's no notebook."""
     paths = [path for name in assignments for path in (course / "source").glob(f"{name}/*.ipynb") if path.is_file()]
-    return find_groups(path.read_bytes() for path in paths) if paths else EVERYTHING
+    return find_import_groups(path.read_bytes() for path in paths) if paths else EVERYTHING
 
 
-def find_groups(notebooks: Iterable[bytes]) -> frozenset[str]:
+def find_import_groups(notebooks: Iterable[bytes]) -> frozenset[str]:
     """Return the groups that these notebooks of the course mention."""
     texts = [notebook.decode(errors="replace") for notebook in notebooks]
     return frozenset(group for group, words in WORDS.items() if any(re.search(words, text) for text in texts))

@@ -20,11 +20,11 @@ class ServerSettings(NamedTuple):
     readable: tuple[str, ...]
     """Paths that student processes can read, besides Python's own."""
     device: str
-    compiled: str
+    compile_cache: str
     """The path of a cache of torch.compile, or ""."""
 
     def to_message(self) -> WireValue:
-        return [self.isolation, astuple(self.limits), self.readable, self.device, self.compiled]
+        return [self.isolation, astuple(self.limits), self.readable, self.device, self.compile_cache]
 
 
 class OrderKind(StrEnum):
@@ -51,14 +51,14 @@ class Order(NamedTuple):
 
 def read_server_settings(received: WireValue) -> ServerSettings:
     """Return what ServerSettings.to_message() described. Raises ProtocolError."""
-    isolation, limits, readable, device, compiled = check_length(received, 5)
+    isolation, limits, readable, device, compile_cache = check_length(received, 5)
     numbers = [None if limit is None else check_int(limit) for limit in check_length(limits, len(fields(Limits)))]
     return ServerSettings(
         check_text(isolation),
         Limits(*numbers),  # type: ignore[arg-type]
         tuple(check_text(path) for path in check_list(readable)),
         check_text(device),
-        check_text(compiled),
+        check_text(compile_cache),
     )
 
 

@@ -50,7 +50,7 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
     states = find_layers()  # before torch is loaded, while the forks that try the layers are cheap
     has_settings, _, _ = select.select(clients[:1], [], [], 0)
-    serve = None if has_settings else _prepare_serving(groups)
+    serve = None if has_settings else _make_server_function(groups)
     try:
         settings = read_server_settings(receive(clients[0]))
     except ConnectionClosed:
@@ -61,11 +61,11 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
         send(clients[0], [str(error), []])
         return
     send(clients[0], ["", list_layer_names(layers)])
-    serve = serve or _prepare_serving(groups)
-    if settings.compiled:
+    serve = serve or _make_server_function(groups)
+    if settings.compile_cache:
         importlib.import_module("torch._inductor.compile_fx")
         make_forks_cheap()
-    orders = _fork_for_each(clients)
+    order_socket = _fork_for_each(clients)
     adopt_orphans()
     paths = (*find_runtime_paths(), *map(Path, settings.readable))
     supervisor = Supervisor(
@@ -74,15 +74,15 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
         paths,
         choose_network(layers),
         settings.device,
-        lambda control: serve(control, settings.compiled),
+        lambda control: serve(control, settings.compile_cache),
     )
     try:
-        _serve(orders, supervisor)
+        _serve(order_socket, supervisor)
     except ConnectionClosed:
         return
     finally:
         supervisor.stop_all()
-        if orders is clients[0]:
+        if order_socket is clients[0]:
             shutil.rmtree(home, ignore_errors=True)
 
 
@@ -99,18 +99,18 @@ def _fork_for_each(clients: Sequence[socket.socket]) -> socket.socket:
     return served
 
 
-def _serve(orders: socket.socket, supervisor: Supervisor) -> None:
+def _serve(order_socket: socket.socket, supervisor: Supervisor) -> None:
     last_poll = time.monotonic()
     while True:
-        ready, _, _ = select.select([orders], [], [], POLL_SECONDS if supervisor.running else None)
+        ready, _, _ = select.select([order_socket], [], [], POLL_SECONDS if supervisor.running else None)
         if ready:
-            send(orders, _carry_out(read_order(receive(orders)), orders, supervisor))
+            send(order_socket, _carry_out(read_order(receive(order_socket)), order_socket, supervisor))
         if time.monotonic() - last_poll > POLL_SECONDS:
             supervisor.poll()
             last_poll = time.monotonic()
 
 
-def _prepare_serving(groups: Collection[str]) -> Callable[[int, str], None]:
+def _make_server_function(groups: Collection[str]) -> Callable[[int, str], None]:
     """Import torch and the rest.
 
     Returns:
@@ -121,7 +121,7 @@ def _prepare_serving(groups: Collection[str]) -> Callable[[int, str], None]:
     kernel = create_warm_kernel(groups)
     course = prepare_course_names(kernel)
     make_forks_cheap()  # now, while the client is busy with its own imports
-    return lambda control, compiled: become_student_process(control, kernel, course, compiled)
+    return lambda control, compile_cache: become_student_process(control, kernel, course, compile_cache)
 
 
 def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
@@ -146,11 +146,11 @@ def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     return kernel
 
 
-def _carry_out(order: Order, orders: socket.socket, supervisor: Supervisor) -> WireValue:
+def _carry_out(order: Order, order_socket: socket.socket, supervisor: Supervisor) -> WireValue:
     """Carry out an order and return the answer, None if there's nothing to say."""
     match order.kind:
         case OrderKind.START:
-            _, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
+            _, descriptors, _, _ = socket.recv_fds(order_socket, 1, 1)
             if not descriptors:
                 raise ConnectionClosed("the client ended within an order")
             return supervisor.start(descriptors[0])

@@ -27,15 +27,15 @@ class ForkServerProcess:
     """The process of a fork server."""
 
     process: subprocess.Popen[bytes]
-    orders: tuple[socket.socket, ...]
+    order_sockets: tuple[socket.socket, ...]
     """A socket for each client."""
     home: Path
     """Its folder, which close() removes."""
 
     def close(self) -> None:
         """Hang up for all clients, and wait for the process to end. A second call does nothing."""
-        for orders in self.orders:
-            orders.close()
+        for order_socket in self.order_sockets:
+            order_socket.close()
         try:
             self.process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""The place of a graded cell in the gradebook."""
+"""The address of a graded cell in the gradebook."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from nbgrader.api import Assignment, Gradebook, Student
 from sqlalchemy import select
 
 from autograder.base.timestamps import get_utc_now
-from autograder.gradebook.class_files import StudentFiles, read_student_files
 from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.gradebook.counting_submissions import find_counting_times
+from autograder.gradebook.database import open_gradebook
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.excuses import set_passed
+from autograder.gradebook.graded_files import Detail, GradedFiles, read_graded_files
 from autograder.gradebook.history import HistoryEntry, read_history
 from autograder.gradebook.lab_columns import read_columns, read_labels
 from autograder.gradebook.labels import CellLabels, make_sort_key
@@ -31,7 +32,6 @@ from autograder.gradebook.submission_rows import (
     read_submission_rows,
     refuse_ungraded_lab,
 )
-from autograder.gradebook.writer import open_gradebook
 from autograder.model.arrivals import Arrival, collect_times, find_uncollected
 from autograder.model.fingerprint import LAB
 from autograder.model.marks import Mark
@@ -87,14 +87,13 @@ class _ClassRecords:
 
 
 def read_class(
-    db_url: str, course: Path, lab: str, arrivals: Sequence[Arrival] = (), whole: bool = True, checks: bool = True
+    db_url: str, course: Path, lab: str, arrivals: Sequence[Arrival] = (), detail: Detail = Detail.CHECKS
 ) -> ClassResults:
     """Read everyone's results in this lab. Students who aren't on the roster are included if they submitted it.
 
     Args:
         arrivals: What is in the exchange, for any lab.
-        whole: Whether to include checks and what students wrote.
-        checks: Whether to include checks if `whole`.
+        detail: How much to read of each submission.
 
     Raises:
         GradlabError: If the gradebook doesn't know the lab.
@@ -102,7 +101,7 @@ def read_class(
     with open_gradebook(db_url) as gradebook:
         refuse_ungraded_lab(gradebook, course, lab)
         records = _read_records(gradebook, course, lab, arrivals)
-    members = tuple(_build_member(records, student, whole, checks) for student in records.list_students())
+    members = tuple(_build_member(records, student, detail) for student in records.list_students())
     source = records.source
     return ClassResults(lab, records.columns, members, records.due, source.stubs, source.solutions)
 
@@ -144,8 +143,8 @@ def _read_names(gradebook: Gradebook) -> dict[str, str]:
     return {student: " ".join(part for part in (first, last) if part) for student, first, last in rows}
 
 
-def _build_member(records: _ClassRecords, student: str, whole: bool, checks: bool) -> Member:
-    """Build what the report says about a student. For `whole` and `checks`, see read_student_files()."""
+def _build_member(records: _ClassRecords, student: str, detail: Detail) -> Member:
+    """Build what the report says about a student."""
     team = records.term.find_team(records.lab, student)
     member = Member(
         student,
@@ -160,12 +159,12 @@ def _build_member(records: _ClassRecords, student: str, whole: bool, checks: boo
     row = records.rows.get(student)
     if row is None:
         return member
-    return _add_grading(member, records, row, read_student_files(records.course, records.lab, student, whole, checks))
+    return _add_grading(member, records, row, read_graded_files(records.course, records.lab, student, detail))
 
 
-def _add_grading(member: Member, records: _ClassRecords, row: SubmissionRow, files: StudentFiles) -> Member:
+def _add_grading(member: Member, records: _ClassRecords, row: SubmissionRow, files: GradedFiles) -> Member:
     """Add the marks and what the files say, with labels of cells, and excused checks as passed."""
-    student, due, extended = member.student, records.due, records.extensions.get(member.student)
+    student, due, extension_end = member.student, records.due, records.extensions.get(member.student)
     newest, digest = records.submitted.get(student), records.source.digest
     marks, excused = _build_marks(records, row), records.term.get_excuses(records.lab, student)
     return replace(
@@ -176,14 +175,16 @@ def _add_grading(member: Member, records: _ClassRecords, row: SubmissionRow, fil
         marks=marks,
         penalty=round(row.penalty, 4),
         submitted=row.submitted,
-        extension_end=extended or row.extension_end,
-        seconds_late=compute_seconds_late(row.submitted, max(extended, due)) if extended and due else row.seconds_late,
+        extension_end=extension_end or row.extension_end,
+        seconds_late=compute_seconds_late(row.submitted, max(extension_end, due))
+        if extension_end and due
+        else row.seconds_late,
         empty=files.empty,
         notes=files.notes,
         remarks=files.remarks,
         notebooks=files.notebooks,
         stopped={cell: records.labels.label_id(cell) for cell in files.stopped},
-        changed=files.changed,
+        changed_names=files.changed_names,
         checks={
             name: tuple(set_passed(outcomes, excused[name])) if name in excused else outcomes
             for name, outcomes in files.checks.items()
@@ -192,14 +193,14 @@ def _add_grading(member: Member, records: _ClassRecords, row: SubmissionRow, fil
         answers=files.written if records.source.stubs else dict.fromkeys(marks, ""),
         page=files.page,
         history=records.histories[student],
-        own_process=files.own_process,
+        own_process_cells=files.own_process_cells,
     )
 
 
 def _build_marks(records: _ClassRecords, row: SubmissionRow) -> dict[str, Mark]:
     marks = {}
     for cell in row.cells:
-        name = records.labels.label(cell.name, cell.notebook)
+        name = records.labels.label(cell.notebook, cell.name)
         points = None if cell.points is None else round(cell.points, 4)
         marks[name] = Mark(points, records.worth.get(name, 0.0), cell.needs_manual_grade)
     return marks

@@ -64,7 +64,7 @@ class Member:
     on_roster: bool = True
     """False only if there is a roster and it doesn't name the student."""
     team: str = ""
-    changed: tuple[str, ...] = ()
+    changed_names: tuple[str, ...] = ()
     checks: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     """By exercise, with excused checks as passed."""
     answers: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Member:
     attempts: tuple[datetime, ...] = ()
     """Every attempt in the exchange."""
     history: tuple[HistoryEntry, ...] = ()
-    own_process: tuple[str, ...] = ()
+    own_process_cells: tuple[str, ...] = ()
     """Labels of the cells that the submission's own process decided."""
 
     @property
@@ -113,7 +113,7 @@ class ClassResults:
     @property
     def own_process_cells(self) -> tuple[str, ...]:
         """The graded cells that were decided in the own process of at least one submission."""
-        return tuple(sorted({name for member in self.members for name in member.own_process}))
+        return tuple(sorted({name for member in self.members for name in member.own_process_cells}))
 
     @property
     def extensions(self) -> tuple[tuple[Member, datetime], ...]:

@@ -14,8 +14,7 @@ Excused = Mapping[str, frozenset[str]]  # ids of checks that count as passed, by
 
 def find_excused(labels: CellLabels, cell_id: str, excused: Excused) -> frozenset[str] | None:
     """Return the excused checks of a graded cell; an empty set excuses all of them, None means there's no excuse."""
-    notebook, cell = labels.split(cell_id)
-    return next((checks for name, checks in excused.items() if labels.has_name(name, cell, notebook)), None)
+    return next((checks for name, checks in excused.items() if labels.has_name(name, *labels.split(cell_id))), None)
 
 
 def compute_points(labels: CellLabels, cell: GradedCell, excused: Excused) -> float:

@@ -46,5 +46,5 @@ def is_extra_credit(labels: CellLabels, cell: GradebookCell, course_worth: float
         course_worth: What the course says it's worth; 0 if unknown.
         exercises: Exercises that term.toml makes extra credit.
     """
-    is_listed = any(labels.has_name(exercise, cell.name, cell.notebook) for exercise in exercises)
+    is_listed = any(labels.has_name(exercise, cell.notebook, cell.name) for exercise in exercises)
     return is_listed or (not cell.worth and course_worth > 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,19 @@ if TYPE_CHECKING:
     from labkit.outcome import Outcome
 
 
+class Detail(IntEnum):
+    """How much to read of each graded submission."""
+
+    MARKS = 0
+    """Its marks and notes."""
+    ANSWERS = 1
+    """What the student wrote, too."""
+    CHECKS = 2
+    """The outcomes of its checks, too."""
+
+
 @dataclass(frozen=True)
-class StudentFiles:
+class GradedFiles:
     """What the files of a graded submission say. What wasn't read, or isn't in a document, has its default."""
 
     page: str
@@ -38,27 +50,22 @@ class StudentFiles:
     """Whether nothing that was submitted could be read, so it counts as empty."""
     stopped: tuple[str, ...] = ()
     """The ids of cells that ran into a limit or ended their process."""
-    changed: tuple[str, ...] = ()
+    changed_names: tuple[str, ...] = ()
     made_of: Mapping[str, str] = field(default_factory=dict)
-    """As in Result."""
+    """As in ResultDocument."""
     checks: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     """By the graded cell's label."""
-    own_process: tuple[str, ...] = ()
+    own_process_cells: tuple[str, ...] = ()
     """Labels of the cells that the submission's own process decided."""
 
 
-def read_student_files(course: Path, lab: str, student: str, whole: bool, checks: bool) -> StudentFiles:
-    """Read what files say about a graded submission.
-
-    Args:
-        whole: Whether to read what the student wrote, and checks.
-        checks: Whether to read checks if `whole`.
-    """
-    files = StudentFiles(find_page(course, lab, student))
-    if whole:
+def read_graded_files(course: Path, lab: str, student: str, detail: Detail) -> GradedFiles:
+    """Read what files say about a graded submission."""
+    files = GradedFiles(find_page(course, lab, student))
+    if detail >= Detail.ANSWERS:
         written = collect_answers(read_plain_cells(get_autograded_path(course, lab, student)))
         files = replace(files, written=written)
-    if not (whole and checks):
+    if detail < Detail.CHECKS:
         return _add_document_summary(files, course, lab, student)
     document = load_document(course, lab, student)
     if document is None:
@@ -71,14 +78,14 @@ def read_student_files(course: Path, lab: str, student: str, whole: bool, checks
         notebooks=len(document.notebooks),
         empty=document.empty,
         stopped=document.stopped,
-        changed=document.changed,
+        changed_names=document.changed,
         made_of=document.made_of,
         checks={labels.label_id(cell.id): cell.checks for cell in document.cells},
-        own_process=tuple(labels.label_id(cell.id) for cell in document.cells if cell.own_process),
+        own_process_cells=tuple(labels.label_id(cell.id) for cell in document.cells if cell.own_process),
     )
 
 
-def _add_document_summary(files: StudentFiles, course: Path, lab: str, student: str) -> StudentFiles:
+def _add_document_summary(files: GradedFiles, course: Path, lab: str, student: str) -> GradedFiles:
     """Add the notes, the stopped cells and `made_of` of the result document, without its checks."""
     path = get_result_path(course, lab, student)
     try:

@@ -17,7 +17,7 @@ from autograder.model.course import StrictModel
 from autograder.model.versions import Versions
 
 if TYPE_CHECKING:
-    from autograder.model.result import Result
+    from autograder.model.result import ResultDocument
 
 
 class HistoryEntry(StrictModel):
@@ -63,7 +63,7 @@ def read_history(course: Path, lab: str, student: str) -> list[HistoryEntry]:
 
 
 def remember_mark(
-    course: Path, result: Result, points: float, submitted: datetime | None, command: str, excused: Excused
+    course: Path, result: ResultDocument, points: float, submitted: datetime | None, command: str, excused: Excused
 ) -> None:
     """Add the mark, unless it repeats the last one.
 

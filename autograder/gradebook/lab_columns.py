@@ -39,7 +39,7 @@ def read_columns(
     order = list(metadata)
     columns = {}
     for cell in read_gradebook_cells(gradebook, lab).values():
-        name = labels.label(cell.name, cell.notebook)
+        name = labels.label(cell.notebook, cell.name)
         course_worth = metadata[name].points if name in metadata else 0.0
         is_extra = is_extra_credit(labels, cell, course_worth, extra)
         columns[name] = Column(

@@ -1,4 +1,4 @@
-"""Labels that people read for names in the gradebook, and the order of these names."""
+"""The labels that people see instead of the gradebook's names, and how to sort those names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autograder.model.assignments import AssignmentKind
 from autograder.model.metadata import make_stock_name, split_cell_name, split_stock_name
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class CellLabels:
     has_several: bool = False
     """Whether it has several notebooks, which may use one name twice."""
 
-    def label(self, cell: str, notebook: str) -> str:
+    def label(self, notebook: str, cell: str) -> str:
         """Return the label of a cell by its names in the gradebook."""
         if self.kind is AssignmentKind.LAB:
             return _get_exercise(cell)
         return make_stock_name(notebook, cell) if self.has_several else cell
 
-    def has_name(self, name: str, cell: str, notebook: str) -> bool:
+    def has_name(self, name: str, notebook: str, cell: str) -> bool:
         """Return whether this name can mean this cell; it may omit the notebook of a stock assignment."""
         if self.kind is AssignmentKind.LAB:
             return name == _get_exercise(cell)
@@ -38,17 +38,16 @@ class CellLabels:
         """Split an id in a result document into notebook and cell; a lab assignment's ids have no notebook."""
         return ("", cell_id) if self.kind is AssignmentKind.LAB else split_stock_name(cell_id)
 
-    def join(self, cell: str, notebook: str) -> str:
+    def join(self, notebook: str, cell: str) -> str:
         """Join a cell's names in the gradebook to its id in a result document."""
         return cell if self.kind is AssignmentKind.LAB else make_stock_name(notebook, cell)
 
     def label_id(self, cell_id: str) -> str:
         """Return the label of a cell by its id in a result document."""
-        notebook, cell = self.split(cell_id)
-        return self.label(cell, notebook)
+        return self.label(*self.split(cell_id))
 
 
-def make_labels(result: Result) -> CellLabels:
+def make_labels(result: ResultDocument) -> CellLabels:
     """Return the labels for the cells of a result document."""
     return CellLabels(result.kind, len(result.notebooks) > 1)
 

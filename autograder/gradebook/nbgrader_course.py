@@ -75,7 +75,7 @@ class NbgraderCourse:
 
     def open_gradebook(self) -> AbstractContextManager[Gradebook]:
         """Open the gradebook. Raises GradlabError if no database answers."""
-        from autograder.gradebook.writer import open_gradebook
+        from autograder.gradebook.database import open_gradebook
 
         return open_gradebook(self.db_url, self.course_id)
 

@@ -11,6 +11,7 @@ from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.base.errors import GradlabError
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.database import open_gradebook
 from autograder.gradebook.excuses import Excused, find_excused
 from autograder.gradebook.gradebook_cells import GradebookCell, is_extra_credit, read_gradebook_cells
 from autograder.gradebook.labels import CellLabels, make_labels, make_sort_key
@@ -25,10 +26,9 @@ from autograder.gradebook.submission_rows import (
     read_submission_rows,
     refuse_ungraded_lab,
 )
-from autograder.gradebook.writer import open_gradebook
 from autograder.model.assignments import AssignmentKind
 from autograder.model.metadata import get_cell_name
-from autograder.model.result import GradedCell, Result
+from autograder.model.result import GradedCell, ResultDocument
 from autograder.model.term import Term, read_term
 
 LAB_LABELS = CellLabels(AssignmentKind.LAB)
@@ -107,7 +107,7 @@ def build_result(
     student: str,
     lab: str,
     row: SubmissionRow,
-    document: Result | None,
+    document: ResultDocument | None,
     cells: Mapping[CellKey, GradebookCell],
     comments: Mapping[CellKey, str] = NO_COMMENTS,
     decisions: LabDecisions = NO_DECISIONS,
@@ -127,7 +127,7 @@ def build_result(
         _build_exercise(
             cell,
             cells[cell.notebook, cell.name],
-            graded.get(labels.join(cell.name, cell.notebook)),
+            graded.get(labels.join(cell.notebook, cell.name)),
             labels,
             comments.get((cell.notebook, cell.name), ""),
             decisions,
@@ -143,7 +143,7 @@ def build_result(
         needs_manual_grade=row.needs_manual_grade,
         exercises=tuple(exercises),
         notes=document.notes if document else (),
-        changed=document.changed if document else (),
+        changed_names=document.changed if document else (),
         submitted=row.submitted,
         seconds_late=row.seconds_late,
         notebooks=document.notebooks if document else (),
@@ -162,14 +162,14 @@ def _build_exercise(
     course_worth = graded.worth if graded else 0.0
     is_stock = labels.kind is AssignmentKind.STOCK
     return GradedCellResult(
-        name=labels.label(row.name, row.notebook),
+        name=labels.label(row.notebook, row.name),
         points=row.points,
         worth=cell.worth or course_worth,
         by_hand=cell.by_hand,
         comment=comment,
         checks=graded.checks if graded else (),
         needs_manual_grade=row.needs_manual_grade,
-        excused=find_excused(labels, labels.join(row.name, row.notebook), decisions.excused),
+        excused=find_excused(labels, labels.join(row.notebook, row.name), decisions.excused),
         extra=is_extra_credit(labels, cell, course_worth, decisions.extra),
         notebook=row.notebook if is_stock else "",
         cell=row.name if is_stock else "",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.gradebook.notebook_file import read_plain_cells
-from autograder.model.course import Kind
+from autograder.model.course import CellKind
 from autograder.model.fingerprint import digest_lab
 from autograder.model.metadata import read_exercise_name, read_kind, read_stub, read_written_name
 
@@ -23,13 +23,13 @@ class LabSource:
     solutions: Mapping[str, str]
     """Each exercise as the course solves it."""
     digest: str
-    """As in Result.made_of; empty for a stock assignment, which is more than a notebook."""
+    """As in ResultDocument.made_of; empty for a stock assignment, which is more than a notebook."""
 
 
 def read_lab_source(course: Path, lab: str) -> LabSource:
     path = course / "source" / lab / f"{lab}.ipynb"
     cells = read_plain_cells(path)
-    exercises = {read_exercise_name(cell): cell for cell in cells if read_kind(cell) is Kind.EXERCISE}
+    exercises = {read_exercise_name(cell): cell for cell in cells if read_kind(cell) is CellKind.EXERCISE}
     return LabSource(
         cells,
         {name: read_stub(cell) for name, cell in exercises.items()},

@@ -49,7 +49,7 @@ class SubmissionResult(StrictModel):
     needs_manual_grade: bool = False
     exercises: tuple[GradedCellResult, ...] = ()
     notes: tuple[Note, ...] = ()
-    changed: tuple[str, ...] = ()
+    changed_names: tuple[str, ...] = ()
     """The course's names that it had rebound, for the instructor."""
     submitted: datetime | None = None
     """When it was submitted, in naive UTC, if that's known."""

@@ -29,7 +29,7 @@ from autograder.gradebook.excuses import Excused, compute_points
 from autograder.gradebook.labels import make_labels
 from autograder.model.assignments import refuse_unknown_lab
 from autograder.model.metadata import make_stock_name
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 
 CellKey = tuple[str, str]  # a cell's notebook and name
 
@@ -85,12 +85,12 @@ class SubmissionRow:
         ids = [(cell, (cell.name, make_stock_name(cell.notebook, cell.name))) for cell in self.cells]
         return {cell_id: cell.auto for cell, cell_ids in ids for cell_id in cell_ids}
 
-    def has_points_of(self, result: Result, excused: Excused) -> bool:
+    def has_points_of(self, result: ResultDocument, excused: Excused) -> bool:
         """Return whether the points from checks are those of this result with these excuses."""
         labels, scores = make_labels(result), self.auto_scores
         return all(scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
 
-    def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
+    def is_up_to_date(self, result: ResultDocument, submitted: datetime | None, excused: Excused) -> bool:
         """Return whether there's nothing to write. Never true if it's late, since the penalty depends on settings.
 
         Args:

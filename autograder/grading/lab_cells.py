@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_grade
 
 from autograder.examiner.examination import Step
-from autograder.model.course import Kind, StepKind
+from autograder.model.course import CellKind, StepKind
 from autograder.model.metadata import CellMetadata, get_cell_name, read_cell_metadata
 
 
@@ -33,7 +33,7 @@ class LabCell:
     @property
     def step(self) -> Step:
         """The cell as a step for the examiner."""
-        exercise = self.metadata.exercise if self.metadata.kind is Kind.EXERCISE else ""
+        exercise = self.metadata.exercise if self.metadata.kind is CellKind.EXERCISE else ""
         return Step(self.name, self.metadata.kind.traits.step or StepKind.STUDENT, self.source, self.number, exercise)
 
 
@@ -44,5 +44,5 @@ def parse_cells(notebook: NotebookNode) -> Sequence[LabCell]:
 
 
 def _parse_cell(cell: NotebookNode, number: int) -> LabCell:
-    metadata = read_cell_metadata(cell) or CellMetadata(kind=Kind.SCRATCH)  # added by the student
+    metadata = read_cell_metadata(cell) or CellMetadata(kind=CellKind.SCRATCH)  # added by the student
     return LabCell(cell, get_cell_name(cell), number, metadata, is_grade(cell))

@@ -16,12 +16,12 @@ from nbgrader.utils import compute_checksum
 from traitlets.config import Config
 
 from autograder.base.digest import digest
-from autograder.examiner.clock import Timeouts
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.examination import StepResult, examine_steps
 from autograder.examiner.output_filter import write_outputs
+from autograder.examiner.time_budget import Timeouts
 from autograder.examiner.watchdog import limit_work
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServerClient
 from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
@@ -39,7 +39,7 @@ from autograder.model.metadata import (
 )
 from autograder.model.nbgrader_cells import has_nbgrader_metadata, write_checksum
 from autograder.model.notes import Note, NoteKind, is_refused
-from autograder.model.result import GradedCell, Result
+from autograder.model.result import GradedCell, ResultDocument
 from autograder.model.versions import Versions
 from autograder.sandbox.gpu import list_gpus
 from labkit.outcome import Blame, compute_earned
@@ -53,7 +53,7 @@ PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # appli
 class GradedSubmission:
     """The outcome of grading a submission."""
 
-    result: Result
+    result: ResultDocument
     marks: MarkSheet
     notebooks: Mapping[str, str]
     """Its notebooks by name, with the outputs of every cell, as nbgrader keeps them."""
@@ -61,7 +61,7 @@ class GradedSubmission:
     """The error that grading raised, if the submission therefore counts as empty."""
 
 
-def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
+def grade_lab_task(task: Task, fork_server: ForkServerClient) -> GradedSubmission:
     """Grade one submission. The same task, layers and versions give the same bytes.
 
     Raises GradlabError if no student process can be started, which is the machine's fault, not the submission's.
@@ -109,8 +109,8 @@ class SubmissionFacts:
 
 
 def grade_notebook(
-    notebook: NotebookNode, submission: SubmissionFacts, fork_server: ForkServer, timeouts: Timeouts
-) -> Result:
+    notebook: NotebookNode, submission: SubmissionFacts, fork_server: ForkServerClient, timeouts: Timeouts
+) -> ResultDocument:
     """Grade a repaired notebook, whose code cells get their outputs.
 
     Args:
@@ -134,7 +134,7 @@ def grade_notebook(
             write_outputs(cell.node, [_make_verdict_output(cell, graded[-1])], cell.number)
         else:
             write_outputs(cell.node, results[cell.name].outputs, cell.number)
-    return Result(
+    return ResultDocument(
         lab=submission.lab,
         student=submission.student,
         device=device,
@@ -142,9 +142,9 @@ def grade_notebook(
         isolation=tuple(fork_server.layers),
         notes=(*submission.notes, *_note_limits(results)),
         empty=is_refused(submission.notes),
-        stopped=tuple(name for name, result in results.items() if result.stopped or _has_stopped_check(result)),
+        stopped=tuple(name for name, result in results.items() if result.stop_reason or _has_stopped_check(result)),
         answers=digest_answers(notebook.cells),
-        changed=tuple(name for result in results.values() for name in result.changed),
+        changed=tuple(name for result in results.values() for name in result.changed_names),
         cells=tuple(graded),
     )
 
@@ -225,7 +225,7 @@ def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:
 
 def _note_limits(results: dict[str, StepResult]) -> list[Note]:
     return [
-        Note(kind=NoteKind.STOPPED, words=result.stopped, cell=cell)
+        Note(kind=NoteKind.STOPPED, words=result.stop_reason, cell=cell)
         for cell, result in results.items()
-        if result.stopped
+        if result.stop_reason
     ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from nbformat import NotebookNode
@@ -12,18 +13,18 @@ from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
 from autograder.base.digest import digest
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.watchdog import limit_work
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServerClient
 from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import NotebookFile, Settings, Task, compute_key, compute_part_digests
-from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
+from autograder.intake.cell_origin import digest_answer, find_stock_answer, needs_reader
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import get_cell_name, is_student_written, make_stock_name
 from autograder.model.nbgrader_cells import is_blank, is_by_hand, read_worth
 from autograder.model.notes import Note
-from autograder.model.result import GradedCell, Result
+from autograder.model.result import GradedCell, ResultDocument
 from autograder.stock.cell_grades import is_automatic
 from autograder.stock.content import StockContent, StockNotebook
 from autograder.stock.notebook_execution import provide_files, run_notebook
@@ -35,12 +36,11 @@ from labkit.outcome import Outcome
 _own_process_cells: dict[str, frozenset[str]] = {}  # of find_own_process_cells(), each as costly as a submission
 
 
-def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
+def grade_stock_task(task: Task, fork_server: ForkServerClient) -> GradedSubmission:
     """Grade one submission. Raises GradlabError if no student process can be started."""
     notebooks, cells, notes, remarks, missing, stopped = {}, [], [], [], [], []
     submitted = {each.name: each for each in task.notebooks}
     files = list(task.support_files)  # and its notebooks so far: a later one may run an earlier one
-    course_files = [(path, content) for path, content in files if path in task.course_files]
     for source in _parse_content(task.source).notebooks:
         notebook, repair_notes = _repair_notebook(source, submitted.get(source.name))
         notes += repair_notes
@@ -50,15 +50,14 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
             cells += make_zero_cells(notebook, source.name)
         else:
             files.append((f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()))
-            run = run_stock_notebook(
-                notebook, source, fork_server, task.settings, files, course_files, task.isolates_tests
-            )
+            companions = CompanionFiles(files, task.course_files)
+            run = run_stock_notebook(notebook, source, fork_server, task.settings, companions, task.isolates_tests)
             cells += run.cells
             notes += run.notes
             remarks += run.remarks
             stopped += [make_stock_name(source.name, run.short_names[name]) for name in run.stopped]
         notebooks[source.name] = apply_preprocessors(notebook, task.settings.preprocessors)
-    result = Result(
+    result = ResultDocument(
         lab=task.assignment,
         student=task.student,
         key=compute_key(task, fork_server.layers),
@@ -79,31 +78,43 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     return GradedSubmission(result, marks, {name: format_notebook(notebook) for name, notebook in notebooks.items()})
 
 
+@dataclass(frozen=True)
+class CompanionFiles:
+    """What the cells of a notebook may read, this notebook and the earlier ones too."""
+
+    contents: Sequence[tuple[str, bytes]]
+    """Paths and contents."""
+    course_paths: Container[str]
+    """The paths of the course's own files."""
+
+    @property
+    def course_files(self) -> list[tuple[str, bytes]]:
+        return [(path, content) for path, content in self.contents if path in self.course_paths]
+
+
 def run_stock_notebook(
     notebook: NotebookNode,
     source: StockNotebook,
-    fork_server: ForkServer,
+    fork_server: ForkServerClient,
     settings: Settings,
-    files: Sequence[tuple[str, bytes]],
-    course_files: Sequence[tuple[str, bytes]],
+    companions: CompanionFiles,
     isolates_tests: bool = False,
 ) -> NotebookRun:
-    """Run a repaired notebook in its own student process, whose home contains the submission's other files.
+    """Run a repaired notebook in its own student process, whose home contains the companion files.
 
     Args:
         source: The course's version of the notebook.
         fork_server: The fork server that starts the process.
         settings: How to grade it.
-        files: The paths and contents of what cells may read, this notebook and the earlier ones too.
-        course_files: Those that are the course's.
         isolates_tests: Whether tests outside the student process run in a child of this process.
     """
     start_process = functools.partial(fork_server.start_process, restores_names=False)  # the course has no labkit
-    start, timeouts = provide_files(start_process, files), settings.timeouts
+    start, timeouts = provide_files(start_process, companions.contents), settings.timeouts
 
     def apply_limits(outputs: NotebookNode) -> NotebookNode:
         return apply_preprocessors(outputs, settings.preprocessors)
 
+    course_files = companions.course_files
     parts = (part for path, content in course_files for part in (path, content))
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
     with use_examiner_device(settings.device):
@@ -116,7 +127,7 @@ def run_stock_notebook(
 
 
 def compute_stock_marks(
-    result: Result, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None
+    result: ResultDocument, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None
 ) -> MarkSheet:
     """Compute a submission's marks. As in nbgrader, no cell of a missing notebook waits for a person.
 
@@ -139,14 +150,14 @@ def compute_stock_marks(
             elif is_task(cell) and notebook in result.missing:
                 scores[name] = 0.0
             if is_solution(cell) or is_task(cell):
-                is_unchanged = is_blank(cell) and not is_waiting(cell)
+                is_unchanged = is_blank(cell) and not needs_reader(cell)
                 blank[name] = is_unchanged and not is_task(cell) and notebook not in result.missing
     return MarkSheet(result.student, scores, blank, submitted, worth)
 
 
 def _get_manual_score(cell: NotebookNode) -> float | None:
     """Return 0 for an unchanged answer without work next to it, else None: a person has to read it."""
-    if is_waiting(cell):
+    if needs_reader(cell):
         return None
     return determine_grade(cell)[0] if is_by_hand(cell.cell_type, is_solution(cell)) else None
 

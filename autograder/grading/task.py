@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import PositiveFloat
 
 from autograder.base.digest import digest
-from autograder.examiner.clock import Timeouts
+from autograder.examiner.time_budget import Timeouts
 from autograder.model.assignments import AssignmentKind
 from autograder.model.course import StrictModel
 from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, collect_environment

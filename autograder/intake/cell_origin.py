@@ -29,16 +29,16 @@ def record_origin(cell: NotebookNode, number: int, text: str, grade_id: str = ""
     cell.metadata[KEY] = {"name": _format_name(number, text, grade_id), "number": number, "given": given}
 
 
-def set_waiting(cell: NotebookNode) -> None:
+def set_needs_reader(cell: NotebookNode) -> None:
     """Mark an unchanged answer to be read by a person anyway, because the student wrote something next to it."""
     cell.metadata.setdefault(KEY, {})["waits"] = True
 
 
-def is_waiting(cell: NotebookNode) -> bool:
+def needs_reader(cell: NotebookNode) -> bool:
     return bool(_get_origin(cell).get("waits"))
 
 
-def is_own(cell: NotebookNode) -> bool:
+def is_students(cell: NotebookNode) -> bool:
     """Return whether the student added this cell, or changed a course cell that nbgrader doesn't keep.
 
     If another program graded the notebook, that's unknown, and the cell counts as the student's.
@@ -52,11 +52,11 @@ def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
     Cells that follow another answer belong to that one. A task is answered after its cell.
     """
     first, last = place, place
-    while first and is_own(cells[first - 1]):
+    while first and is_students(cells[first - 1]):
         first -= 1
     if first and (is_task(cells[first - 1]) or (is_solution(cells[first - 1]) and is_grade(cells[first - 1]))):
         first = place
-    while last + 1 < len(cells) and is_own(cells[last + 1]):
+    while last + 1 < len(cells) and is_students(cells[last + 1]):
         last += 1
     return list(range(place + 1, last + 1)) if is_task(cells[place]) else list(range(first, last + 1))
 

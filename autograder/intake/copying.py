@@ -41,7 +41,7 @@ class _CopyJob:
     """The copy."""
     owner: int | None
     """The user whose files are copied; None for anyone's."""
-    wait: bool
+    fails_if_unreadable: bool
     """Whether a file that can't be read yet aborts the copy."""
     size: int
     """Bytes that may still be copied."""
@@ -67,14 +67,15 @@ def open_folder(path: str | Path, parent: int | None = None) -> Iterator[int]:
         os.close(descriptor)
 
 
-def copy_folder(folder: int, target: Path, owner: int | None = None, wait: bool = False) -> None:
+def copy_folder(folder: int, target: Path, owner: int | None = None, fails_if_unreadable: bool = False) -> None:
     """Copy this folder into a new one. What is left out gets an empty placeholder, whose ending says why.
 
     Args:
         owner: The user whose files are copied; others' aren't, since a hard link can lead to any file.
-        wait: Whether to raise PermissionError for a file that can't be read, since its student may not be done yet.
+        fails_if_unreadable: Whether to raise PermissionError for a file that can't be read: its student may not be
+            done yet.
     """
-    _copy(folder, target, _CopyJob(target, owner, wait, MAX_ALL, MAX_FILES, MAX_LISTED), MAX_DEPTH)
+    _copy(folder, target, _CopyJob(target, owner, fails_if_unreadable, MAX_ALL, MAX_FILES, MAX_LISTED), MAX_DEPTH)
 
 
 def _copy(folder: int, target: Path, job: _CopyJob, depth: int, package: str = "") -> None:
@@ -89,17 +90,17 @@ def _copy(folder: int, target: Path, job: _CopyJob, depth: int, package: str = "
     job.listed -= len(names)
     names = [name for name in names if name != CHECKPOINTS]
     names.sort(key=lambda name: (not name.endswith(".ipynb"), name))  # notebooks first, in case of a limit
-    starts = depth == MAX_DEPTH or any(name.endswith(".ipynb") for name in names)
+    holds_notebook = depth == MAX_DEPTH or any(name.endswith(".ipynb") for name in names)
     for name in names:
         if job.files == 0:
             write_placeholder(target / name, LEFT_OUT)  # also represents the rest
             break
         job.files -= 1
         try:
-            copy = find_free_path(target / make_safe_name(name, package, starts), name)
-            ending = _copy_entry(folder, name, copy, job, depth, starts)
+            copy = find_free_path(target / make_safe_name(name, package, holds_notebook), name)
+            ending = _copy_entry(folder, name, copy, job, depth, holds_notebook)
         except PermissionError:
-            if job.wait:
+            if job.fails_if_unreadable:
                 raise
             ending = UNREADABLE
         except OSError as error:
@@ -111,14 +112,14 @@ def _copy(folder: int, target: Path, job: _CopyJob, depth: int, package: str = "
                 write_placeholder(target / name, ending)
 
 
-def _copy_entry(folder: int, name: str, target: Path, job: _CopyJob, depth: int, starts: bool) -> str:
+def _copy_entry(folder: int, name: str, target: Path, job: _CopyJob, depth: int, holds_notebook: bool) -> str:
     """Copy one file or folder, or return the ending that says why it is left out."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
         if depth == 1 or is_too_long(target, job.root):
             return LEFT_OUT
         with open_folder(name, folder) as inner:
-            _copy(inner, target, job, depth - 1, name if starts else "")
+            _copy(inner, target, job, depth - 1, name if holds_notebook else "")
         return ""
     if not stat.S_ISREG(status.st_mode):
         return NOT_FOLLOWED

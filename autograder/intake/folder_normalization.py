@@ -71,10 +71,13 @@ def _rename_folders(folder: Path) -> None:
 def _rename_files(folder: Path, expected: Sequence[Path]) -> None:
     """Give files names that no tool runs or reads as its configuration, and replace links and pipes."""
     files = _list_files(folder)
-    starts = {folder, *(path.parent for path in files if path.suffix == ".ipynb")}  # folders where a kernel may start
+    notebook_folders = {
+        folder,
+        *(path.parent for path in files if path.suffix == ".ipynb"),
+    }  # folders where a kernel may start
     for path in files:
-        parent_name = path.parent.name if path.parent.parent in starts else ""
-        safe_name = make_safe_name(path.name, parent_name, path.parent in starts)
+        parent_name = path.parent.name if path.parent.parent in notebook_folders else ""
+        safe_name = make_safe_name(path.name, parent_name, path.parent in notebook_folders)
         if path not in expected and not _is_regular_file(path):
             path.unlink()
             write_placeholder(path, NOT_FOLLOWED)

@@ -22,18 +22,31 @@ class RepairLog:
     """What was repaired, by the identities of the course's cells."""
 
     changed: list[str] = field(default_factory=list)
+    """Course cells whose text was restored."""
     outdated: list[str] = field(default_factory=list)
+    """Cells that the course changed after the student fetched the lab."""
     deleted: list[str] = field(default_factory=list)
+    """Course cells that were put back."""
     missing: list[str] = field(default_factory=list)
+    """Answers that were put back empty."""
     copies: list[str] = field(default_factory=list)
+    """Answers of which copies or untouched versions were left out."""
     repeated: list[str] = field(default_factory=list)
+    """Answers of which several versions were run."""
     adopted: list[str] = field(default_factory=list)
+    """Answers that were found by the names they define."""
     placed: list[str] = field(default_factory=list)
+    """Written answers that were found by their position."""
     split: list[str] = field(default_factory=list)
+    """Answers whose parts were joined."""
     merged: list[str] = field(default_factory=list)
+    """Cells that were taken out of another cell."""
     kinds: list[str] = field(default_factory=list)
+    """Cells whose type was changed back."""
     settings: list[str] = field(default_factory=list)
+    """Cells whose points, locks or tags don't count."""
     moved: list[str] = field(default_factory=list)
+    """Cells that were put back in order."""
     whole: list[str] = field(default_factory=list)
     """Sentences about the whole notebook."""
 

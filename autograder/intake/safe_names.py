@@ -43,20 +43,20 @@ def restore_path(path: str) -> str:
     return "/".join(part.removesuffix(NOT_RUN) for part in path.split("/"))
 
 
-def make_safe_name(name: str, folder: str = "", starts: bool = False) -> str:
+def make_safe_name(name: str, folder: str = "", holds_notebook: bool = False) -> str:
     """Return a name for a student's file or folder that is readable text and that no tool would run on its own.
 
     Args:
         name: The student's name for it.
         folder: The name of its folder, if a kernel may start next to that folder.
-        starts: Whether a kernel may start in its folder, since a notebook is there.
+        holds_notebook: Whether a kernel may start in its folder, since a notebook is there.
     """
     text = make_readable(name)
     if text.endswith(NOT_RUN):
         return text
     stem = text.partition(".")[0]
     shadows = text.endswith(MODULES) and (
-        (starts and is_installed(stem)) or (stem == PACKAGE and bool(folder) and is_installed(folder))
+        (holds_notebook and is_installed(stem)) or (stem == PACKAGE and bool(folder) and is_installed(folder))
     )
     return truncate_name(text, NOT_RUN) if shadows or CONFIGURATION.fullmatch(text) else text
 

@@ -16,7 +16,7 @@ FILE = re.compile(NUMBERED + r"(?P<file>\d+)_(?P<rest>[^/]+)")
 PAGE = re.compile(NUMBERED + r"_?(?:text|link)\.html")  # typed text instead of an uploaded file
 
 
-def _is_own(entry: ZipEntry) -> bool:
+def _may_have_named(entry: ZipEntry) -> bool:
     return bool(FILE.fullmatch(entry.first) or PAGE.fullmatch(entry.first))
 
 
@@ -56,9 +56,9 @@ CANVAS = LearningSystem(
     Exporter("canvas.csv", GRADES.write),
     roster={"name": "student", "id": "sis login id", "lms_id": "id"},
     other_rows=("Points Possible", "Student, Test"),  # each column's points, and the test student
-    is_own=_is_own,
-    find_strangers=lambda entries: [entry for entry in entries if not _is_own(entry)],
-    read_zip=_group_files,
+    may_have_named=_may_have_named,
+    find_foreign_files=lambda entries: [entry for entry in entries if not _may_have_named(entry)],
+    group_files=_group_files,
     is_origin=FILE.fullmatch,
     name_pages=_name_pages,
 )

@@ -83,7 +83,7 @@ def collect_zip(
     with archive:
         entries = list_entries(archive)
         collection, origins = CollectionResult(detect_system(entries, load_systems())), _read_origins(course, lab)
-        submissions = collection.system.read_zip(entries, collection.problems)
+        submissions = collection.system.group_files(entries, collection.problems)
         downloads = list(_iter_downloads(submissions, people, collection.problems))
         for download in _drop_ambiguous(downloads, collection.problems):
             student, submission = download.person.id, download.submission
@@ -95,7 +95,7 @@ def collect_zip(
                 continue
             origins[student] = submission.origin
             collection.collected.append(student)
-            if submission.late and submission.when is None:
+            if submission.late and submission.submitted is None:
                 collection.late.append(student)
             if skipped:
                 collection.problems.append(f"{student}: left out because of their names: {format_short_names(skipped)}")
@@ -108,23 +108,26 @@ def detect_system(entries: Sequence[ZipEntry], systems: Sequence[LearningSystem]
 
     A name can have the forms of two, since a student may choose the end of it. The other names decide.
     """
-    makers = {entry: [system for system in systems if system.is_own and system.is_own(entry)] for entry in entries}
+    makers = {
+        entry: [system for system in systems if system.may_have_named and system.may_have_named(entry)]
+        for entry in entries
+    }
     certain = [candidates[0] for candidates in makers.values() if len(candidates) == 1]
     if not certain:
         if possible := sorted({f"{system.title}'s" for candidates in makers.values() for system in candidates}):
             names = format_short_names([entry.name for entry in entries])
             raise GradlabError(f"the zip may be {' or '.join(possible)}: {names}{ZIP_FIX}")
-        *titles, last = [system.title for system in systems if system.is_own]
+        *titles, last = [system.title for system in systems if system.may_have_named]
         raise GradlabError(
             f"this isn't a download from {', '.join(titles)} or {last}: no name in it has their form"
             f"{''.join(f', for instance {entry.name[:MAX_SHOWN]!r}' for entry in entries[:1])}{ZIP_FIX}"
         )
     system = certain[0]
-    strangers = {*system.find_strangers(entries)}
+    foreign = {*system.find_foreign_files(entries)}
     others = [
         entry.name
         for entry, candidates in makers.items()
-        if entry in strangers or (candidates and system not in candidates)
+        if entry in foreign or (candidates and system not in candidates)
     ]
     if others:
         raise GradlabError(
@@ -167,7 +170,7 @@ def _iter_downloads(
 ) -> Iterator[Download]:
     """Yield a download for each student of each submission."""
     for submission in submissions:
-        files = submission.finish(problems)
+        files = submission.select_files(problems)
         if not submission.submitters:
             problems.append(f"{make_readable(submission.origin)}: the zip doesn't say whose it is{MANUAL_FIX}")
         for submitter in submission.submitters:
@@ -205,7 +208,7 @@ def _write(download: Download, course: Path, lab: str) -> list[str]:
             if target in (*RESERVED, "", ".", "..") or len(target.encode()) > MAX_NAME or CONTROL.search(target):
                 skipped.append(name)
                 continue
-            target = make_safe_name(target, starts=True)
+            target = make_safe_name(target, holds_notebook=True)
             content = entry.read(MAX_BYTES)
             size += len(content)
             if size > MAX_STUDENT_BYTES:
@@ -214,7 +217,7 @@ def _write(download: Download, course: Path, lab: str) -> list[str]:
                 skipped.append(written[target])
             written[target] = name
             (new / target).write_bytes(content)
-        if (time := download.submission.when) is not None:
+        if (time := download.submission.submitted) is not None:
             time = time.astimezone(UTC) if time.tzinfo else time
             (new / TIMESTAMP).write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
     return skipped

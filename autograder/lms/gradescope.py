@@ -77,7 +77,7 @@ def _find_list(entries: Sequence[ZipEntry]) -> ZipEntry:
     return min(filter(_is_metadata_file, entries), key=lambda entry: len(entry.parts))
 
 
-def _find_strangers(entries: Sequence[ZipEntry]) -> list[ZipEntry]:
+def _find_foreign_files(entries: Sequence[ZipEntry]) -> list[ZipEntry]:
     """Return files outside of the list's folder, which is the zip itself or its only folder."""
     top = _find_list(entries).parts[:-1]
     return [entry for entry in entries if entry.parts[: len(top)] != top]
@@ -114,8 +114,8 @@ GRADES = GradeTableFormat(
 GRADESCOPE = LearningSystem(
     "Gradescope",
     Exporter("gradescope.csv", GRADES.write),
-    is_own=_is_metadata_file,
-    find_strangers=_find_strangers,
-    read_zip=_group_files,
+    may_have_named=_is_metadata_file,
+    find_foreign_files=_find_foreign_files,
+    group_files=_group_files,
     name_pages=None,
 )

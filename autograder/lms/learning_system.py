@@ -31,11 +31,11 @@ class LearningSystem:
     """The heading of each field of Person in its export, in lower case; used if a file has all of these headings."""
     other_rows: tuple[str, ...] = ()
     """The first cells of rows in its export that aren't about a student."""
-    is_own: Callable[[ZipEntry], bool] | None = None
+    may_have_named: Callable[[ZipEntry], bool] | None = None
     """Returns whether it may have named this file of a zip; None if it makes no zip of submissions."""
-    find_strangers: Callable[[Sequence[ZipEntry]], Sequence[ZipEntry]] = lambda entries: ()
+    find_foreign_files: Callable[[Sequence[ZipEntry]], Sequence[ZipEntry]] = lambda entries: ()
     """Returns the files of a zip that it can't have made. The zip is refused if there are any."""
-    read_zip: Callable[[Sequence[ZipEntry], list[str]], Iterable[SubmissionFiles]] = lambda entries, problems: ()
+    group_files: Callable[[Sequence[ZipEntry], list[str]], Iterable[SubmissionFiles]] = lambda entries, problems: ()
     """Groups the files of a zip by submission, and appends a line to the list for what is left out."""
     is_origin: Callable[[str], object] | None = None
     """Returns whether it may have given a submission this name.

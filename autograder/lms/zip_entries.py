@@ -55,7 +55,7 @@ class SubmissionFiles:
     """What the LMS calls the submission."""
     submitters: tuple[Submitter, ...] = ()
     """What the LMS says about the students who submitted it."""
-    when: datetime | None = None
+    submitted: datetime | None = None
     """When it was submitted, if the LMS says so; UTC if it has no zone."""
     late: bool = False
     """Whether the LMS calls it late."""
@@ -73,7 +73,7 @@ class SubmissionFiles:
             self.duplicates.append(before.name)
         self.files[name] = entry
 
-    def finish(self, problems: list[str]) -> dict[str, ZipEntry]:
+    def select_files(self, problems: list[str]) -> dict[str, ZipEntry]:
         """Return the files, at most MAX_FILES, notebooks first, and append to `problems` what is left out."""
         if self.duplicates:
             problems.append(

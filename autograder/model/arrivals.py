@@ -22,7 +22,7 @@ class Arrival:
 
     student: str
     lab: str
-    when: datetime
+    submitted: datetime
     """The time in its name, in naive UTC, as nbgrader keeps times."""
     folder: Path
     secret: str = ""
@@ -48,7 +48,7 @@ def describe_collecting(lab: str = "LAB") -> str:
 
 def find_problem(arrival: Arrival, now: datetime) -> str:
     """Return the reason why a submission doesn't count now; empty if it does."""
-    is_early = arrival.when > now + CLOCKS
+    is_early = arrival.submitted > now + CLOCKS
     return arrival.problem or ("its time is in the future, and it counts from then on" if is_early else "")
 
 
@@ -57,9 +57,9 @@ def select_newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
     last: dict[tuple[str, str], Arrival] = {}
     for arrival in arrivals:
         key = arrival.student, arrival.lab
-        if not find_problem(arrival, now) and (key not in last or arrival.when > last[key].when):
+        if not find_problem(arrival, now) and (key not in last or arrival.submitted > last[key].submitted):
             last[key] = arrival
-    return sorted(last.values(), key=lambda arrival: arrival.when)
+    return sorted(last.values(), key=lambda arrival: arrival.submitted)
 
 
 def collect_times(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
@@ -71,7 +71,7 @@ def collect_times(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[
     by_student: dict[str, list[datetime]] = {}
     for arrival in arrivals:
         if arrival.lab == lab and not find_problem(arrival, now):
-            by_student.setdefault(arrival.student, []).append(arrival.when)
+            by_student.setdefault(arrival.student, []).append(arrival.submitted)
     return {student: sorted(times) for student, times in by_student.items()}
 
 

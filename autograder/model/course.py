@@ -42,7 +42,7 @@ class KindTraits:
     """How the grader runs it; None for text."""
 
 
-class Kind(StrEnum):
+class CellKind(StrEnum):
     """What a cell of a lab is for. TRAITS says everything that follows from it."""
 
     PROSE = "prose"
@@ -60,14 +60,14 @@ class Kind(StrEnum):
 
 
 TRAITS = {
-    Kind.PROSE: KindTraits(markdown=True),
-    Kind.GIVEN: KindTraits(locked=True, step=StepKind.GIVEN),
-    Kind.EXAMPLE: KindTraits(locked=True, step=StepKind.EXAMPLE),
-    Kind.SCRATCH: KindTraits(step=StepKind.STUDENT),
-    Kind.EXERCISE: KindTraits(named=True, student_writes=True, step=StepKind.STUDENT),
-    Kind.CHECK: KindTraits(named=True, locked=True, graded=True, step=StepKind.CHECK),
-    Kind.QUESTION: KindTraits(markdown=True, named=True, student_writes=True, graded=True),
-    Kind.PREDICT: KindTraits(markdown=True, named=True),
+    CellKind.PROSE: KindTraits(markdown=True),
+    CellKind.GIVEN: KindTraits(locked=True, step=StepKind.GIVEN),
+    CellKind.EXAMPLE: KindTraits(locked=True, step=StepKind.EXAMPLE),
+    CellKind.SCRATCH: KindTraits(step=StepKind.STUDENT),
+    CellKind.EXERCISE: KindTraits(named=True, student_writes=True, step=StepKind.STUDENT),
+    CellKind.CHECK: KindTraits(named=True, locked=True, graded=True, step=StepKind.CHECK),
+    CellKind.QUESTION: KindTraits(markdown=True, named=True, student_writes=True, graded=True),
+    CellKind.PREDICT: KindTraits(markdown=True, named=True),
 }
 
 
@@ -95,7 +95,7 @@ class AnotherWay(StrictModel):
 class Cell(StrictModel):
     """One cell of a lab."""
 
-    kind: Kind
+    kind: CellKind
     id: str
     source: str
     """Its text, without the header."""
@@ -129,7 +129,7 @@ class Check(StrictModel):
     """What's true if it passes, as students read it."""
     weight: float = 1.0
     guard: bool = False
-    """Whether it earns points only if the others don't all fail."""
+    """Whether it earns points only if a check that is neither a guard nor observed passes."""
     required: bool = False
     """Whether the cell earns nothing if it fails."""
     observed: bool = False
@@ -194,7 +194,7 @@ class Lab(StrictModel):
 
     @property
     def questions(self) -> tuple[Cell, ...]:
-        return tuple(c for c in self.cells if c.kind is Kind.QUESTION)
+        return tuple(c for c in self.cells if c.kind is CellKind.QUESTION)
 
     @property
     def points(self) -> float:

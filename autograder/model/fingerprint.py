@@ -19,7 +19,7 @@ from autograder.base.digest import digest, digest_statements
 from autograder.model.versions import Versions
 
 if TYPE_CHECKING:
-    from autograder.model.result import Result
+    from autograder.model.result import ResultDocument
 
 # Parts of a result, by the names that messages use if one of them changed.
 CODE, SUBMISSION, COMPANIONS = "Gradlab's code", "the submission", "the files next to the notebook"
@@ -104,7 +104,7 @@ class Environment:
     """The sandbox layers between the submission and the grader, in order; None for a machine that only sends tasks."""
 
     def label_parts(self) -> dict[str, str]:
-        """Return the parts by the names that messages and Result.made_of use."""
+        """Return the parts by the names that messages and ResultDocument.made_of use."""
         sandbox = {} if self.layers is None else {"the sandbox": ", ".join(self.layers)}
         return {CODE: self.code, "Python": self.python, "torch": self.torch, **sandbox}
 
@@ -120,11 +120,11 @@ def collect_environment(layers: Sequence[str] | None) -> Environment:
 
 
 def digest_lab(source: bytes) -> str:
-    """Digest a lab's source notebook, as in Result.made_of."""
+    """Digest a lab's source notebook, as in ResultDocument.made_of."""
     return digest(source)[:SHORT]
 
 
-def list_changes(result: Result, parts: dict[str, str]) -> tuple[str, ...]:
+def list_changes(result: ResultDocument, parts: dict[str, str]) -> tuple[str, ...]:
     """Describe what has changed since this result was made.
 
     Args:

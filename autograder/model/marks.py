@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
 
 from autograder.model.nbgrader_cells import is_blank, read_grade_id, read_worth
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class MarkSheet:
     """When it was submitted, in naive UTC, if that's known."""
     worth: Mapping[str, float] = field(default_factory=dict)
     """The points that each graded cell is worth."""
-    same: frozenset[str] = frozenset()
+    unchanged_answers: frozenset[str] = frozenset()
     """Graded cells whose answer hasn't changed since the last grading, so a mark by hand still holds."""
 
 
-def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> MarkSheet:
+def compute_marks(result: ResultDocument, notebook: NotebookNode, submitted: datetime | None = None) -> MarkSheet:
     """Compute the mark sheet of a lab assignment's submission.
 
     Args:

@@ -11,11 +11,11 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.base.errors import GradlabError
-from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, QuizStatement, StrictModel
+from autograder.model.course import AnotherWay, Cell, CellKind, Check, Lab, QuizStatement, StrictModel
 from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 KEY = "gradlab"
-NAMED = tuple(kind for kind in Kind if kind.traits.named)
+NAMED = tuple(kind for kind in CellKind if kind.traits.named)
 WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"  # for answers in words
 SECRET = {"hint", "misconceptions"}  # parts of a check's code that students may not have
 
@@ -23,7 +23,7 @@ SECRET = {"hint", "misconceptions"}  # parts of a check's code that students may
 class CellMetadata(StrictModel):
     """What a notebook says about one cell."""
 
-    kind: Kind
+    kind: CellKind
     exercise: str = ""
     """The exercise, question or prediction that it belongs to."""
     points: float = 0.0
@@ -49,7 +49,7 @@ def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
     Args:
         stub: The text that's handed out, for a cell that students write.
     """
-    checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
+    checks = lab.exercise(cell.name).checks if cell.kind is CellKind.CHECK else ()
     metadata = CellMetadata(
         kind=cell.kind,
         exercise=cell.name,
@@ -65,7 +65,7 @@ def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
 
 def _find_another_answer(cell: Cell, lab: Lab) -> AnotherWay | None:
     """Return the first right answer of an exercise; None for a quiz, which has only one."""
-    if cell.kind is not Kind.EXERCISE or cell.quiz:
+    if cell.kind is not CellKind.EXERCISE or cell.quiz:
         return None
     right = next((answer for answer in lab.exercise(cell.name).answers if answer.right), None)
     return AnotherWay(label=right.label, source=right.source) if right else None
@@ -85,10 +85,10 @@ def read_cell_metadata(cell: NotebookNode) -> CellMetadata | None:
     return None if metadata is None else CellMetadata.model_validate(metadata)
 
 
-def read_kind(cell: NotebookNode) -> Kind | None:
+def read_kind(cell: NotebookNode) -> CellKind | None:
     """Read the cell's kind; None if the course didn't write it."""
     metadata = cell.metadata.get(KEY)
-    return None if metadata is None else Kind(metadata["kind"])
+    return None if metadata is None else CellKind(metadata["kind"])
 
 
 def is_built(notebook: NotebookNode) -> bool:
@@ -101,7 +101,7 @@ def refuse_unbuilt(course: NotebookNode) -> None:
     student_metadata = [
         metadata
         for cell in course.cells
-        if (metadata := cell.metadata.get(KEY)) and Kind(metadata["kind"]).traits.student_writes
+        if (metadata := cell.metadata.get(KEY)) and CellKind(metadata["kind"]).traits.student_writes
     ]
     if KEY not in course.metadata or not all("stub" in metadata for metadata in student_metadata):
         raise GradlabError("this source notebook was not made by this version of Gradlab", fix="run gradlab build")
@@ -114,8 +114,8 @@ def is_student_written(cell: NotebookNode) -> bool:
 
 def get_answer_name(name: str) -> str:
     """Return the name of the cell with the answer that this graded cell is about; for a question, its own name."""
-    exercise = name.removeprefix(make_cell_name(Kind.CHECK, ""))
-    return name if exercise == name else make_cell_name(Kind.EXERCISE, exercise)
+    exercise = name.removeprefix(make_cell_name(CellKind.CHECK, ""))
+    return name if exercise == name else make_cell_name(CellKind.EXERCISE, exercise)
 
 
 def read_stub(cell: NotebookNode) -> str:
@@ -125,7 +125,7 @@ def read_stub(cell: NotebookNode) -> str:
 
 def read_exercise_name(cell: NotebookNode) -> str:
     """Read the name of the exercise that students write in this cell; empty for any other cell."""
-    return str(cell.metadata[KEY]["exercise"]) if read_kind(cell) is Kind.EXERCISE else ""
+    return str(cell.metadata[KEY]["exercise"]) if read_kind(cell) is CellKind.EXERCISE else ""
 
 
 def read_written_name(cell: NotebookNode) -> str:
@@ -144,7 +144,7 @@ def get_cell_name(cell: NotebookNode) -> str:
     return str(read_nbgrader_metadata(cell).get("grade_id", cell.get("id", "")))
 
 
-def make_cell_name(kind: Kind, exercise: str) -> str:
+def make_cell_name(kind: CellKind, exercise: str) -> str:
     """Make the name, in notebooks and the gradebook, of a cell that belongs to an exercise, question or prediction."""
     return f"{kind}-{exercise}"
 
@@ -176,7 +176,7 @@ def is_named(name: str) -> bool:
     return name.startswith(tuple(make_cell_name(kind, "") for kind in NAMED))
 
 
-def split_cell_name(name: str) -> tuple[Kind, str]:
+def split_cell_name(name: str) -> tuple[CellKind, str]:
     """Split a name from make_cell_name() into the kind and the exercise or question."""
     kind, _, exercise = name.partition("-")
-    return Kind(kind), exercise
+    return CellKind(kind), exercise

@@ -34,7 +34,7 @@ class GradedCell(StrictModel):
     """Whether the submission's own process decided it, as in nbgrader, so the points rest on its word."""
 
 
-class Result(StrictModel):
+class ResultDocument(StrictModel):
     """What one submission earned, and why."""
 
     format: Literal["gradlab result 2"] = "gradlab result 2"

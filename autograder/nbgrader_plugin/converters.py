@@ -12,15 +12,16 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
-from autograder.forkserver.client import ForkServer, ProcessSettings
-from autograder.forkserver.imports import find_course_groups
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
+from autograder.forkserver.imports import find_course_import_groups
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.history import remember_mark
+from autograder.gradebook.mark_decisions import apply_decisions
 from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.result_reader import read_result
-from autograder.gradebook.writer import apply_decisions, set_score
+from autograder.gradebook.writer import set_score
 from autograder.grading.lab_submission import SubmissionFacts, grade_notebook, read_preprocessor_settings
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import USUAL, ExamineSettings, make_settings
@@ -33,7 +34,7 @@ from autograder.model.marks import compute_marks
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
 from autograder.model.nbgrader_cells import read_grade_id
 from autograder.model.note_sentences import describe_note
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.model.term import read_term
 from autograder.nbgrader_plugin.stock_autograde import (
     StockGrading,
@@ -46,10 +47,10 @@ from autograder.nbgrader_plugin.stock_autograde import (
 )
 from autograder.reports.feedback import PageOptions, render_page_with_fallback
 from autograder.sandbox import Limits
-from autograder.sandbox.kernel_limits import limit_memory_on
+from autograder.sandbox.grader_limits import limit_memory_on
 from autograder.stock.content import upgrade_metadata
 
-_open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
+_open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServerClient] = {}
 
 
 class SubmissionExporter(NotebookExporter):
@@ -142,7 +143,7 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
         examine = ExamineSettings(**{name: getattr(self, name) for name in ExamineSettings.model_fields})
         settings = make_settings(examine, preprocessors=read_preprocessor_settings(self.config))
         fork_server = get_fork_server(
-            settings.isolation, settings.limits, course, find_course_groups(course, [ids["assignment"]])
+            settings.isolation, settings.limits, course, find_course_import_groups(course, [ids["assignment"]])
         )
         if find_kind(course, ids["assignment"]) is AssignmentKind.STOCK:
             source = find_stock_notebook(course, ids["db_url"], ids["assignment"], ids["notebook"], self.config)
@@ -183,7 +184,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         remember_mark(course, result, points, self._set_extension(result, until), "nbgrader autograde", excused)
         return nb, resources
 
-    def _set_extension(self, result: Result, until: datetime | None) -> datetime | None:
+    def _set_extension(self, result: ResultDocument, until: datetime | None) -> datetime | None:
         """Set the extension, which AssignLatePenalties uses next. Returns when the submission was submitted."""
         with self.gradebook:
             submission = self.gradebook.find_submission(result.lab, result.student)
@@ -216,12 +217,14 @@ class FeedbackExporter(HTMLExporter):
         return page, {**resources, "output_extension": ".html"}
 
 
-def get_fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServer:
+def get_fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServerClient:
     """Return the fork server for all submissions of a lab that this process grades, or a new one if it's lost."""
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:
         close_fork_servers()
-        _open[key] = ForkServer(ProcessSettings(isolation, limits), [course], start_fork_server_process(1, groups))
+        _open[key] = ForkServerClient(
+            ProcessSettings(isolation, limits), [course], start_fork_server_process(1, groups)
+        )
     return _open[key]
 
 

@@ -21,7 +21,7 @@ from nbconvert.filters.strings import clean_html
 from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 
-from autograder.model.course import Kind
+from autograder.model.course import CellKind
 from autograder.model.metadata import read_cell_metadata
 from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
 from autograder.rendering.prose import PAGE_PIXELS, Budget, limit_page, render_prose
@@ -101,7 +101,7 @@ def render_html(context: Context, html: str) -> str:
         return html
     cell: Any = context.get("cell")
     metadata = read_cell_metadata(cell) if cell else None
-    if metadata is not None and metadata.kind is Kind.CHECK:
+    if metadata is not None and metadata.kind is CellKind.CHECK:
         return str(clean_html(html))
     output: Any = context.get("output") or {}
     text = output.get("data", {}).get("text/plain", "") if isinstance(output, Mapping) else ""

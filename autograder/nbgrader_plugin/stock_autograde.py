@@ -11,12 +11,12 @@ from nbformat import NotebookNode
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.stock_assignment import read_companion_files
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServerClient
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
-from autograder.gradebook.writer import open_gradebook
+from autograder.gradebook.database import open_gradebook
 from autograder.grading.lab_submission import get_device_versions
 from autograder.grading.notebook_text import format_notebook
-from autograder.grading.stock_submission import digest_answers, make_zero_cells, run_stock_notebook
+from autograder.grading.stock_submission import CompanionFiles, digest_answers, make_zero_cells, run_stock_notebook
 from autograder.grading.task import Settings, apply_stock_limits
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_file, read_notebook
@@ -24,7 +24,7 @@ from autograder.intake.repair import read_notes
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.metadata import make_stock_name, split_stock_name
 from autograder.model.notes import Note, is_refused
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.stock.content import StockNotebook, read_content
 from autograder.stock.notebook_repair import build_blank_notebook, build_released_notebook, repair_stock_notebook
 from autograder.stock.settings import get_student_files
@@ -37,7 +37,7 @@ class StockGrading:
     course: Path
     assignment: str
     student: str
-    fork_server: ForkServer
+    fork_server: ForkServerClient
     settings: Settings
     config: Any
     """What nbgrader_config.py configures."""
@@ -83,7 +83,7 @@ def sanitize_notebook(path: Path, source: StockNotebook) -> tuple[NotebookNode, 
         return build_blank_notebook(source, str(refused))
 
 
-def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: StockGrading) -> Result:
+def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: StockGrading) -> ResultDocument:
     """Grade one notebook, and write the outputs into its cells."""
     course, assignment, student = grading.course, grading.assignment, grading.student
     fork_server, settings = grading.fork_server, apply_stock_limits(grading.settings, grading.config)
@@ -93,16 +93,12 @@ def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: Sto
     notes = [*read_notes(notebook), *(Note(words=message, notebook=source.name) for message in messages)]
     empty = is_refused(notes)
     file = f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()
-    course_files = [(path, content) for path, content in files if path in course_paths]
+    companions = CompanionFiles([*files, file], course_paths)
     # This process grades the whole class and can't be replaced, so tests run in a child process.
     ran = (
-        None
-        if empty
-        else run_stock_notebook(
-            notebook, source, fork_server, settings, [*files, file], course_files, isolates_tests=True
-        )
+        None if empty else run_stock_notebook(notebook, source, fork_server, settings, companions, isolates_tests=True)
     )
-    return Result(
+    return ResultDocument(
         lab=assignment,
         student=student,
         versions=get_device_versions(settings.device),
@@ -118,7 +114,7 @@ def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: Sto
     )
 
 
-def merge_results(before: Result | None, now: Result, course: Path) -> Result:
+def merge_results(before: ResultDocument | None, now: ResultDocument, course: Path) -> ResultDocument:
     """Merge the result of the notebook that was just graded into the submission's result document.
 
     Args:
@@ -150,7 +146,7 @@ def merge_results(before: Result | None, now: Result, course: Path) -> Result:
     )
 
 
-def drop_absent_notebooks(result: Result, present: Sequence[str]) -> Result:
+def drop_absent_notebooks(result: ResultDocument, present: Sequence[str]) -> ResultDocument:
     """Drop notebooks that the submission doesn't have, for which nbgrader gave no points."""
     absent = [name for name in result.notebooks if name not in present]
     cells = tuple(cell for cell in result.cells if not any(_is_cell_of(name, cell.id) for name in absent))

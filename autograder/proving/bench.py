@@ -15,12 +15,12 @@ from autograder.base.errors import SourceError
 from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
-from autograder.model.course import Cell, Exercise, Kind, Lab, StepKind
+from autograder.model.course import Cell, CellKind, Exercise, Lab, StepKind
 from autograder.proving.answer_run import AnswerRun, open_check_connection, run_through_examiner
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
 from autograder.proving.near_misses import get_near_misses
-from autograder.proving.replacements import WATCHED
+from autograder.proving.replacements import RECORDED
 from autograder.proving.spoiled_results import HARD_CODED, get_spoilers
 from autograder.proving.unsandboxed_process import CellError, run_cell_in, start_process
 from autograder.rpc.random_states import seed_all
@@ -114,16 +114,16 @@ class Bench:
         """Return parameters with the same value in every call of the hidden checks. Objects compare by content."""
         if not any(c.hidden for c in self.exercise.checks):
             return []
-        constant: list[str] = self._watch(hidden=True, note="constant")
+        constant: list[str] = self._record_calls(hidden=True, note="constant")
         return constant
 
     def _count_visible_calls(self) -> int:
-        calls: int = self._watch(hidden=False, note="calls")
+        calls: int = self._record_calls(hidden=False, note="calls")
         return calls
 
-    def _watch(self, hidden: bool, note: str) -> Any:
+    def _record_calls(self, hidden: bool, note: str) -> Any:
         checks = _select_checks(self.check_cell, hidden)
-        replacement = (WATCHED, list(self.exercise.parameters))
+        replacement = (RECORDED, list(self.exercise.parameters))
         run = AnswerRun(self.exercise.name, self._reference, checks, replacement, note)
         return run_through_examiner(run, self.process, self.namespace, self.defined)["note"]
 
@@ -186,7 +186,7 @@ def compute_notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str,
         namespace, process, points = create_namespace(), start_process(), {}
         for number, cell in enumerate(lab.cells):
             defined = _list_exercises(lab, number)
-            if cell.kind is Kind.CHECK:
+            if cell.kind is CellKind.CHECK:
                 with open_check_connection(process, cell.id) as connection:
                     outcomes = run_checks(cell.source, f"<{cell.id}>", namespace, defined, connection)
                 points[cell.name] = compute_earned(outcomes, lab.exercise(cell.name).points)

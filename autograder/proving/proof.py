@@ -34,9 +34,9 @@ class Proof:
     wrong: int = 0
     generated: int = 0
     lies: int = 0
-    lied: dict[str, float] = field(default_factory=dict)
+    generated_liar_points: dict[str, float] = field(default_factory=dict)
     """Points of the best generated liar, without observed checks, by exercise."""
-    claimed: dict[str, float] = field(default_factory=dict)
+    written_liar_points: dict[str, float] = field(default_factory=dict)
     """Points of the best liar that a person wrote, by exercise."""
     mutants: int = 0
     survivors: list[tuple[str, str]] = field(default_factory=list)
@@ -92,7 +92,7 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
     blank_points = compute_notebook_points(lab, {})  # after the benches, which report a cell that raises
     for name, result in blank.items():
         proof.problems += judge_blank(lab, lab.exercise(name), blank_points[name], result)
-    proof.problems += judge_liars(lab, proof.claimed)
+    proof.problems += judge_liars(lab, proof.written_liar_points)
     return proof
 
 
@@ -102,7 +102,9 @@ def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
     for label, result in lies.items():
         proof.problems += judge_lie(lab, exercise, label, result)
     proof.lies += len(lies)
-    proof.lied[exercise.name] = max((t.compute_unobserved_points(exercise.points) for t in lies.values()), default=0.0)
+    proof.generated_liar_points[exercise.name] = max(
+        (t.compute_unobserved_points(exercise.points) for t in lies.values()), default=0.0
+    )
     liars = [(answer, bench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
     for answer, result in liars:
         if result.failure:
@@ -113,7 +115,7 @@ def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
                     "correct the answer",
                 )
             )
-    proof.claimed[exercise.name] = max((result.points for _, result in liars), default=0.0)
+    proof.written_liar_points[exercise.name] = max((result.points for _, result in liars), default=0.0)
 
 
 def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:

@@ -13,7 +13,7 @@ from autograder.proving.near_misses import get_near_misses
 from autograder.proving.note_file import NOTE
 from autograder.proving.spoiled_results import HARD_CODED, METHODS, HardCodedFunction, SpoiledFunction, get_spoilers
 
-WATCHED = "its calls noted"
+RECORDED = "its calls noted"
 
 
 @dataclass
@@ -33,10 +33,10 @@ def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[A
     """Return the replacement of the reference, and its note.
 
     Args:
-        label: The label of a generated wrong answer, HARD_CODED with the number of visible calls, or WATCHED with the
-            parameters to watch. The note of a generated answer has `has_effect`, that of WATCHED is a CallRecorder.
+        label: The label of a generated wrong answer, HARD_CODED with the number of visible calls, or RECORDED with the
+            parameters to watch. The note of a generated answer has `has_effect`, that of RECORDED is a CallRecorder.
     """
-    if label == WATCHED:
+    if label == RECORDED:
         recorder = CallRecorder(reference, *args)
         return (reference if inspect.isclass(reference) else recorder), recorder
     if inspect.isclass(reference):

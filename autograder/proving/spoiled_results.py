@@ -1,7 +1,7 @@
 """Wrong answers that gradlab makes for every exercise.
 
-Each is the reference with its result spoiled in one way; for a class, that of its methods. A spoiler that changes
-nothing, for instance a cast of a result that isn't a tensor, proves nothing and isn't counted.
+Each runs the reference and spoils its result in one way; for a class, it spoils the results of its methods. A spoiler
+that changes nothing, for instance a cast of a result that isn't a tensor, proves nothing and isn't counted.
 """
 
 from __future__ import annotations

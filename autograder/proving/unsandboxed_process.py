@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 
 import torch.fx.experimental.symbolic_shapes  # noqa: F401  else each fork's first backward takes 0.3 s to import it
 
-from autograder.examiner.clock import CellTimeLimit
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
+from autograder.examiner.time_budget import CellTimeLimit
 from autograder.proving.forks import ForkError
 from autograder.rpc.frames import receive
 from autograder.sandbox.keeper import fork_below
@@ -101,7 +101,7 @@ def fork_process(process: StudentProcess) -> StudentProcess:
     except StoppedError as stopped:
         raise ForkError(str(stopped)) from None
     assert isinstance(process.supervisor, UnsandboxedSupervisor)
-    return forked.supervise_with(replace(process.supervisor, has_branch_only=True))
+    return forked.with_supervisor(replace(process.supervisor, has_branch_only=True))
 
 
 def run_cell_in(process: StudentProcess, source: str) -> None:

@@ -92,7 +92,7 @@ def _encode_member(member: Member) -> dict[str, Any]:
         "marks": {name: mark.points for name, mark in member.marks.items()},
         "waits": [name for name, mark in member.marks.items() if mark.needs_manual_grade],
         "notes": member.messages,
-        "changed": member.changed,
+        "changed": member.changed_names,
     }
 
 

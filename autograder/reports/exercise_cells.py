@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.gradebook.submission_result import GradedCellResult
-from autograder.model.course import AnotherWay, Kind, QuizStatement
+from autograder.model.course import AnotherWay, CellKind, QuizStatement
 from autograder.model.metadata import CellMetadata, get_cell_name, make_cell_name, read_cell_metadata, read_kind
 from autograder.rendering.prose import render_prose
 
@@ -19,9 +19,9 @@ def render_question(notebook: Any, result: GradedCellResult) -> Markup:
     """Render what a question in words asks: the text before its answer."""
     before = None
     for cell in notebook.cells:
-        if get_cell_name(cell) == make_cell_name(Kind.QUESTION, result.name):
+        if get_cell_name(cell) == make_cell_name(CellKind.QUESTION, result.name):
             break
-        before = cell if cell.cell_type == "markdown" and read_kind(cell) is Kind.PROSE else None
+        before = cell if cell.cell_type == "markdown" and read_kind(cell) is CellKind.PROSE else None
     return render_prose(before.source) if before is not None else Markup()
 
 
@@ -53,6 +53,6 @@ def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, CellMetadata
     """Return the exercise's cell and its metadata, or (None, None)."""
     for cell in notebook.cells:
         metadata = read_cell_metadata(cell)
-        if metadata and metadata.kind is Kind.EXERCISE and metadata.exercise == exercise:
+        if metadata and metadata.kind is CellKind.EXERCISE and metadata.exercise == exercise:
             return cell, metadata
     return None, None

@@ -21,7 +21,7 @@ from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.assignments import AssignmentKind
-from autograder.model.course import Kind
+from autograder.model.course import CellKind
 from autograder.model.metadata import read_cell_metadata
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
@@ -42,7 +42,7 @@ from labkit.hint import fold_hints
 from labkit.pictures.shades import draw_side_by_side
 
 LOG = logging.getLogger(__name__)
-STUDENT_KINDS = (Kind.EXERCISE, Kind.QUESTION)
+STUDENT_KINDS = (CellKind.EXERCISE, CellKind.QUESTION)
 NOT_SHOWN = "(This can't be shown on this page. Your notebook has it.)"
 
 

@@ -34,7 +34,7 @@ def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
 
 
 def describe_still_working(
-    due: datetime | None, extended: Mapping[str, datetime], now: datetime, until: datetime | None = None
+    due: datetime | None, extension_ends: Mapping[str, datetime], now: datetime, until: datetime | None = None
 ) -> str:
     """Describe who may still submit; empty if no one may. Times are naive UTC.
 
@@ -43,5 +43,5 @@ def describe_still_working(
     """
     if end := max((time for time in (due, until) if time is not None and time > now), default=None):
         return f"everyone until {format_minute(end)} UTC"
-    working = {student: until for student, until in extended.items() if until > now}
+    working = {student: until for student, until in extension_ends.items() if until > now}
     return ", ".join(f"{student} until {format_minute(until)} UTC" for student, until in sorted(working.items()))

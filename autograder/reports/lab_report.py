@@ -64,7 +64,7 @@ def render_report(class_results: ClassResults, term: str = "", similar: str = ""
         "misconceptions": findings.list_misconceptions(class_results),
         "alike": findings.find_shared_mistakes(class_results),
         "repaired": [m for m in graded if m.messages],
-        "changed": [m for m in graded if m.changed],
+        "changed": [m for m in graded if m.changed_names],
         "moved": [m for m in graded if len({(h.points, h.worth) for h in m.history}) > 1],
     }
     return render_live(

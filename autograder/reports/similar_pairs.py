@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from autograder.reports.similar_text import extract_features
+from autograder.reports.answer_features import extract_features
 
 CLOSE = 0.8  # cosine from which two answers count as close
 COPIED = 0.75  # share of the exercises that someone who copies leaves close; the others are rewritten

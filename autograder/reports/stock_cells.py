@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
-from autograder.intake.cell_origin import find_stock_answer, is_own
+from autograder.intake.cell_origin import find_stock_answer, is_students
 from autograder.model.metadata import get_cell_name
 
 OUTPUT_LEFT_OUT = "(this cell's output is left out, since hidden tests ran before it)\n"
@@ -66,7 +66,7 @@ def _is_work(cell: Any, is_ungraded: bool) -> bool:
     """
     if not cell.source.strip() or is_grade(cell) or is_task(cell):
         return False
-    return is_own(cell) or is_solution(cell) or (is_ungraded and cell.cell_type == "code" and not is_locked(cell))
+    return is_students(cell) or is_solution(cell) or (is_ungraded and cell.cell_type == "code" and not is_locked(cell))
 
 
 def _strip_after_hidden(cells: Sequence[Any], by_cell: Mapping[str, GradedCellResult]) -> list[Any]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from autograder.base.text import truncate
 from autograder.gradebook.submission_result import GradedCellResult
 from autograder.intake.cell_origin import find_lab_answer
-from autograder.model.course import Kind
+from autograder.model.course import CellKind
 from autograder.model.metadata import get_cell_name, make_cell_name
 from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
 from autograder.rendering.prose import render_prose, reserve_pixels
@@ -35,7 +35,7 @@ class ShownCell:
 
 def render_student_cells(notebook: Any, exercise: GradedCellResult) -> list[ShownCell]:
     """Render the exercise's or question's cell, and the cells that the student added after it."""
-    name = make_cell_name(Kind.QUESTION if exercise.by_hand else Kind.EXERCISE, exercise.name)
+    name = make_cell_name(CellKind.QUESTION if exercise.by_hand else CellKind.EXERCISE, exercise.name)
     indices = [index for index, cell in enumerate(notebook.cells) if get_cell_name(cell) == name]
     return [render_cell(notebook.cells[i]) for index in indices for i in find_lab_answer(notebook.cells, index)]
 

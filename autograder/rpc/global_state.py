@@ -7,7 +7,7 @@ from typing import Any
 from autograder.rpc.fields import check_bytes, check_length, check_list
 from autograder.rpc.flags import Flags, pack_flags, read_torch_flags, set_flags, unpack_flags
 from autograder.rpc.frames import ProtocolError, WireValue
-from autograder.rpc.random_states import RANDOM
+from autograder.rpc.random_states import SOURCES
 
 
 class GlobalState:
@@ -19,15 +19,17 @@ class GlobalState:
 
     def __init__(self) -> None:
         self.flags: Flags | None = None
-        self._states: list[Any] = [None] * len(RANDOM)  # as last sent or received
+        self._states: list[Any] = [None] * len(SOURCES)  # as last sent or received
 
     def read(self) -> WireValue:
         """Return [flags, random states], each None if the other end has it."""
-        flags, states = read_torch_flags(), [get() for get, _, _ in RANDOM]
-        packed_states: list[bytes | None] = [None] * len(RANDOM)
+        flags, states = read_torch_flags(), [source.read() for source in SOURCES]
+        packed_states: list[bytes | None] = [None] * len(SOURCES)
         if states != self._states:
-            changed = [n for n, state in enumerate(states) if state != self._states[n]]
-            packed_states = [bytes(RANDOM[n][1](state)) if n in changed else None for n, state in enumerate(states)]
+            packed_states = [
+                None if state == before else bytes(source.pack(state))
+                for source, state, before in zip(SOURCES, states, self._states, strict=True)
+            ]
         packed_flags = None if flags == self.flags else pack_flags(flags)
         self.flags, self._states = flags, states
         return [packed_flags, packed_states]
@@ -48,9 +50,8 @@ class GlobalState:
         try:
             for n, packed in enumerate(check_list(states)):
                 if packed is not None:
-                    get, _, put = RANDOM[n]
-                    put(check_bytes(packed))
-                    self._states[n] = get()
+                    SOURCES[n].set(check_bytes(packed))
+                    self._states[n] = SOURCES[n].read()
         except ProtocolError:
             raise
         except Exception as error:

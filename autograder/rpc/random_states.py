@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import random
 import struct
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.random  # else each fork imports it when it first reads the state
@@ -159,10 +160,19 @@ def _set_numpy_state(packed: bytes) -> None:
     np.random.set_state(("MT19937", keys, position, has_gauss, gauss))
 
 
-# (read, pack, apply) of each source of random numbers.
+class RandomSource(NamedTuple):
+    """A source of random numbers."""
+
+    read: Callable[[], Any]
+    """Returns its state."""
+    pack: Callable[[Any], bytes]
+    set: Callable[[bytes], None]
+    """Sets its state to a packed one, or raises an exception."""
+
+
 read_torch_state = _TorchState()
-RANDOM: list[Any] = [
-    (read_torch_state, bytes, set_torch_state),
-    (_PythonState(), _pack_python, _set_python_state),
-    (_NumpyState(), _pack_numpy, _set_numpy_state),
-]
+SOURCES = (
+    RandomSource(read_torch_state, bytes, set_torch_state),
+    RandomSource(_PythonState(), _pack_python, _set_python_state),
+    RandomSource(_NumpyState(), _pack_numpy, _set_numpy_state),
+)

@@ -84,7 +84,7 @@ class VjpRequest(NamedTuple):
     gradients: Packed
     needed: WireValue
     """Inputs whose gradients are needed."""
-    task: WireValue
+    graph_task_id: WireValue
     retain_graph: WireValue
     create_graph: WireValue
     accumulate: WireValue

@@ -29,7 +29,7 @@ class Node:
 class BackwardOptions(NamedTuple):
     """What a backward pass of the caller asks for."""
 
-    task: int
+    graph_task_id: int
     """The number that torch gave it."""
     retain_graph: bool
     create_graph: bool
@@ -143,11 +143,11 @@ def _refuse_second_pass(outputs: list[Any], options: BackwardOptions) -> None:
     Nothing is really freed, because the same pass may arrive here again through another call.
     """
     for node in _iter_nodes(outputs):
-        freed_by = node.metadata.get(FREED_BY, options.task)
-        if freed_by != options.task and _has_saved_tensors(node):
+        freed_by = node.metadata.get(FREED_BY, options.graph_task_id)
+        if freed_by != options.graph_task_id and _has_saved_tensors(node):
             raise RuntimeError("Trying to backward through the graph a second time: specify retain_graph=True")
         if not options.retain_graph:
-            node.metadata[FREED_BY] = options.task
+            node.metadata[FREED_BY] = options.graph_task_id
 
 
 def _iter_nodes(edges: list[Any]) -> Iterator[Any]:

@@ -13,10 +13,10 @@ from autograder.base.errors import GradlabError
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.landlock import LANDLOCK
 from autograder.sandbox.layers import ALWAYS, LAYERS, NAMESPACES
-from autograder.sandbox.limits import LIMITS
 from autograder.sandbox.mounts import MOUNTS, PROC
 from autograder.sandbox.namespaces import IPC, NETWORK, PID
 from autograder.sandbox.plan import Layer, Network, find_runtime_paths
+from autograder.sandbox.rlimits import LIMITS
 from autograder.sandbox.seccomp import SECCOMP
 from autograder.sandbox.system import CAP_SYS_ADMIN, has_capability
 from autograder.sandbox.trial import explain_unavailable_layer, try_alone, try_together

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from autograder.sandbox.limits import read_mapped_bytes
+from autograder.sandbox.rlimits import read_mapped_bytes
 
 MEMORY = 4 * 2**30  # bytes beyond what the process has mapped already
 

@@ -8,11 +8,11 @@ from autograder.sandbox.descriptors import DESCRIPTORS
 from autograder.sandbox.home import HOME
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.landlock import LANDLOCK
-from autograder.sandbox.limits import LIMITS
 from autograder.sandbox.mounts import MOUNTS, PROC
 from autograder.sandbox.namespaces import IPC, NETWORK, PID
 from autograder.sandbox.plan import Layer
 from autograder.sandbox.privileges import PRIVILEGES
+from autograder.sandbox.rlimits import LIMITS
 from autograder.sandbox.seccomp import SECCOMP
 from autograder.sandbox.uid import UID
 

@@ -14,7 +14,7 @@ from autograder.sandbox.plan import EntryState, Layer, Limits, Stage
 from autograder.sandbox.system import wait
 
 
-def apply(limits: Limits, others: int = 0) -> None:
+def set_rlimits(limits: Limits, others: int = 0) -> None:
     """Set the limits, irrevocably.
 
     Args:
@@ -57,7 +57,7 @@ def count_tasks(uid: int) -> int:
 
 def _enter(entry: EntryState) -> None:
     counts_only_run = entry.plan.uid is not None or entry.user_namespace
-    apply(entry.plan.limits, 0 if counts_only_run else count_tasks(os.getuid()))
+    set_rlimits(entry.plan.limits, 0 if counts_only_run else count_tasks(os.getuid()))
 
 
 def _probe() -> str:

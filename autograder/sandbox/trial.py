@@ -64,22 +64,22 @@ def try_together(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
         try:
             uid = stack.enter_context(claim_uid()) if UID in layers else None
             plan = Plan(stack.enter_context(create_scratch(uid)), layers, uid=uid)
-            reading, child = _fork(plan, run_probes, stay=True)
+            reading, child = _fork(plan, run_probes, stays=True)
             with os.fdopen(reading, "rb", buffering=0) as pipe:
                 reply = _parse_reply(pipe.read(MAX_REPLY))
                 if not isinstance(reply, dict):
                     return _explain_failure(reply, wait(child)), {}
                 ineffective = {layer: reply[layer.name] for layer in layers if layer.name in reply}
-                return _watch_and_end(Run(child, uid), keeper=KEEPER in layers), ineffective
+                return _watch_and_end(Run(child, uid), has_keeper=KEEPER in layers), ineffective
         except (OSError, GradlabError) as error:
             return str(error), {}
 
 
-def _watch_and_end(run: Run, keeper: bool) -> str:
+def _watch_and_end(run: Run, has_keeper: bool) -> str:
     """Return what the grader can't do to the run, or ""."""
     try:
         os.kill(run.pid, 0)
-        pids = {pid for pid in find_run_processes(run) if run.uid is not None or not keeper or pid != run.pid}
+        pids = {pid for pid in find_run_processes(run) if run.uid is not None or not has_keeper or pid != run.pid}
         if not pids or not all(map(can_measure_exactly, pids)):
             return "a run's memory can't be watched: /proc doesn't show it"
     except PermissionError:
@@ -90,7 +90,7 @@ def _watch_and_end(run: Run, keeper: bool) -> str:
     return ""
 
 
-def _fork(plan: Plan, act: Callable[[], dict[str, str]], stay: bool = False) -> tuple[int, int]:
+def _fork(plan: Plan, act: Callable[[], dict[str, str]], stays: bool = False) -> tuple[int, int]:
     """Fork a child that enters, and writes the result of act() to a pipe, or the type and text of an error.
 
     Returns:
@@ -106,10 +106,10 @@ def _fork(plan: Plan, act: Callable[[], dict[str, str]], stay: bool = False) -> 
         enter(replace(plan, open_descriptors=(writing,)))
         reply = act()
     except BaseException as error:
-        reply, stay = [type(error).__name__, str(error)[:1000]], False
+        reply, stays = [type(error).__name__, str(error)[:1000]], False
     finally:
         os.write(writing, json.dumps(reply).encode()[:MAX_REPLY])
-        while stay:
+        while stays:
             signal.pause()
         os._exit(0)
 

@@ -51,7 +51,7 @@ class StockSubmittedCell:
         return find_defined_names(self.cell.source)
 
     @property
-    def is_own(self) -> bool:
+    def is_students(self) -> bool:
         return not self.identity and not self.is_given
 
     @property
@@ -71,7 +71,7 @@ def match_cells(submitted: NotebookNode, source: StockNotebook, log: RepairLog) 
     _match_names([piece for piece in pieces if not _is_ordinary(piece, source)], course_cells, log)
     _match_texts(pieces, source)
     for piece in pieces:
-        piece.is_given = not piece.identity and piece.text in source.texts
+        piece.is_given = not piece.identity and piece.text in source.unkept_texts
     _match_definitions(pieces, source, log)
     for cell in source.cells:
         if cell.grade and cell.solution:
@@ -117,7 +117,7 @@ def _match_definitions(pieces: list[StockSubmittedCell], source: StockNotebook, 
         if cell.grade or not cell.solution or cell.cell_type != "code" or not cell.defines:
             continue
         names = set(cell.defines)
-        others = [p for p in pieces if p.is_own and p.is_code and names <= p.defines]
+        others = [p for p in pieces if p.is_students and p.is_code and names <= p.defines]
         place = _find_place(pieces, cell.id)
         if not others:
             continue
@@ -167,7 +167,7 @@ def _is_blank(piece: StockSubmittedCell, cell: StockCell) -> bool:
 
 def _is_ordinary(piece: StockSubmittedCell, source: StockNotebook) -> bool:
     """Return whether it's a course cell that nbgrader doesn't keep, whatever its name."""
-    return piece.text in source.texts and not any(read_claims(piece.cell).settings.get(flag) for flag in KEPT)
+    return piece.text in source.unkept_texts and not any(read_claims(piece.cell).settings.get(flag) for flag in KEPT)
 
 
 def _is_test(piece: StockSubmittedCell, source: StockNotebook) -> bool:
@@ -192,7 +192,7 @@ def _find_anchor(pieces: Sequence[StockSubmittedCell], name: str, source: StockN
 def _iter_below(pieces: Sequence[StockSubmittedCell], place: int) -> Iterator[StockSubmittedCell]:
     """Yield what the student wrote between this cell and the next course cell."""
     for piece in pieces[place + 1 :]:
-        if not piece.is_own:
+        if not piece.is_students:
             return
         if piece.text:
             yield piece
@@ -203,7 +203,7 @@ def _list_above(pieces: Sequence[StockSubmittedCell], place: int, source: StockN
     manual = {cell.id for cell in source.cells if cell.task or (cell.grade and cell.solution)}
     texts: list[StockSubmittedCell] = []
     for piece in reversed(pieces[:place]):
-        if not piece.is_own:
+        if not piece.is_students:
             return [] if piece.identity in manual else texts
         if piece.text:
             texts.append(piece)

@@ -101,15 +101,15 @@ class StockNotebook(StrictModel):
     """The text of all code cells, with solutions."""
     solutions: tuple[str, ...] = ()
     """The text of the code cells that contain a solution."""
-    worked: str = ""
+    worked_notebook: str = ""
     """The source notebook as a file, without outputs."""
-    limits: dict[str, float] = Field(default_factory=dict)
+    cell_seconds: dict[str, float] = Field(default_factory=dict)
     """Time limits in seconds of cells that have their own, by key."""
     skipped: tuple[str, ...] = ()
     """The keys of cells that aren't run."""
     order: tuple[str, ...] = ()
     """The keys of all cells, in order."""
-    texts: tuple[str, ...] = ()
+    unkept_texts: tuple[str, ...] = ()
     """The text of the cells that nbgrader doesn't keep."""
 
 
@@ -202,11 +202,11 @@ def _build_notebook(
         ),
         code=tuple(cell.source for cell in code),
         solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
-        worked=_encode_source(source),
-        limits=get_cell_limits(config, source.cells),
+        worked_notebook=_encode_source(source),
+        cell_seconds=get_cell_limits(config, source.cells),
         skipped=find_skipped_cells(config, source.cells),
         order=tuple(get_cell_key(cell) for cell in source.cells),
-        texts=tuple(dict.fromkeys([*_read_unkept_texts(path), *extra_texts])),
+        unkept_texts=tuple(dict.fromkeys([*_read_unkept_texts(path), *extra_texts])),
     )
 
 

@@ -7,26 +7,25 @@ used before the cell runs: a process that has run it knows what the tests expect
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Container, Sequence
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs, write_outputs
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
+from autograder.examiner.time_budget import TimeBudget, Timeouts
 from autograder.intake.cell_origin import get_short_name, get_shown_name
 from autograder.model.metadata import get_cell_name
 from autograder.model.notes import NoteKind
 from autograder.rpc.global_state import GlobalState
 from autograder.stock.cell_grades import find_undisclosed_cells, grade_cell, is_automatic
 from autograder.stock.content import StockNotebook
-from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_course_source
+from autograder.stock.eligibility import can_use_proxies, inspect_course_source
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
-from autograder.stock.proxy_tests import ProxyDecision, run_tests_on_proxies
+from autograder.stock.proxy_tests import ProxyDecision, RunningSubmission, run_tests_on_proxies
 from autograder.stock.score import Score, score_cell
 from autograder.stock.settings import get_cell_key
 from labkit.cause import Cause
@@ -69,14 +68,15 @@ def run_notebook(
         short_names={get_cell_name(cell): get_short_name(cell, get_cell_name(cell)) for cell in code},
     )
     before = GlobalState().read()
-    clock = Clock(timeouts)
-    runner = SubmissionRunner(start, clock)
-    course_source = inspect_course_source(source)
+    budget = TimeBudget(timeouts)
+    runner = SubmissionRunner(start, budget)
+    plan = plan or DecisionPlan()
+    submission = RunningSubmission(inspect_course_source(source), runner, budget, plan.isolates_tests)
     hidden = {cell.id: cell.has_hidden_part for cell in source.cells}
     undisclosed = find_undisclosed_cells(code, hidden)
     scores: dict[str, Score] = {}
     try:
-        _run_cells(code, runner, course_source, run, clock, plan or DecisionPlan(), source)
+        _run_cells(code, source, run, submission, plan.own_process_cells)
         filtered = filter_outputs(nbformat.from_dict(notebook))
         for cell in filtered.cells:
             if is_automatic(cell):
@@ -96,12 +96,10 @@ def run_notebook(
 
 def _run_cells(
     code: Sequence[NotebookNode],
-    runner: SubmissionRunner,
-    course_source: StockSource,
-    run: NotebookRun,
-    clock: Clock,
-    plan: DecisionPlan,
     source: StockNotebook,
+    run: NotebookRun,
+    submission: RunningSubmission,
+    own_process_cells: Container[str],
 ) -> None:
     """Run every cell. Before a test cell runs, decide it outside the process if possible."""
     for number, cell in enumerate(code, start=1):
@@ -109,23 +107,14 @@ def _run_cells(
         if key in source.skipped:
             cell.outputs = []
             continue
-        if is_automatic(cell) and can_use_proxies(cell.source, course_source):
+        if is_automatic(cell) and can_use_proxies(cell.source, submission.source):
             was_slow = any(each.cause is Cause.GRADER for each in run.decisions.values())
-            seconds = SHORT_SECONDS if was_slow else EXAMINER_SECONDS
-            decide_tests = partial(
-                run_tests_on_proxies,
-                source=course_source,
-                runner=runner,
-                clock=clock,
-                seconds=seconds,
-                isolate=plan.isolate,
-            )
             run.decisions[name] = (
                 ProxyDecision(None, is_planned=True)
-                if name in plan.own_process_cells
-                else _decide_in_fork(cell, runner, decide_tests)
+                if name in own_process_cells
+                else _decide_in_fork(cell, submission, SHORT_SECONDS if was_slow else EXAMINER_SECONDS)
             )
-        if stopped := _run_cell(cell, number, runner, source.limits.get(key)):
+        if stopped := _run_cell(cell, number, submission.runner, source.cell_seconds.get(key)):
             run.stopped[name] = stopped
 
 
@@ -141,15 +130,13 @@ def _run_cell(cell: NotebookNode, number: int, runner: SubmissionRunner, seconds
     return stopped
 
 
-def _decide_in_fork(
-    cell: NotebookNode, runner: SubmissionRunner, decide_tests: Callable[[NotebookNode, str], ProxyDecision]
-) -> ProxyDecision:
+def _decide_in_fork(cell: NotebookNode, submission: RunningSubmission, seconds: float) -> ProxyDecision:
     """Decide the cell's tests in a fork of the process, made before the cell runs."""
     name = get_cell_name(cell)
     try:
-        runner.add_replay_point(name)
-        runner.keep_state()
-        return decide_tests(cell, name)
+        submission.runner.add_replay_point(name)
+        submission.runner.keep_state()
+        return run_tests_on_proxies(cell, name, submission, seconds)
     except StoppedError as stopped:
         return ProxyDecision(None, str(stopped), stopped.reason.cause)
 

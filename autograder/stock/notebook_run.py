@@ -15,7 +15,7 @@ class DecisionPlan:
 
     own_process_cells: frozenset[str] = frozenset()
     """Cells that are decided only in the submission's own process; see worked_solution.py."""
-    isolate: bool = False
+    isolates_tests: bool = False
     """Whether tests outside that process run in a child of the grader; see run_tests_on_proxies()."""
 
 

@@ -19,15 +19,15 @@ import numpy as np
 from nbformat import NotebookNode
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.clock import Clock
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.submission_runner import SubmissionRunner
+from autograder.examiner.time_budget import TimeBudget
 from autograder.examiner.watchdog import TOO_LONG, limit_work
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.masked_text import MaskedBytes, MaskedText, unmask_bytes, unmask_text
-from autograder.sandbox.kernel_limits import call_in_child, limit_process
+from autograder.sandbox.grader_limits import call_in_child, limit_process
 from autograder.stock.eligibility import StockSource
 from autograder.stock.score import score_cell
 from labkit.cause import Cause
@@ -53,43 +53,48 @@ class ProxyDecision:
     """Whether they aren't tried here, since the course's own solution passes only in the student process."""
 
 
-def run_tests_on_proxies(
-    cell: NotebookNode,
-    name: str,
-    source: StockSource,
-    runner: SubmissionRunner,
-    clock: Clock,
-    seconds: float,
-    isolate: bool = False,
-) -> ProxyDecision:
+@dataclass(frozen=True)
+class RunningSubmission:
+    """A submission whose functions are tested while its cells run."""
+
+    source: StockSource
+    """Facts from the course's notebook."""
+    runner: SubmissionRunner
+    budget: TimeBudget
+    """The time that calls have."""
+    isolates_tests: bool = False
+    """Whether tests run in a child of this process, which then survives whatever they do with results.
+
+    Otherwise the kernel ends this process if they take too long.
+    """
+
+
+def run_tests_on_proxies(cell: NotebookNode, name: str, submission: RunningSubmission, seconds: float) -> ProxyDecision:
     """Run the tests of this cell, which has the course's source.
 
     Args:
         cell: The test cell.
         name: The name of the replay point whose state they use.
-        source: Facts from the notebook's source.
-        runner: Runs the submission whose functions the tests call.
-        clock: Limits the calls.
         seconds: Processor time that the tests may take here; a C function that doesn't end gets twice as long.
-        isolate: Whether to run them in a child of this process, which then survives whatever they do with the
-            results. Otherwise the kernel ends this process if they take too long.
     """
     namespace = create_namespace() | {"print": lambda *_args, **_kwargs: None}
     try:
-        for statement in source.imports:
+        for statement in submission.source.imports:
             exec(statement, namespace)
     except Exception as error:
         return ProxyDecision(None, f"the grader can't run the course's imports: {type(error).__name__}")
-    with CheckConnection(runner, name, clock.limit_check) as connection:
+    with CheckConnection(submission.runner, name, submission.budget.get_check_seconds) as connection:
         remote = RemoteNamespace(connection, namespace, lambda: connection.checks)
-        namespace |= {function: guard_proxy(remote.get_proxy(function)) for function in source.functions}
-        connection.renew()
+        namespace |= {function: guard_proxy(remote.get_proxy(function)) for function in submission.source.functions}
+        connection.begin_check()
 
         def run() -> ProxyDecision:
             with limit_process(math.ceil(2 * seconds)), limit_work(seconds):
                 return _run_tests(cell, name, namespace)
 
-        return call_in_child(run, lost=ProxyDecision(0.0, TOO_LONG, Cause.GRADER)) if isolate else run()
+        if submission.isolates_tests:
+            return call_in_child(run, lost=ProxyDecision(0.0, TOO_LONG, Cause.GRADER))
+        return run()
 
 
 def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> ProxyDecision:

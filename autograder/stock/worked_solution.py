@@ -6,8 +6,8 @@ long list. The course's source doesn't always show that, but a run does. No subm
 
 from __future__ import annotations
 
-from autograder.examiner.clock import Timeouts
 from autograder.examiner.submission_runner import ProcessFactory
+from autograder.examiner.time_budget import Timeouts
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.stock.content import StockNotebook
 from autograder.stock.eligibility import can_use_proxies, inspect_course_source
@@ -30,7 +30,7 @@ def find_own_process_cells(
     ):
         return frozenset()
     try:
-        notebook, _ = repair_stock_notebook(read_notebook(source.worked.encode(), []), source)
+        notebook, _ = repair_stock_notebook(read_notebook(source.worked_notebook.encode(), []), source)
     except RefusedSubmission:
         return frozenset()
     result = run_notebook(notebook, source, start, timeouts, filter_outputs)

@@ -159,7 +159,7 @@ class CallServer:
         node = self.nodes[check_number(request.node)]
         needed = [check_number(n) for n in check_list(request.needed)]
         options = BackwardOptions(
-            check_int(request.task),
+            check_int(request.graph_task_id),
             request.retain_graph is True,
             request.create_graph is True,
             request.accumulate is True,

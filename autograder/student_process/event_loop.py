@@ -32,7 +32,7 @@ class EventLoop:
         """Return whether cells left unfinished tasks."""
         return bool(all_tasks(self._loop))
 
-    def pause(self) -> None:
+    def run_tasks_briefly(self) -> None:
         """Let unfinished tasks go on for a moment."""
         with contextlib.suppress(RuntimeError):
             self._loop.run_until_complete(wait(all_tasks(self._loop), timeout=PAUSE_SECONDS))

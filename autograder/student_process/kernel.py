@@ -71,7 +71,7 @@ class Kernel:
         if self._loop.has_tasks():
             self._begin_outputs()  # as with nbclient, their output is lost now
             with capture_streams(self._streams), contextlib.suppress(SystemExit):
-                self._loop.pause()
+                self._loop.run_tasks_briefly()
         return items
 
     def _begin_outputs(self) -> None:

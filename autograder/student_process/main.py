@@ -32,22 +32,22 @@ def prepare_course_names(kernel: Kernel) -> CourseNames:
     return CourseNames(kernel.namespace)
 
 
-def become_student_process(control: int, kernel: Kernel, course: CourseNames, compiled: str = "") -> None:
+def become_student_process(control: int, kernel: Kernel, course: CourseNames, compile_cache: str = "") -> None:
     """Become a student process, in the sandbox: send "ready" over the socket, and serve it.
 
     Args:
         control: The descriptor of the socket.
         course: The result of prepare_course_names().
-        compiled: A cache of torch.compile to start with.
+        compile_cache: A cache of torch.compile to start with.
     """
     torch.set_num_threads(1)  # again after the fork: a thread pool doesn't survive it
     random.seed(0)  # again after the fork: Python reseeds it there
     if os.environ.get("GRADLAB_DEVICE", "").startswith("cuda") and torch.cuda.is_available():
         limit_gpu_memory(int(os.environ["GRADLAB_GPU_MEMORY"]))
     sys.path.insert(0, "")  # as in every notebook: the directory where it runs
-    if compiled:
+    if compile_cache:
         with contextlib.suppress(OSError):  # without it, code is compiled again
-            link_compiled(Path(compiled), Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
+            link_compiled(Path(compile_cache), Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
     channel = socket.socket(fileno=control)
     send(channel, "ready")
     serve(channel, kernel, course)

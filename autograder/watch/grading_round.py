@@ -33,7 +33,7 @@ from autograder.model.arrivals import Arrival
 from autograder.model.marks import Mark
 from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback
-from autograder.watch.watch_state import RETRIED, WatchState, describe_error, inspect_inbox
+from autograder.watch.watch_state import RETRIED, WatchState, describe_error, find_due_arrivals
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
@@ -95,7 +95,7 @@ class GradingRound:
     def _choose_next(self) -> Arrival | None:
         if monotonic() - self.last_look > (BUSY_SECONDS if self.due else LOOK_SECONDS):
             running = {arrival.folder for arrival in self.running.values()}
-            self.due = [arrival for arrival in inspect_inbox(self.state) if arrival.folder not in running]
+            self.due = [arrival for arrival in find_due_arrivals(self.state) if arrival.folder not in running]
             self.last_look = monotonic()
         busy = {student for _, student in self.running}
         arrival = next((due for due in self.due if busy.isdisjoint(self.state.list_members(due))), None)
@@ -179,9 +179,9 @@ class GradingRound:
         result = read_result_from(self.graders[lab].gradebook, state.course, lab, arrival.student)
         now, settings = get_utc_now(), state.get_lab_term(arrival)
         marks = read_history(state.course, lab, arrival.student)
-        attempts = describe_attempts(arrival.when, marks, settings, now, state.inbox.zone)
+        attempts = describe_attempts(arrival.submitted, marks, settings, now, state.inbox.zone)
         state.inbox.release_pages(arrival, write_feedback([result], state.course, lab, settings.tell, attempts))
-        seconds = (now - arrival.when).total_seconds()
+        seconds = (now - arrival.submitted).total_seconds()
         reason = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
         self.ready.append(
             ArrivalMark(

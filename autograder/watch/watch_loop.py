@@ -14,7 +14,7 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_assignments
 from autograder.model.term import read_term
 from autograder.watch.grading_round import LOOK_SECONDS, ArrivalMark, GradingRound
-from autograder.watch.watch_state import WatchState, describe_leftovers, inspect_inbox
+from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals
 from autograder.workers.executors import Executor
 
 
@@ -25,7 +25,7 @@ def watch_exchange(
     report: Callable[[str], None],
     stop: Event,
     once: bool = False,
-    newest: bool = False,
+    ignores_limits: bool = False,
 ) -> Iterator[ArrivalMark]:
     """Mark what arrives until stopped, and yield the mark of each submission when its page is released.
 
@@ -34,16 +34,16 @@ def watch_exchange(
         report: Called with what isn't marked, and why.
         stop: Set to end.
         once: Whether to end when nothing is left to mark.
-        newest: Whether to mark every student's newest submission, whatever limits term.toml sets.
+        ignores_limits: Whether to mark every student's newest submission, whatever limits term.toml sets.
 
     Raises:
         GradlabError: If the course has no exchange.
     """
-    state = WatchState(nbgrader, labs, open_inbox(nbgrader), report, stop, read_term(nbgrader.root), newest)
+    state = WatchState(nbgrader, labs, open_inbox(nbgrader), report, stop, read_term(nbgrader.root), ignores_limits)
     for line in state.inbox.describe_unplaced_entries(list_assignments(state.course)):
         state.report_once(line)
     while not stop.is_set():
-        due = inspect_inbox(state)
+        due = find_due_arrivals(state)
         if due:
             yield from GradingRound(state, executor, due).run()
         elif once:

@@ -49,7 +49,7 @@ class WatchState:
     stop: Event
     term: Term
     """As it could last be read."""
-    newest: bool = False
+    ignores_limits: bool = False
     """Whether everyone's newest submission is marked, whatever the term's limits are."""
     arrivals: list[Arrival] = field(default_factory=list)
     """What was in the inbox at the last look."""
@@ -82,7 +82,7 @@ class WatchState:
 
     def get_lab_term(self, arrival: Arrival) -> LabTerm:
         """Return what term.toml sets for this submission."""
-        return resolve_lab_term(self.term, arrival.lab, arrival.student, self.newest)
+        return resolve_lab_term(self.term, arrival.lab, arrival.student, self.ignores_limits)
 
     def finish(self, arrival: Arrival) -> None:
         """Leave a submission alone from now on."""
@@ -106,7 +106,7 @@ class WatchState:
         return tries == 1
 
 
-def inspect_inbox(state: WatchState) -> list[Arrival]:
+def find_due_arrivals(state: WatchState) -> list[Arrival]:
     """Return the newest submission of each student that has to be marked now, in order of arrival.
 
     Students with fewer turns go first, so someone who submits often holds no one else up.
@@ -167,12 +167,12 @@ class Inspection:
 
 def _inspect_arrival(state: WatchState, arrival: Arrival, now: datetime) -> Inspection:
     history = read_history(state.course, arrival.lab, arrival.student)
-    is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when
+    is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.submitted
     earliest, settings = arrival.changed_at - CLOCKS, state.get_lab_term(arrival)
     decision = decide_attempt(
-        arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone
+        arrival.submitted, history, settings, now, earliest, is_collected or state.ignores_limits, state.inbox.zone
     )
-    is_marked = any(mark.command == WATCH_COMMAND and mark.submitted == arrival.when for mark in history)
+    is_marked = any(mark.command == WATCH_COMMAND and mark.submitted == arrival.submitted for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
     return Inspection(history, decision, is_finished or _is_superseded(state, arrival))
 
@@ -180,7 +180,7 @@ def _inspect_arrival(state: WatchState, arrival: Arrival, now: datetime) -> Insp
 def _is_superseded(state: WatchState, arrival: Arrival) -> bool:
     """Return whether submitted/ has a later submission of the student or the team, who would share its mark."""
     newest = find_newest_submission(state.course, arrival.lab, state.list_members(arrival))
-    return newest is not None and newest.submitted is not None and newest.submitted > arrival.when
+    return newest is not None and newest.submitted is not None and newest.submitted > arrival.submitted
 
 
 def _update_term(state: WatchState, term: Term) -> None:
@@ -204,9 +204,9 @@ def _leave_unmarked(state: WatchState, arrival: Arrival, inspection: Inspection)
         state.finish(arrival)
         state.refused.add(arrival.folder)
         message, more = f"Not marked: {decision.refusal}.", describe_counting_mark(history, state.inbox.zone)
-    if any(mark.submitted == arrival.when for mark in history):
+    if any(mark.submitted == arrival.submitted for mark in history):
         return  # gradlab grade marked it, and the instructor releases its page
-    submitted = format_time(arrival.when, state.inbox.zone)
+    submitted = format_time(arrival.submitted, state.inbox.zone)
     page = render_notice_page(arrival.lab, arrival.student, submitted, message, more).encode()
     try:
         for notebook in list_source_notebooks(state.course, arrival.lab):
@@ -226,7 +226,7 @@ def describe_leftovers(state: WatchState) -> list[str]:
         first = format_time(waiting[0], state.inbox.zone)
         count_text = format_count(len(waiting), "submission", "waits", "wait")
         lines.append(f"{count_text} as term.toml asks, the first until {first}: --newest marks them now")
-    if state.refused and not state.newest:
+    if state.refused and not state.ignores_limits:
         count_text = format_count(len(state.refused), "submission")
         lines.append(f"{count_text} not marked because of limits in term.toml: --newest marks them")
     if with_problem:

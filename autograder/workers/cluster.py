@@ -19,7 +19,7 @@ from autograder.base.errors import GradlabError
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
 from autograder.model.fingerprint import Environment, collect_environment
-from autograder.workers.cluster_process import describe_difference, grade_on_worker, inspect_worker
+from autograder.workers.cluster_worker import describe_difference, grade_on_worker, inspect_worker
 from autograder.workers.executors import choose_device
 from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try, take_tasks
 

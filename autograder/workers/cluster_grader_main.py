@@ -1,6 +1,6 @@
 """The grader process of a cluster's worker, which grades in its main thread, as the examiner requires.
 
-Run as `python -P -m autograder.workers.cluster_process_main DESCRIPTOR ISOLATION SECRET...`. On the connection it first
+Run as `python -P -m autograder.workers.cluster_grader_main DESCRIPTOR ISOLATION SECRET...`. On the connection it first
 sends what it grades with, or why it can't grade, and then serves tasks until the worker hangs up.
 """
 

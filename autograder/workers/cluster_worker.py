@@ -26,11 +26,11 @@ START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
 GraderKey = tuple[str, tuple[str, ...], str]  # isolation, secret folders, Gradlab's code
 _local = threading.local()
-_spare: dict[GraderKey, Grader] = {}  # started for an inspection, and kept for the first thread that needs one
+_spare: dict[GraderKey, ClusterGrader] = {}  # started for an inspection, and kept for the first thread that needs one
 _inspections: dict[GraderKey, Environment | str] = {}
 
 
-class Grader:
+class ClusterGrader:
     """A grader process.
 
     Attributes:
@@ -49,7 +49,7 @@ class Grader:
                     sys.executable,
                     "-P",
                     "-m",
-                    "autograder.workers.cluster_process_main",
+                    "autograder.workers.cluster_grader_main",
                     str(theirs.fileno()),
                     isolation,
                     *secret_folders,
@@ -131,7 +131,7 @@ def _inspect_worker(isolation: str, secret_folders: Sequence[str], expected: Env
     key = _make_grader_key(isolation, secret_folders, expected)
     if key not in _inspections:
         try:
-            grader = Grader(isolation, secret_folders)
+            grader = ClusterGrader(isolation, secret_folders)
         except GradlabError as error:
             return str(error)
         _inspections[key] = grader.environment
@@ -142,7 +142,7 @@ def _inspect_worker(isolation: str, secret_folders: Sequence[str], expected: Env
     return _inspections[key]
 
 
-def _get_thread_grader(isolation: str, secret_folders: Sequence[str], expected: Environment) -> Grader:
+def _get_thread_grader(isolation: str, secret_folders: Sequence[str], expected: Environment) -> ClusterGrader:
     """Return this thread's grader process, or a new one for other settings. Raises GradlabError if it differs."""
     key = _make_grader_key(isolation, secret_folders, expected)
     grader, grader_key = getattr(_local, "grader", None) or (None, None)
@@ -152,7 +152,7 @@ def _get_thread_grader(isolation: str, secret_folders: Sequence[str], expected: 
         _local.grader = None
         grader = _spare.pop(key, None)
         if grader is None or grader.process.poll() is not None:
-            grader = Grader(isolation, secret_folders)
+            grader = ClusterGrader(isolation, secret_folders)
     if problem := describe_difference(grader.environment, expected):
         grader.close()
         _local.grader = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autograder.forkserver.imports import find_course_groups
+from autograder.forkserver.imports import find_course_import_groups
 from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
 from autograder.gradebook.result_documents import get_result_path
 from autograder.gradebook.submission_folders import list_submitted_students
@@ -24,5 +24,5 @@ def start_early_server(
     """
     students = [student] if student else list_submitted_students(course, lab)
     if include_current or any(not get_result_path(course, lab, each).exists() for each in students):
-        return start_fork_server_process(max(1, min(jobs, len(students))), find_course_groups(course, [lab]))
+        return start_fork_server_process(max(1, min(jobs, len(students))), find_course_import_groups(course, [lab]))
     return None

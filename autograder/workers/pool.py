@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 
-from autograder.forkserver.client import ForkServer, ProcessSettings, start_fork_servers
-from autograder.forkserver.imports import find_groups
+from autograder.forkserver.client import ForkServerClient, ProcessSettings, start_fork_servers
+from autograder.forkserver.imports import find_import_groups
 from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
@@ -70,7 +70,7 @@ def grade_all(
         pool: Workers that outlive this call, to use instead of new ones.
 
     Raises:
-        GradlabError: If no fork server can start; see ForkServer.
+        GradlabError: If no fork server can start; see ForkServerClient.
     """
     remaining = iter(tasks)
     first = list(take_tasks(remaining, len(pool.workers) if pool else jobs))
@@ -79,7 +79,7 @@ def grade_all(
     is_temporary = pool is None
     if pool is None:
         server_process = server_process or start_fork_server_process(
-            len(first), find_groups(task.source for task in first)
+            len(first), find_import_groups(task.source for task in first)
         )
         pool = Pool(
             make_process_settings(first[0]),
@@ -131,7 +131,7 @@ class Pool:
         gc.freeze()  # a collection would touch, and thus copy, memory that the forks share
         self.workers = [self._start_worker(fork_server, fork_servers) for fork_server in fork_servers]
         for fork_server in fork_servers:
-            fork_server.release_orders()
+            fork_server.close_socket_copy()
 
     def is_busy(self) -> bool:
         return any(worker.task for worker in self.workers)
@@ -183,9 +183,9 @@ class Pool:
         self.assign(following, worker.tries + 1)
         return []
 
-    def _start_worker(self, fork_server: ForkServer | None, others: Iterable[ForkServer]) -> Worker:
+    def _start_worker(self, fork_server: ForkServerClient | None, others: Iterable[ForkServerClient]) -> Worker:
         ours, theirs = self.context.Pipe()
-        inherited = [ours, *[w.orders for w in others if w is not fork_server]]
+        inherited = [ours, *[w.order_socket for w in others if w is not fork_server]]
         process = self.context.Process(
             target=_work, args=(theirs, inherited, fork_server, self.process_settings, self.secret_folders), daemon=True
         )
@@ -202,7 +202,7 @@ def is_stuck(worker: Worker, seconds: float) -> bool:
 def _work(
     connection: Connection,
     inherited: list[Any],
-    fork_server: ForkServer | None,
+    fork_server: ForkServerClient | None,
     process_settings: ProcessSettings,
     secret_folders: tuple[Path, ...],
 ) -> None:

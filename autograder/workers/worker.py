@@ -11,12 +11,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
-from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.grading.lab_submission import GradedSubmission, grade_lab_task
 from autograder.grading.stock_submission import grade_stock_task
 from autograder.grading.task import Task
 from autograder.model.assignments import AssignmentKind
-from autograder.sandbox.kernel_limits import limit_memory_on
+from autograder.sandbox.grader_limits import limit_memory_on
 from autograder.workers.compile_cache import prepare_compile_cache
 
 TRIES = 2
@@ -24,7 +24,7 @@ STUCK_SECONDS = 600.0  # in addition to a submission's time; the examiner's own 
 UNGRADABLE = "Grading it failed twice, so it counts as an empty notebook. Please tell your instructor."
 
 GRADERS = {AssignmentKind.LAB: grade_lab_task, AssignmentKind.STOCK: grade_stock_task}
-ForkServers = dict[ProcessSettings, ForkServer]  # see make_process_settings()
+ForkServers = dict[ProcessSettings, ForkServerClient]  # see make_process_settings()
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def take_tasks(tasks: Iterator[Task | None], limit: int) -> Iterator[Task]:
 def make_process_settings(task: Task) -> ProcessSettings:
     """Make the settings of the processes that grade this task."""
     settings = task.settings
-    compiled = prepare_compile_cache(task.source) if task.kind is AssignmentKind.LAB else None
-    return ProcessSettings(settings.isolation, settings.limits, settings.device, compiled)
+    cache = prepare_compile_cache(task.source) if task.kind is AssignmentKind.LAB else None
+    return ProcessSettings(settings.isolation, settings.limits, settings.device, cache)
 
 
 def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
@@ -120,15 +120,15 @@ def _grade(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers
         return _grade_with(_get_fork_server(task, secret_folders, fork_servers), task)
 
 
-def _grade_with(fork_server: ForkServer, task: Task) -> GradedSubmission:
+def _grade_with(fork_server: ForkServerClient, task: Task) -> GradedSubmission:
     with limit_memory_on(task.settings.device):
         return GRADERS[task.kind](task, fork_server)
 
 
-def _get_fork_server(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
+def _get_fork_server(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> ForkServerClient:
     key = make_process_settings(task)
     if key in fork_servers and fork_servers[key].lost:
         fork_servers.pop(key).hang_up()
     if key not in fork_servers:
-        fork_servers[key] = ForkServer(key, secret_folders)
+        fork_servers[key] = ForkServerClient(key, secret_folders)
     return fork_servers[key]

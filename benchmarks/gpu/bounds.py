@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from autograder.examiner.clock import CellTimeLimit
 from autograder.examiner.connection import StoppedError
-from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.examiner.time_budget import CellTimeLimit
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.grading.task import ExamineSettings, make_settings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.sandbox.gpu import measure_gpu_memory
@@ -31,7 +31,7 @@ def run(context: GpuContext) -> PartResult:
         return PartResult("not possible here", [f"{context.device} is not a GPU; the sandbox limits its memory"])
     level = find_strongest_level(find_layers())
     settings = make_settings(ExamineSettings(isolation=level, gpu_memory_gib=LIMIT_GIB), context.device)
-    fork_server = ForkServer(ProcessSettings(level, settings.limits, context.device))
+    fork_server = ForkServerClient(ProcessSettings(level, settings.limits, context.device))
     try:
         used, refusal = _try_allocator(fork_server)
         ending = _try_driver(fork_server)
@@ -46,7 +46,7 @@ def run(context: GpuContext) -> PartResult:
     return judge_part(good, lines)
 
 
-def _try_allocator(fork_server: ForkServer) -> tuple[int, str]:
+def _try_allocator(fork_server: ForkServerClient) -> tuple[int, str]:
     """Allocate memory within the limit, then beyond it.
 
     Returns:
@@ -64,7 +64,7 @@ def _try_allocator(fork_server: ForkServer) -> tuple[int, str]:
         process.kill()
 
 
-def _try_driver(fork_server: ForkServer) -> str:
+def _try_driver(fork_server: ForkServerClient) -> str:
     """Describe how a process ends that asks the driver itself for memory beyond the limit."""
     process, start = fork_server.start_process(), time.perf_counter()
     try:

@@ -9,9 +9,9 @@ from statistics import median
 import nbformat
 
 from autograder.authoring.notebooks import build_source_notebook
-from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import examine_steps
-from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.examiner.time_budget import Timeouts
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.task import ExamineSettings, make_settings
 from autograder.sandbox import find_layers, find_strongest_level
@@ -32,7 +32,7 @@ def run(context: GpuContext) -> PartResult:
             notebook = build_source_notebook(lab)
             steps = [cell.step for cell in parse_cells(notebook)]
             compiled = prepare_compile_cache(nbformat.writes(notebook).encode())
-            fork_server = ForkServer(ProcessSettings(level, limits, context.device, compiled))
+            fork_server = ForkServerClient(ProcessSettings(level, limits, context.device, compiled))
             floor_seconds, examined_seconds = [], []
             for _ in range(1 + TURNS):
                 floor_seconds.append(floor.run(steps).wall)

@@ -16,7 +16,7 @@ from autograder.base.errors import GradlabError
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
 from autograder.model.course import Lab
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.pool import grade_all
 
@@ -25,7 +25,7 @@ from autograder.workers.pool import grade_all
 class DeviceGrades:
     """Submissions graded on one device."""
 
-    results: Mapping[str, Result]
+    results: Mapping[str, ResultDocument]
     """By student."""
     outputs: Mapping[str, Mapping[str, str]]
     """The outputs of every cell as JSON, by student and cell id."""
@@ -62,6 +62,6 @@ def grade_submissions(
     return DeviceGrades(results, outputs, time.perf_counter() - start)
 
 
-def find_failed_checks(result: Result) -> set[str]:
+def find_failed_checks(result: ResultDocument) -> set[str]:
     """Return "cell: check", with their ids, for each check that didn't pass."""
     return {f"{cell.id}: {check.id}" for cell in result.cells for check in cell.checks if not check.passed}

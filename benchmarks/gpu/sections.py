@@ -10,13 +10,13 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.model.course import Kind, Lab
+from autograder.model.course import CellKind, Lab
 from autograder.model.metadata import read_kind
 from benchmarks.classroom import ROOT
 from benchmarks.gpu.report import GpuContext, PartResult, judge_part
 
 DEVICE_NAME = re.compile(r"\bdevice\b|\bcuda\b|\baccelerator\b|\bpin_memory\b|non_blocking")
-SHOWN_KINDS = (Kind.GIVEN, Kind.EXAMPLE)
+SHOWN_KINDS = (CellKind.GIVEN, CellKind.EXAMPLE)
 RUN = """
 import json, sys, time
 from autograder.student_process.kernel import Kernel

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from labkit.probes.ops import has_valid_types
+from labkit.probes.allowed_operations import has_valid_types
 
 MAX_ELEMENTS = 2**22  # of one tensor
 MAX_TOTAL = 2**26  # elements of all results together

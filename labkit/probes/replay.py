@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
+from labkit.probes.allowed_operations import collect_operations
 from labkit.probes.graph_operations import GraphError, ReplayBudget, check_magnitude, run_operation
-from labkit.probes.ops import collect_operations
 
 MAX_NODES = 2_000
 MAX_CONSTANTS = 1_000

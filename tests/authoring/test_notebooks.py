@@ -15,7 +15,7 @@ from autograder.authoring.new_lab import create_lab
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.authoring.regions import HIDDEN, SOLUTION
 from autograder.base.errors import GradlabError, SourceError
-from autograder.model.course import Kind, Lab
+from autograder.model.course import CellKind, Lab
 from autograder.model.metadata import read_kind
 from tests.authoring.secret_lines import find_secret_lines
 from tests.conftest import ROOT
@@ -26,7 +26,7 @@ def join_sources(notebook: object) -> str:
 
 
 def is_check(cell: NotebookNode) -> bool:
-    return read_kind(cell) is Kind.CHECK
+    return read_kind(cell) is CellKind.CHECK
 
 
 def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None:
@@ -76,7 +76,7 @@ def test_given_and_check_cells_are_locked_and_exercises_are_not(labs: list[Lab])
     for lab in labs:
         cells = {c.id: c for c in build_release_notebook(lab).cells}
         for cell in lab.cells:
-            is_locked = cell.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
+            is_locked = cell.kind in (CellKind.GIVEN, CellKind.EXAMPLE, CellKind.CHECK)
             assert cells[cell.id].metadata.get("editable", True) is not is_locked
 
 

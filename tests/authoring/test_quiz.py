@@ -4,7 +4,7 @@ import pytest
 
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.base.errors import SourceError
-from autograder.model.course import Kind
+from autograder.model.course import CellKind
 from autograder.model.metadata import read_cell_metadata
 from autograder.proving.proof import prove_lab
 from tests.lab_files import read_lab_text
@@ -109,7 +109,7 @@ def test_a_quiz_of_one_question_is_refused() -> None:
 
 def test_a_prediction_is_released_with_no_choice_marked() -> None:
     lab = read_lab_text(LAB + PREDICT)
-    assert lab.cells[-1].kind is Kind.PREDICT and lab.points == 3
+    assert lab.cells[-1].kind is CellKind.PREDICT and lab.points == 3
     release_cell, source_cell = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
     assert release_cell.source == "What is the sum?\n- [ ] three\n- [ ] four"
     metadata = read_cell_metadata(source_cell)

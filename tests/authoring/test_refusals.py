@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autograder.base.errors import SourceError
-from autograder.model.course import Kind, Lab
+from autograder.model.course import CellKind, Lab
 from tests.lab_files import read_lab_text, split_files
 
 GOOD = '''# %% given
@@ -216,7 +216,7 @@ EXAMPLE = "# %% example\nshown = torch.ones(2)\nprint(shown)\n\n# %% [markdown]\
 
 def test_an_example_is_read_only_and_no_exercise_check_or_given_cell_may_read_what_it_binds() -> None:
     text = GOOD.replace("# %% [markdown]\n# # A lab", EXAMPLE)
-    assert [cell.kind for cell in read_course_text(text).cells][1] is Kind.EXAMPLE
+    assert [cell.kind for cell in read_course_text(text).cells][1] is CellKind.EXAMPLE
     for old, new in (
         ("    return x * 2", "    return x * 2 + 0 * len(shown)"),
         ("assert_close(double(3), 6)", "assert_close(double(3), 6 * len(shown))"),

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from autograder.cell_analysis.cell_source import MAX_SOURCE, CellSource, inspect_source
+from autograder.cell_analysis.cell_source import MAX_SOURCE, NameUse, inspect_source
 from autograder.cell_analysis.effects import EffectAnalysis
 from autograder.examiner import submission_runner
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.process import StudentProcess
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServerClient
 from autograder.model.course import StepKind
 
 GIVEN = "import torch\nfrom torch import nn\ntable = torch.zeros(3)\ncounts = []\nhere = device()\ndef given(x):\n    return x\n"
@@ -117,7 +117,7 @@ DEEP = [
 
 @pytest.mark.parametrize("source", DEEP)
 def test_a_source_too_deep_to_follow_may_do_anything(source: str) -> None:
-    assert inspect_source(source) == CellSource()
+    assert inspect_source(source) == NameUse()
     assert not EffectAnalysis(["f"]).follow_cell(source, given=False)
 
 
@@ -217,7 +217,7 @@ def test_the_possible_effects_of_an_exercise_decide(cells: list[str], is_plain: 
     assert effects.follow_cell(cells[-1], given=True) is is_plain
 
 
-class CountingForkServer(ForkServer):
+class CountingForkServer(ForkServerClient):
     """A fork server that counts its student processes and their forks. can_fork: as those that use CUDA cannot."""
 
     can_fork = True
@@ -251,7 +251,7 @@ def fork_server(warm_server: CountingForkServer, request: pytest.FixtureRequest)
     return warm_server
 
 
-def list_passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
+def list_passed(fork_server: ForkServerClient, *cells: str) -> dict[str, list[bool]]:
     """The outcomes of f, g and h, which are to double what they are given, with two checks each."""
     steps = [Step("start", StepKind.GIVEN, "import torch\nfrom labkit import check\n")]
     names = [source.split("(")[0].removeprefix("def ") if source.startswith("def ") else "" for source in cells]
@@ -313,5 +313,7 @@ def test_a_check_that_ends_its_fork_costs_only_itself(
         (["def f(x):\n    return helper(x)\n", "def helper(x):\n    return 2 * x"], [False, False]),
     ],
 )
-def test_a_check_sees_the_state_at_its_place(fork_server: ForkServer, cells: list[str], expected: list[bool]) -> None:
+def test_a_check_sees_the_state_at_its_place(
+    fork_server: ForkServerClient, cells: list[str], expected: list[bool]
+) -> None:
     assert list_passed(fork_server, *cells)["f"] == expected

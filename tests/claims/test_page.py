@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.notebooks import build_release_notebook
-from autograder.model.course import Cell, Kind, Lab
+from autograder.model.course import Cell, CellKind, Lab
 
 HERE = Path(__file__).parent
 TESTED = {
@@ -55,7 +55,7 @@ def list_released_cells(lab: Lab) -> list[tuple[Cell, str]]:
 
 def find_exercise(cells: list[tuple[Cell, str]], name: str) -> list[str]:
     """The docstring's cell and the visible checks."""
-    return [text for cell, text in cells if cell.name == name and cell.kind in (Kind.EXERCISE, Kind.CHECK)]
+    return [text for cell, text in cells if cell.name == name and cell.kind in (CellKind.EXERCISE, CellKind.CHECK)]
 
 
 def find_sections(cells: list[tuple[Cell, str]], heading: str) -> list[str]:
@@ -64,7 +64,7 @@ def find_sections(cells: list[tuple[Cell, str]], heading: str) -> list[str]:
     level = 0
     for cell, text in cells:
         for line in text.splitlines():
-            title = re.match(r"(##+) (.+)", line) if cell.kind is Kind.PROSE else None
+            title = re.match(r"(##+) (.+)", line) if cell.kind is CellKind.PROSE else None
             if title and title[2] == heading:
                 level = len(title[1])
                 texts.append("")
@@ -146,5 +146,5 @@ def test_a_word_of_a_solution_a_hidden_check_or_another_section_is_missing(labs:
 
 @pytest.mark.claim(59)
 def test_no_check_of_the_course_asks_for_a_node_by_its_name(labs: list[Lab]) -> None:
-    checks = [cell.source for lab in labs for cell in lab.cells if cell.kind is Kind.CHECK]
+    checks = [cell.source for lab in labs for cell in lab.cells if cell.kind is CellKind.CHECK]
     assert not [source for source in checks if "Backward0" in source]

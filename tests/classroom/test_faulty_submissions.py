@@ -12,7 +12,7 @@ import pytest
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.classroom.open_class import grade_lab
 from autograder.classroom.regrading import regrade
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServerClient
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document
 from autograder.grading.lab_submission import GradedSubmission
@@ -132,7 +132,7 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
     assert set(list_failures(small_course, two_graders).values()) == {""}
     real = worker.grade_lab_task
 
-    def raise_for_what_is_written(task: Task, fork_server: ForkServer) -> GradedSubmission:
+    def raise_for_what_is_written(task: Task, fork_server: ForkServerClient) -> GradedSubmission:
         if task.notebooks[0].content is not None:
             raise RecursionError("too deep")
         return real(task, fork_server)

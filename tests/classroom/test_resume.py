@@ -17,8 +17,9 @@ import pytest
 
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.base.errors import GradlabError
-from autograder.classroom import open_class
-from autograder.classroom.open_class import grade_lab, lock_lab
+from autograder.classroom import lab_lock
+from autograder.classroom.lab_lock import lock_lab
+from autograder.classroom.open_class import grade_lab
 from autograder.classroom.summary import describe_regraded
 from autograder.cli import main
 from autograder.gradebook.nbgrader_course import open_course
@@ -153,7 +154,7 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
 
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
     with lock_lab(small_course, LAB), pytest.raises(GradlabError, match="another gradlab is grading"):
-        code = f"from autograder.classroom.open_class import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
+        code = f"from autograder.classroom.lab_lock import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
         process = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
         raise GradlabError(process.stderr)
     with lock_lab(small_course, LAB):
@@ -171,7 +172,7 @@ def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
 def test_only_a_lock_that_is_held_is_reported_as_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
 ) -> None:
-    monkeypatch.setattr(open_class.fcntl, "lockf", raise_error(OSError(number, os.strerror(number))))
+    monkeypatch.setattr(lab_lock.fcntl, "lockf", raise_error(OSError(number, os.strerror(number))))
     with pytest.raises(GradlabError, match=words), lock_lab(tmp_path, LAB):
         pass
 
@@ -179,7 +180,7 @@ def test_only_a_lock_that_is_held_is_reported_as_held(
 def test_a_second_grading_renames_no_folder(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = small_course / "submitted" / "a\nb"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(open_class.fcntl, "lockf", raise_error(BlockingIOError(errno.EAGAIN, "held")))
+    monkeypatch.setattr(lab_lock.fcntl, "lockf", raise_error(BlockingIOError(errno.EAGAIN, "held")))
     with pytest.raises(GradlabError, match="another gradlab is grading"):
         list(grade_lab(open_course(small_course), LAB))
     assert folder.exists()

@@ -12,15 +12,15 @@ from nbgrader.api import Gradebook
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.decisions import excuse, grant_extension
+from autograder.classroom.decisions import grant_excuse, grant_extension
 from autograder.classroom.open_class import grade_lab
 from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.regrading import RegradeResult, RegradeScope, regrade
 from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.database import open_gradebook
 from autograder.gradebook.history import get_history_path, read_history
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_result
-from autograder.gradebook.writer import open_gradebook
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import TERM_FILE, Excuse, Extension, add_excuse, add_extension, read_term
 from autograder.reports.student_view import EXCUSED, build_student_view
@@ -73,7 +73,7 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
     """Slow: a class is looked at by a whole grader."""
     assert (read_worth(course, "ada"), read_worth(course, "cy")) == (2, 0)
     assert 0 < read_worth(course, "ben") < 2
-    decision = excuse(course, LAB, "empty", "", "the text did not say it")
+    decision = grant_excuse(course, LAB, "empty", "", "the text did not say it")
     assert (decision.exercise, decision.check) == ("sum_of_squares", "empty")
     assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True}
     assert (read_worth(course, "ben"), read_worth(course, "cy")) == (2, 0)
@@ -85,7 +85,7 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
 @pytest.mark.slow
 def test_an_exercise_excused_for_one_student_pays_in_full(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
-    excuse(course, LAB, "sum_of_squares", "cy", "was ill")
+    grant_excuse(course, LAB, "sum_of_squares", "cy", "was ill")
     grade_class(course, two_graders)
     assert read_worth(course, "cy") == 2
     assert [mark.points for mark in read_history(course, LAB, "cy")] == [0, 2]
@@ -96,13 +96,13 @@ def test_an_excuse_names_exactly_one_thing_that_the_lab_has(small_course: Path) 
         GradlabError,
         match=r"similar names \(to list all: .*'\):\n    sum_of_squares/empty: an empty tensor gives zero$",
     ):
-        excuse(small_course, LAB, "emty", "", "")
+        grant_excuse(small_course, LAB, "emty", "", "")
     with pytest.raises(
         GradlabError, match="no exercise or check 'q9'; its exercises and checks:\n    sum_of_squares\n"
     ):
-        excuse(small_course, LAB, "q9", "", "")
-    assert excuse(small_course, LAB, "an empty tensor gives zero", "", "").check == "empty"
-    assert excuse(small_course, LAB, "sum_of_squares/shapes", "ada", "").check == "shapes"
+        grant_excuse(small_course, LAB, "q9", "", "")
+    assert grant_excuse(small_course, LAB, "an empty tensor gives zero", "", "").check == "empty"
+    assert grant_excuse(small_course, LAB, "sum_of_squares/shapes", "ada", "").check == "shapes"
     assert not (small_course / "nothing").exists() and len(read_term(small_course).excuse) == 2
 
 
@@ -315,7 +315,7 @@ def test_a_truncated_line_of_the_history_is_the_only_one_lost(course: Path) -> N
 @pytest.mark.nightly  # the same test of nbgrader's command as of gradlab's above
 def test_nbgraders_own_command_respects_the_decisions(course: Path) -> None:
     """Slow: nbgrader autogrades a submission."""
-    excuse(course, LAB, "empty", "", "")
+    grant_excuse(course, LAB, "empty", "", "")
     add_extension(course, Extension(lab=LAB, student="ben", until="2027-02-03T18:00:00Z"))
     (course / "submitted" / "ben" / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
     with open_course_gradebook(course) as gradebook:

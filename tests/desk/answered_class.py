@@ -15,10 +15,10 @@ from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import write_document
 from autograder.gradebook.writer import write_marks
-from autograder.model.course import Kind
+from autograder.model.course import CellKind
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_kind
-from autograder.model.result import GradedCell, Result
+from autograder.model.result import GradedCell, ResultDocument
 from autograder.model.term import Term
 from autograder.model.versions import Versions
 from labkit.outcome import Outcome
@@ -67,14 +67,16 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
         marks = []
         for student, answer in class_.items():
             notebook = fill_notebook(lab, {"sum_of_squares": WRONG})
-            cell = next(cell for cell in notebook.cells if read_kind(cell) is Kind.QUESTION)
+            cell = next(cell for cell in notebook.cells if read_kind(cell) is CellKind.QUESTION)
             cell.source = cell.source if answer is None else answer
             path = get_autograded_path(course, LAB, student)
             path.parent.mkdir(parents=True)
             nbformat.write(nbformat.from_dict(json.loads(json.dumps(notebook))), path)
             cells = (GradedCell(id=CHECK, points=0.5, worth=2.0, checks=(FAILED,)),)
             versions = Versions(gradlab="", python="", torch="")
-            write_document(course, Result(lab=LAB, student=student, versions=versions, isolation=(), cells=cells))
+            write_document(
+                course, ResultDocument(lab=LAB, student=student, versions=versions, isolation=(), cells=cells)
+            )
             submitted = datetime(2027, 2, 2 if student == late else 1, 12)
             marks.append(
                 MarkSheet(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=submitted)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.desk.course_desk import Desk, UnknownNameError, find_place, open_desk
+from autograder.desk.course_desk import Desk, UnknownNameError, find_address, open_desk
 from autograder.desk.marks import ConflictError, DeskMark, change_items, read_marks, read_rubric, save_mark
 from autograder.desk.rubric import Item
 from autograder.gradebook.cell_address import CellAddress
@@ -28,27 +28,27 @@ class Reader:
 
     desk: Desk
     gradebook: Any
-    place: CellAddress
+    address: CellAddress
 
     def read_mark(self, student: str) -> DeskMark:
-        return read_marks(self.gradebook, self.place, read_rubric(self.desk, self.place))[student]
+        return read_marks(self.gradebook, self.address, read_rubric(self.desk, self.address))[student]
 
     def save_mark(self, student: str, mark: DeskMark | None = None, **changes: Any) -> DeskMark:
         mark = mark or self.read_mark(student)
-        return save_mark(self.desk, self.gradebook, self.place, student, replace(WAITS, **changes), mark.version)
+        return save_mark(self.desk, self.gradebook, self.address, student, replace(WAITS, **changes), mark.version)
 
     def replace_items(self, *items: Item, sure: bool = True) -> list[int]:
         """The numbers of marks for which it asked for confirmation."""
         counts: list[int] = []
-        version = read_rubric(self.desk, self.place).version
-        change_items(self.desk, self.gradebook, self.place, items, version, lambda n: bool(counts.append(n)) or sure)
+        version = read_rubric(self.desk, self.address).version
+        change_items(self.desk, self.gradebook, self.address, items, version, lambda n: bool(counts.append(n)) or sure)
         return counts
 
     def read_row(self, student: str) -> tuple[Any, ...]:
         """The row as another program reads it."""
         with Gradebook(self.desk.db_url) as gradebook:
-            grade = gradebook.find_grade(self.place.cell, LAB, LAB, student)
-            name = QUESTION if self.place.cell == QUESTION else "exercise-sum_of_squares"
+            grade = gradebook.find_grade(self.address.cell, LAB, LAB, student)
+            name = QUESTION if self.address.cell == QUESTION else "exercise-sum_of_squares"
             comment = gradebook.find_comment(name, LAB, LAB, student)
             return grade.manual_score, grade.needs_manual_grade, comment.manual_comment, grade.notebook.score
 
@@ -57,7 +57,7 @@ class Reader:
 def reader(course: Path) -> Iterator[Reader]:
     desk = open_desk(course)
     with Gradebook(desk.db_url) as gradebook:
-        yield Reader(desk, gradebook, find_place(desk, gradebook, LAB, LAB, QUESTION))
+        yield Reader(desk, gradebook, find_address(desk, gradebook, LAB, LAB, QUESTION))
 
 
 def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reader: Reader) -> None:
@@ -79,7 +79,7 @@ def test_items_give_points_and_a_typed_number_counts_without_items(reader: Reade
     assert reader.save_mark("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, WORTH, chosen=(FULL.id, VAGUE.id))
     assert reader.read_row("ada")[:2] == (2, False)
     assert reader.save_mark("ada", points=0.25) == DeskMark(0.25, WORTH)
-    assert read_rubric(reader.desk, reader.place).chosen == {}
+    assert read_rubric(reader.desk, reader.address).chosen == {}
 
 
 @pytest.fixture
@@ -151,8 +151,8 @@ def test_a_changed_answer_waits_again_with_its_old_mark(reader: Reader) -> None:
 
 
 def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reader: Reader) -> None:
-    reader.place = find_place(reader.desk, reader.gradebook, LAB, LAB, CHECK)
-    from_checks = DeskMark(worth=reader.place.worth, auto=0.5)
+    reader.address = find_address(reader.desk, reader.gradebook, LAB, LAB, CHECK)
+    from_checks = DeskMark(worth=reader.address.worth, auto=0.5)
     assert reader.read_mark("ada") == from_checks
     reader.save_mark("ada", points=2.0, comment="A slip.")
     assert reader.read_row("ada") == (2, False, "A slip.", 2)
@@ -171,6 +171,6 @@ def test_the_late_penalty_follows_the_mark(reader: Reader) -> None:
 def test_names_that_the_gradebook_does_not_know_are_refused(reader: Reader) -> None:
     for names in (("x", LAB, QUESTION), (LAB, "../x", QUESTION), (LAB, LAB, "../../etc/passwd")):
         with pytest.raises(UnknownNameError):
-            find_place(reader.desk, reader.gradebook, *names)
+            find_address(reader.desk, reader.gradebook, *names)
     with pytest.raises(UnknownNameError):
-        save_mark(reader.desk, reader.gradebook, reader.place, "../ada", WAITS, "")
+        save_mark(reader.desk, reader.gradebook, reader.address, "../ada", WAITS, "")

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.desk.course_desk import Desk, find_place, open_desk
+from autograder.desk.course_desk import Desk, find_address, open_desk
 from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.question_page import QuestionPage, build_page, list_questions
 from autograder.gradebook.autograded_folder import get_autograded_path
@@ -19,7 +19,7 @@ PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADh
 def read(course: Path, lab: str, notebook: str, cell: str) -> QuestionPage:
     desk = open_desk(course)
     with Gradebook(desk.db_url) as gradebook:
-        return build_page(desk, gradebook, find_place(desk, gradebook, lab, notebook, cell))
+        return build_page(desk, gradebook, find_address(desk, gradebook, lab, notebook, cell))
 
 
 def count_answers(desk: Desk) -> dict[str, tuple[int, int, int]]:
@@ -44,12 +44,12 @@ def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course
     page = read(course, LAB, LAB, QUESTION)
     assert "Why is it never negative?" in page.question
     assert "<math" in page.question
-    assert page.model == "<p><strong>Because</strong> a square is at least nought.</p>\n"
+    assert page.solution == "<p><strong>Because</strong> a square is at least nought.</p>\n"
     assert [answer.student for answer in page.answers] == ["ada", "ben", "cleo", "dan", "eve"]
 
 
 def test_equal_answers_are_recognized(course: Path) -> None:
-    same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
+    same = {answer.student: answer.content_digest for answer in read(course, LAB, LAB, QUESTION).answers}
     assert same["cleo"] == same["dan"]
     assert len(set(same.values())) == 4
 
@@ -107,7 +107,7 @@ def test_answers_are_the_same_only_if_everything_shown_of_them_is(course: Path) 
             '"id": "question-why"', f'"attachments": {{"a.png": {{"image/png": "{PICTURE}"}}}}, "id": "question-why"'
         )
     )
-    same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
+    same = {answer.student: answer.content_digest for answer in read(course, LAB, LAB, QUESTION).answers}
     assert same["cleo"] != same["dan"]
 
 
@@ -116,20 +116,20 @@ def test_the_output_of_an_answers_cell_counts_too(course: Path, printed: str) ->
     for student, text in (("cleo", "accuracy 0.99"), ("dan", printed)):
         path = get_autograded_path(course, LAB, student)
         notebook = nbformat.read(path, as_version=4)
-        (place,) = [n for n, cell in enumerate(notebook.cells) if cell.get("id") == "question-why"]
+        (address,) = [n for n, cell in enumerate(notebook.cells) if cell.get("id") == "question-why"]
         work_cell = nbformat.v4.new_code_cell(
             "report(model)", id="own", outputs=[nbformat.v4.new_output("stream", text=text)]
         )
-        notebook.cells.insert(place + 1, work_cell)
+        notebook.cells.insert(address + 1, work_cell)
         nbformat.write(notebook, path)
-    same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
+    same = {answer.student: answer.content_digest for answer in read(course, LAB, LAB, QUESTION).answers}
     assert (same["cleo"] == same["dan"]) == (printed == "accuracy 0.99")
 
 
 def test_an_exercise_shows_its_code_and_the_checks_that_failed(course: Path) -> None:
     page = read(course, LAB, LAB, CHECK)
     assert "return x.sum()" in page.answers[0].cells[0].source
-    assert "(x * x)" in page.model and "SOLUTION" not in page.model
+    assert "(x * x)" in page.solution and "SOLUTION" not in page.solution
     html = render_question("/d", page, "x")
     assert "3 and 4 give 25" in html
     assert "<code>not</code> 25" in html
@@ -149,8 +149,8 @@ def test_marks_can_be_given_without_the_notebook_or_the_source(course: Path) -> 
     get_autograded_path(course, LAB, "ada").unlink()
     (course / "source" / LAB / f"{LAB}.ipynb").unlink()
     page = read(course, LAB, LAB, QUESTION)
-    assert (page.question, page.model, page.answers[0].cells) == ("", "", [])
-    assert page.place.worth == 3 and page.place.by_hand
+    assert (page.question, page.solution, page.answers[0].cells) == ("", "", [])
+    assert page.address.worth == 3 and page.address.by_hand
     render_question("/d", page, "x")
 
 
@@ -175,11 +175,11 @@ def test_a_stock_assignment_is_read_by_its_own_names(
     stock_course: Path, cell: str, model: str, answer: str, worth: float
 ) -> None:
     page = read(stock_course, *PLAIN, cell)
-    assert model in page.model
+    assert model in page.solution
     assert page.name == f"p1/{cell}"
-    assert page.place.worth == worth
+    assert page.address.worth == worth
     (ada,) = page.answers
     assert answer in "\n".join(shown.source for shown in ada.cells)
-    assert "MARK SCHEME" not in page.question + page.model
-    assert (page.place.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment for tests"
+    assert "MARK SCHEME" not in page.question + page.solution
+    assert (page.address.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment for tests"
     render_question("/d", page, "x")

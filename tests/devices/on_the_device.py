@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 import labkit
 from autograder.authoring.regions import strip_markers
 from autograder.examiner.execution import create_namespace, run_cell
-from autograder.model.course import Kind, Lab
+from autograder.model.course import CellKind, Lab
 from labkit.check import record_outcomes
 from labkit.probes.two_devices import SECOND, PlacedTensor, TwoDevices
 
@@ -62,14 +62,17 @@ def run(lab: Lab, device: contextlib.AbstractContextManager[None]) -> tuple[dict
     on_cpu, raising_cells = set[str](), set[str]()
     with device:
         for cell in lab.cells:
-            if cell.kind not in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
+            if (
+                cell.kind not in (CellKind.GIVEN, CellKind.EXAMPLE, CellKind.EXERCISE, CellKind.CHECK)
+                or cell.name in quizzes
+            ):
                 continue
             with record_outcomes() as outcomes:
                 try:
                     run_cell(strip_markers(cell.source), names, f"<{cell.id}>")
                 except Exception:
                     raising_cells.add(cell.id)
-            if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
+            if cell.kind is CellKind.EXERCISE and isinstance(names[cell.name], FunctionType):
                 names[cell.name] = watch_arguments(names[cell.name], functools.partial(on_cpu.add, cell.name))
             failures.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
     return failures, on_cpu, raising_cells

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.regions import strip_markers
-from autograder.model.course import Kind, Lab
+from autograder.model.course import CellKind, Lab
 from labkit.check import record_outcomes
 from labkit.probes.two_devices import TwoDevices
 from tests.devices import on_the_device
@@ -140,11 +140,11 @@ def list_failing_checks(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tens
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
     with silence(), TwoDevices():
         for cell in lab.cells:
-            if cell.kind not in (Kind.GIVEN, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
+            if cell.kind not in (CellKind.GIVEN, CellKind.EXERCISE, CellKind.CHECK) or cell.name in quizzes:
                 continue
             with record_outcomes() as outcomes:
                 exec(compile(strip_markers(cell.source), f"<{cell.id}>", "exec"), names)
-            if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
+            if cell.kind is CellKind.EXERCISE and isinstance(names[cell.name], FunctionType):
                 names[cell.name] = run_on_second_device(names[cell.name], leaves, cpu_tensors.setdefault(cell.name, []))
             failures.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
     return failures

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from labkit.probes.allowed_operations import collect_operations
 from labkit.probes.graph_operations import GraphError
-from labkit.probes.ops import collect_operations
 from labkit.probes.replay import Graph
 
 NUMBERS = [0, 1, -1, 2, 3, -7, 5, 2**31, -(2**31), 2**62, -(2**62), 0.0, -1.5, float("nan"), float("inf"), 1e300, True]

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import Step, StepResult, examine_steps
 from autograder.examiner.process_time_limit import ProcessTimeLimit
-from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.examiner.time_budget import Timeouts
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.model.course import StepKind
 from autograder.sandbox import Limits, find_layers, find_strongest_level
@@ -51,8 +51,8 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 
 @pytest.fixture(scope="module")
-def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(
+def fork_server() -> Iterator[ForkServerClient]:
+    process = ForkServerClient(
         ProcessSettings(find_strongest_level(find_layers()), LIMITS), server_process=start_fork_server_process(1, ())
     )
     yield process
@@ -64,7 +64,7 @@ def indent(source: str) -> str:
 
 
 def run_submission(
-    fork_server: ForkServer, answer: str, before: str = "", timeouts: Timeouts = PATIENCE, after: str = ""
+    fork_server: ForkServerClient, answer: str, before: str = "", timeouts: Timeouts = PATIENCE, after: str = ""
 ) -> dict[str, StepResult]:
     steps = [
         Step("setup", StepKind.GIVEN, GIVEN),
@@ -87,12 +87,12 @@ IN_A_CELL = {
 
 
 @pytest.mark.parametrize("name", IN_A_CELL)
-def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(fork_server: ForkServer, name: str) -> None:
+def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(fork_server: ForkServerClient, name: str) -> None:
     if name == "killed" and "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
     source, reason = IN_A_CELL[name]
     results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before=source)
-    assert reason in results["added-0"].stopped
+    assert reason in results["added-0"].stop_reason
     assert reason in str(results["added-0"].outputs)
     assert compute_earned(results["check-double"].outcomes, 2) == 2
     assert compute_earned(results["check-add"].outcomes, 1) == 1
@@ -103,7 +103,7 @@ ENDS = (EXIT, "import os\nos.execv('/bin/true', ['true'])", KILLED.replace("TERM
 
 @pytest.mark.parametrize("source", ENDS)
 def test_an_added_cell_that_ends_the_process_leaves_the_answer_before_it_its_points(
-    fork_server: ForkServer, source: str
+    fork_server: ForkServerClient, source: str
 ) -> None:
     for cells in ({"before": source}, {"after": source}):
         results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", **cells)
@@ -127,7 +127,7 @@ IN_A_CHECK = {
 
 @pytest.mark.parametrize("name", IN_A_CHECK)
 def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
-    fork_server: ForkServer, name: str
+    fork_server: ForkServerClient, name: str
 ) -> None:
     source, reason = IN_A_CHECK[name]
     answer = f"def double(x):\n    if x == 1:\n{indent(indent(source))}    return 2 * x\n"
@@ -140,14 +140,16 @@ def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
     assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
-def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_points(fork_server: ForkServer) -> None:
+def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_points(
+    fork_server: ForkServerClient,
+) -> None:
     for source in (EAT, FAMILY, FORKS):
         results = run_submission(fork_server, f"def double(x):\n{indent(source)}    return 2 * x\n")
         assert compute_earned(results["check-double"].outcomes, 2) == 0
         assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
-def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut(fork_server: ForkServer) -> None:
+def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut(fork_server: ForkServerClient) -> None:
     picture = "from IPython.display import Image, display\nfor _ in range(9):\n    display(Image(bytes(600_000), format='png'))\n"
     floods = {
         "text": "print('x' * 5_000_000)",
@@ -166,7 +168,7 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
         assert compute_earned(results["check-double"].outcomes, 2) == 2
 
 
-def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(fork_server: ForkServer) -> None:
+def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(fork_server: ForkServerClient) -> None:
     endless = "import time\ntime.sleep(36000)\n"
     steps = [
         Step("setup", StepKind.GIVEN, GIVEN),
@@ -178,26 +180,26 @@ def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points
         Step("check-double", StepKind.CHECK, CHECKS),
     ]
     results = examine_steps(steps, fork_server.start_process, Timeouts(cell=36000, check=9, submission=12))
-    assert results["added-0"].stopped == "the time limit of 8 s for all cells was reached"
-    assert results["added-1"].stopped
+    assert results["added-0"].stop_reason == "the time limit of 8 s for all cells was reached"
+    assert results["added-1"].stop_reason
     assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
-def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(fork_server: ForkServer) -> None:
+def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(fork_server: ForkServerClient) -> None:
     answer = "def double(x):\n    return 2 * x\nimport os\nos.register_at_fork(before=lambda: os._exit(1))\n"
     results = run_submission(fork_server, answer)
-    assert "exit status 1" in results["exercise-double"].stopped
+    assert "exit status 1" in results["exercise-double"].stop_reason
     assert compute_earned(results["check-double"].outcomes, 2) == 0
     assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
-def test_an_earlier_limit_is_not_the_reason_for_a_later_failure(fork_server: ForkServer) -> None:
+def test_an_earlier_limit_is_not_the_reason_for_a_later_failure(fork_server: ForkServerClient) -> None:
     eats_in_a_child = f"import os\nif os.fork() == 0:\n{indent(EAT)}os.wait()\n"
     results = run_submission(fork_server, "import os\nos._exit(3)", before=eats_in_a_child)
-    assert "exit status 3" in results["exercise-double"].stopped
+    assert "exit status 3" in results["exercise-double"].stop_reason
 
 
-def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkServer) -> None:
+def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkServerClient) -> None:
     starts = "import subprocess\nhelper = subprocess.Popen(['/bin/sleep', '36000'])\n"
     answer = "def double(x):\n    import os\n    os.kill(helper.pid, 0)\n    return 2 * x\n"
     steps = [
@@ -212,23 +214,23 @@ def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkS
         assert compute_earned(results[check].outcomes, 2) == 2
 
 
-def test_a_signal_without_a_name_is_reported_by_its_number(fork_server: ForkServer) -> None:
+def test_a_signal_without_a_name_is_reported_by_its_number(fork_server: ForkServerClient) -> None:
     if "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
     results = run_submission(
         fork_server, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)"
     )
-    assert "signal 40" in results["added-0"].stopped
+    assert "signal 40" in results["added-0"].stop_reason
 
 
-def test_outputs_that_cannot_be_encoded_are_reported_and_end_nothing(fork_server: ForkServer) -> None:
+def test_outputs_that_cannot_be_encoded_are_reported_and_end_nothing(fork_server: ForkServerClient) -> None:
     cell = "x = []\nx.append(x)\ndisplay({'application/json': x, 'text/plain': 'round'}, raw=True)\n"
     results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before=cell)
     assert "can't be shown" in str(results["added-0"].outputs)
     assert compute_earned(results["check-double"].outcomes, 2) == 2
 
 
-def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServer) -> None:
+def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServerClient) -> None:
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(36000)\n    os._exit(0)\n"
     count = (
         "import os\ndef add(a, b):\n    pids = [n for n in os.listdir('/proc') if n.isdigit()]\n"
@@ -258,27 +260,29 @@ def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServ
     assert results["check-add"].outcomes[0].passed, results["check-add"].outcomes[0].seen
 
 
-def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pass(fork_server: ForkServer) -> None:
+def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pass(
+    fork_server: ForkServerClient,
+) -> None:
     results = run_submission(
         fork_server, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')"
     )
     assert compute_earned(results["check-double"].outcomes, 2) == 2
 
 
-def test_half_a_character_in_a_result_is_reported_and_ends_nothing(fork_server: ForkServer) -> None:
+def test_half_a_character_in_a_result_is_reported_and_ends_nothing(fork_server: ForkServerClient) -> None:
     results = run_submission(fork_server, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
     first, second = results["check-double"].outcomes
     assert not first.passed and "a check can't read this result" in first.seen
     assert second.passed
 
 
-def test_exit_in_a_cell_is_reported_and_ends_nothing(fork_server: ForkServer) -> None:
+def test_exit_in_a_cell_is_reported_and_ends_nothing(fork_server: ForkServerClient) -> None:
     results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before="exit()")
     assert "a notebook goes on after exit()" in str(results["added-0"].outputs)
     assert compute_earned(results["check-double"].outcomes, 2) == 2
 
 
-def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(fork_server: ForkServer) -> None:
+def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(fork_server: ForkServerClient) -> None:
     checks = "".join(f'with check("number {n}"):\n    assert double({n}) == {2 * n}\n' for n in range(5))
     steps = [
         Step("setup", StepKind.GIVEN, GIVEN),
@@ -296,7 +300,7 @@ def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(fork_serv
 
 
 def test_all_values_that_one_check_receives_share_a_bound(
-    fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+    fork_server: ForkServerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each item is small, and a check that keeps them all would fill the examiner's memory."""
     monkeypatch.setattr("autograder.examiner.check_connection.MAX_BYTES", 1_000_000)
@@ -314,7 +318,7 @@ def test_all_values_that_one_check_receives_share_a_bound(
 
 
 def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_process_only(
-    fork_server: ForkServer,
+    fork_server: ForkServerClient,
 ) -> None:
     """Whatever the intake lets through, only cells that the course calls given run with the checks."""
     steps = [
@@ -344,7 +348,7 @@ def double(x):
 
 @pytest.mark.parametrize("pause", [0, 2.5], ids=["the process serves", "forks serve"])
 def test_checks_run_again_in_a_process_that_remembers_nothing(
-    fork_server: ForkServer, pause: float, monkeypatch: pytest.MonkeyPatch
+    fork_server: ForkServerClient, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise a hidden check's inputs could reach a visible one, whose text a student reads."""
     monkeypatch.setattr(ProcessTimeLimit, "was_starved", ProcessTimeLimit.is_over)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from autograder.examiner.connection import Connection, StoppedError
-from autograder.examiner.execution import run_check_cell
+from autograder.examiner.execution import record_check_cell
 from autograder.examiner.remote_namespace import RemoteNamespace
 from labkit import probes
 from labkit.outcome import Outcome, compute_share
@@ -81,7 +81,7 @@ def run_checks(source: str, student: Any, answer: Any) -> list[Outcome]:
         world.namespace = namespace
         namespace["student"] = world.get_proxy("student")
         world.get_proxy("lie")()
-        return run_check_cell(source, namespace, "<check-x>")
+        return record_check_cell(source, namespace, "<check-x>")
 
 
 @pytest.mark.parametrize("source", CHECKS.values(), ids=CHECKS.keys())
@@ -105,7 +105,7 @@ def test_an_answer_that_does_not_end_is_stopped(source: str) -> None:
         exec(SETUP, namespace)
         world.namespace, namespace["student"] = namespace, world.get_proxy("student")
         world.get_proxy("slow")()
-        (outcome,) = run_check_cell(source, namespace, "<check-x>")
+        (outcome,) = record_check_cell(source, namespace, "<check-x>")
     assert (outcome.passed, outcome.blame) == (False, "process")
 
 
@@ -161,7 +161,7 @@ def test_a_students_exception_is_not_reported_as_a_failure_of_the_process() -> N
         raise UnicodeDecodeError("utf8", b"", 0, 1, str(x))
 
     with open_world(f=leak) as world:
-        (outcome,) = run_check_cell(SETUP + "with check('it'):\n    f(42)\n", {"f": world.get_proxy("f")}, "<c>")
+        (outcome,) = record_check_cell(SETUP + "with check('it'):\n    f(42)\n", {"f": world.get_proxy("f")}, "<c>")
     assert (outcome.error, outcome.blame) == ("UnicodeDecodeError", "student")
 
 

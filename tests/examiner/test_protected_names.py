@@ -2,10 +2,10 @@
 
 import pytest
 
-from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.protected_names import select_protected_names
-from autograder.forkserver.client import ForkServer
+from autograder.examiner.time_budget import Timeouts
+from autograder.forkserver.client import ForkServerClient
 from autograder.model.course import StepKind
 
 GIVEN = """
@@ -28,7 +28,7 @@ CHECK = 'with check("doubles"):\n    assert asked(double, 3) == 12\nwith check("
 CHECKS = (True, CHECK)
 
 
-def grade_answer(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
+def grade_answer(fork_server: ForkServerClient, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
     steps = [
         Step("setup", StepKind.GIVEN, GIVEN),
         Step("exercise-double", StepKind.STUDENT, answer, exercise="double"),
@@ -37,7 +37,7 @@ def grade_answer(fork_server: ForkServer, answer: str, after: str = "") -> tuple
     ]
     results = examine_steps(steps, fork_server.start_process, Timeouts())
     return [o.passed for o in results["check-double"].outcomes], [
-        n for result in results.values() for n in result.changed
+        n for result in results.values() for n in result.changed_names
     ]
 
 
@@ -53,21 +53,21 @@ def test_local_names_of_checks_and_functions_are_not_kept() -> None:
     assert select_protected_names(((False, source), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
 
 
-def test_an_honest_notebook_changes_nothing(fork_server: ForkServer) -> None:
+def test_an_honest_notebook_changes_nothing(fork_server: ForkServerClient) -> None:
     assert grade_answer(fork_server, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
 
 
-def test_a_redefined_probe_is_restored(fork_server: ForkServer) -> None:
+def test_a_redefined_probe_is_restored(fork_server: ForkServerClient) -> None:
     assert grade_answer(fork_server, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
 
 
-def test_names_that_a_probe_uses_are_restored_too(fork_server: ForkServer) -> None:
+def test_names_that_a_probe_uses_are_restored_too(fork_server: ForkServerClient) -> None:
     """By accident too: a cell for trying things may bind any name."""
     assert grade_answer(fork_server, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
     assert grade_answer(fork_server, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
 
 
-def test_a_patched_library_is_reported_and_a_patched_labkit_is_restored(fork_server: ForkServer) -> None:
+def test_a_patched_library_is_reported_and_a_patched_labkit_is_restored(fork_server: ForkServerClient) -> None:
     source = "import labkit.probes.probe_definition, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
     passed, changed = grade_answer(fork_server, RIGHT, source)
     assert passed == [True, True] and {"torch.relu", "builtins.sum", "labkit.probes.saved"} <= set(changed)
@@ -87,14 +87,14 @@ LIE = "def lie(f, x):\n    return 12 if x == 3 else 4\n"
     ],
     ids=["the code of a probe", "the closure of a probe", "the code of a helper", "defaults"],
 )
-def test_the_contents_of_a_course_function_are_restored_and_reported(fork_server: ForkServer, after: str) -> None:
+def test_the_contents_of_a_course_function_are_restored_and_reported(fork_server: ForkServerClient, after: str) -> None:
     passed, changed = grade_answer(fork_server, BLANK, after)
     assert passed == [False, False]
     assert set(changed) <= {"asked", "scaled"}
     assert changed
 
 
-def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) -> None:
+def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServerClient) -> None:
     source = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
     steps = [
         Step("first", StepKind.STUDENT, source),
@@ -104,10 +104,10 @@ def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) ->
     ]
     results = examine_steps(steps, fork_server.start_process, Timeouts())
     assert [o.passed for o in results["check-double"].outcomes] == [False, False]
-    assert "labkit.probes.probe" in [name for result in results.values() for name in result.changed]
+    assert "labkit.probes.probe" in [name for result in results.values() for name in result.changed_names]
 
 
-def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) -> None:
+def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServerClient) -> None:
     """A given cell further down may rebind a name: the checks above it see the earlier value."""
     steps = [
         Step("setup", StepKind.GIVEN, GIVEN),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.examiner.replayed_changes import ReportedChanges
+from autograder.examiner.reported_changes import ReportedChanges
 from autograder.rpc.frames import ProtocolError
 
 

@@ -24,7 +24,7 @@ with check("last"):
 class DeadConnection:
     """A connection that no check here uses."""
 
-    def renew(self) -> None: ...
+    def begin_check(self) -> None: ...
 
     def ask(self, request: Any, callbacks: Any) -> Any:
         raise AssertionError(request)

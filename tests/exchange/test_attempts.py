@@ -59,7 +59,7 @@ def test_an_extension_moves_the_end_for_its_student() -> None:
 
 def test_the_newest_is_marked_whatever_the_limits_are() -> None:
     limits = LabTerm(attempts=1, wait_minutes=60, until=datetime(2026, 2, 1, tzinfo=UTC), tell="points")
-    settings = resolve_lab_term(Term(labs={"x": limits}), "x", "ada", newest=True)
+    settings = resolve_lab_term(Term(labs={"x": limits}), "x", "ada", ignores_limits=True)
     assert decide_attempt(NOW, [mark(5)], settings, NOW).is_due and settings.tell == "points"
     assert describe_attempts(NOW, [mark(5)], settings, NOW) == ""
 

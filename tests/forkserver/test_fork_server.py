@@ -11,13 +11,13 @@ import psutil
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.submission_runner import SubmissionRunner
+from autograder.examiner.time_budget import TimeBudget, Timeouts
 from autograder.forkserver import client
-from autograder.forkserver.client import ForkServer, ProcessSettings, refuse_readable_secrets
-from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
+from autograder.forkserver.client import ForkServerClient, ProcessSettings, refuse_readable_secrets
+from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_import_groups
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.model.course import StepKind
 from autograder.nbgrader_plugin import converters
@@ -56,7 +56,7 @@ HONEST = {
 }
 
 
-def test_honest_labs_work_in_the_sandbox(fork_server: ForkServer) -> None:
+def test_honest_labs_work_in_the_sandbox(fork_server: ForkServerClient) -> None:
     steps = [Step(name, StepKind.STUDENT, source) for name, (source, _) in HONEST.items()]
     results = examine_steps(steps, fork_server.start_process)
     for name, (_, printed) in HONEST.items():
@@ -71,10 +71,12 @@ FIGURES = {
 }
 
 
-def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(fork_server: ForkServer) -> None:
+def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(
+    fork_server: ForkServerClient,
+) -> None:
     steps = [Step(name, StepKind.STUDENT, source) for name, source in FIGURES.items()]
     with contextlib.closing(
-        ForkServer(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
+        ForkServerClient(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
     ) as light:
         first, second = (examine_steps(steps, server.start_process) for server in (fork_server, light))
     for name in FIGURES:
@@ -84,7 +86,7 @@ def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_th
 
 def test_honest_labs_work_without_rarely_used_imports() -> None:
     with contextlib.closing(
-        ForkServer(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
+        ForkServerClient(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
     ) as light:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
@@ -114,13 +116,13 @@ def test_slow_imports_are_chosen_by_the_names_in_a_labs_notebooks(
 ) -> None:
     folder = tmp_path / "source" / "ps1"
     folder.mkdir(parents=True)
-    assert find_course_groups(tmp_path, ["ps1"]) == EVERYTHING, "there is no notebook yet"
+    assert find_course_import_groups(tmp_path, ["ps1"]) == EVERYTHING, "there is no notebook yet"
     for name, text in (("p1", "1 + 1"), ("p2", source)):
         nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text)]), folder / f"{name}.ipynb")
-    assert find_course_groups(tmp_path, ["ps1"]) == find_course_groups(tmp_path) == expected
+    assert find_course_import_groups(tmp_path, ["ps1"]) == find_course_import_groups(tmp_path) == expected
 
 
-def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: ForkServer) -> None:
+def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: ForkServerClient) -> None:
     """Either would cost every submission tens of milliseconds."""
     before = "import inspect, sys\nloaded, looked = set(sys.modules), []\nfound = inspect.ismodule\n"
     before += "inspect.ismodule = lambda each: looked.append(each) or found(each)"
@@ -133,7 +135,7 @@ def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: F
     assert "[] True" in str(results["after"].outputs), results["after"].outputs
 
 
-def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) -> None:
+def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServerClient) -> None:
     if "network namespace" not in fork_server.layers:
         pytest.skip("gloo needs a network namespace")
     answer = (
@@ -152,7 +154,7 @@ def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) ->
     assert outcome.passed, outcome.seen
 
 
-def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server: ForkServer) -> None:
+def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server: ForkServerClient) -> None:
     draws = "import random, torch, numpy as np\nprint(random.random(), torch.rand(1).item(), np.random.rand())"
     first, second = (
         examine_steps([Step("a", StepKind.STUDENT, draws)], fork_server.start_process)["a"].outputs for _ in range(2)
@@ -161,8 +163,8 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
-    fork_server = ForkServer(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
-    runner = SubmissionRunner(fork_server.start_process, Clock(Timeouts()))
+    fork_server = ForkServerClient(ProcessSettings(LEVEL), server_process=start_fork_server_process(1, ()))
+    runner = SubmissionRunner(fork_server.start_process, TimeBudget(Timeouts()))
     runner.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.server_process.process.pid}/task")) == 1
     pids = [child.pid for child in psutil.Process(fork_server.server_process.process.pid).children(recursive=True)]
@@ -195,7 +197,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
     def break_off(*_: object) -> None:
         raise StoppedError("working with this result took too long")
 
-    server = ForkServer(
+    server = ForkServerClient(
         ProcessSettings(find_strongest_level(find_layers()), Limits()), server_process=start_fork_server_process(1, ())
     )
     try:
@@ -212,7 +214,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
 
 def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
     with pytest.raises(GradlabError, match="no level"):
-        ForkServer(ProcessSettings("strict"))
+        ForkServerClient(ProcessSettings("strict"))
 
 
 def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.examination import Step, examine_steps
-from autograder.forkserver.client import ForkServer, ProcessSettings
-from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, find_course_groups
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
+from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, find_course_import_groups
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.grading.lab_cells import parse_cells
 from autograder.model.course import Lab, StepKind
@@ -27,9 +27,9 @@ def test_no_worked_solution_imports_what_its_fork_server_left_out(labs: list[Lab
         "report", StepKind.STUDENT, f"import sys\nprint([n for n in {list(LEFT_OUT.values())} if n in sys.modules])"
     )
     for lab in labs:
-        groups = find_course_groups(ROOT, [lab.name])
+        groups = find_course_import_groups(ROOT, [lab.name])
         with contextlib.closing(
-            ForkServer(ProcessSettings(level), server_process=start_fork_server_process(1, groups))
+            ForkServerClient(ProcessSettings(level), server_process=start_fork_server_process(1, groups))
         ) as fork_server:
             results = examine_steps(
                 [*[cell.step for cell in parse_cells(build_source_notebook(lab))], report], fork_server.start_process

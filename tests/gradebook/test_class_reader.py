@@ -9,6 +9,7 @@ from nbgrader.api import Gradebook
 from autograder.base.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.counting_submissions import find_counting_times
+from autograder.gradebook.graded_files import Detail
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.result_reader import read_results
@@ -109,43 +110,45 @@ def test_an_excused_check_counts_as_passed(small_course: Path) -> None:
     assert ben.checks[EXERCISE][0].passed and not cleo.checks[EXERCISE][0].passed
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_an_excuse_waits_for_the_grading_that_writes_it(whole: bool, small_course: Path) -> None:
+@pytest.mark.parametrize("detail", Detail)
+def test_an_excuse_waits_for_the_grading_that_writes_it(detail: Detail, small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
     add_excuse(small_course, Excuse(lab=LAB, exercise=EXERCISE, check="value", student="ben"))
-    assert [member.needs_regrading for member in written_class.read(whole=whole).members] == [False, True, False]
+    assert [member.needs_regrading for member in written_class.read(detail=detail).members] == [False, True, False]
     mark_by_hand(written_class, "ben", auto_score=2.0)
-    assert not any(member.needs_regrading for member in written_class.read(whole=whole).members)
+    assert not any(member.needs_regrading for member in written_class.read(detail=detail).members)
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_an_excuse_that_is_taken_back_waits_too(whole: bool, small_course: Path) -> None:
+@pytest.mark.parametrize("detail", Detail)
+def test_an_excuse_that_is_taken_back_waits_too(detail: Detail, small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
     excused = {EXERCISE: frozenset({"value"})}
     for one in CLASS:
         remember_mark(
             small_course, make_document(one), one.points, None, "grade", excused if one.student == "ben" else {}
         )
-    assert not any(member.needs_regrading for member in written_class.read(whole=whole).members), "no points changed"
+    assert not any(member.needs_regrading for member in written_class.read(detail=detail).members), "no points changed"
     mark_by_hand(written_class, "ben", auto_score=2.0)
-    assert [member.needs_regrading for member in written_class.read(whole=whole).members] == [False, True, False]
+    assert [member.needs_regrading for member in written_class.read(detail=detail).members] == [False, True, False]
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_mark_of_an_earlier_build_of_the_lab_is_reported(whole: bool, small_course: Path) -> None:
+@pytest.mark.parametrize("detail", Detail)
+def test_a_mark_of_an_earlier_build_of_the_lab_is_reported(detail: Detail, small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
     ada, ben = (load_document(small_course, LAB, student) for student in ("ada", "ben"))
     source = small_course / "source" / LAB / f"{LAB}.ipynb"
     write_document(small_course, ada.model_copy(update={"made_of": {"the lab": digest_lab(source.read_bytes())}}))
     write_document(small_course, ben.model_copy(update={"made_of": {"the lab": digest_lab(b"an earlier one")}}))
-    assert [member.from_earlier_build for member in written_class.read(whole=whole).members] == [False, True, False]
-    (step,) = (step for step in compute_status(written_class.read(whole=whole)).list_next_steps() if "regrade" in step)
+    assert [member.from_earlier_build for member in written_class.read(detail=detail).members] == [False, True, False]
+    (step,) = (
+        step for step in compute_status(written_class.read(detail=detail)).list_next_steps() if "regrade" in step
+    )
     assert step == f"gradlab regrade {LAB}: 1 marked by an earlier build; it shows what would change"
 
 
 def test_the_quick_reader_finds_the_same_marks_and_notes(small_course: Path) -> None:
     written_class = write_class(small_course, [StudentWork("ada", notes=("Something was put right.",))])
-    full, quick = written_class.read().members[0], written_class.read(whole=False).members[0]
+    full, quick = written_class.read().members[0], written_class.read(detail=Detail.MARKS).members[0]
     assert (quick.points, quick.messages) == (full.points, full.messages) == (2, ["Something was put right."])
     assert not quick.checks
 
@@ -205,7 +208,7 @@ def test_a_problem_is_reported_with_a_fix(small_course: Path) -> None:
     with pytest.raises(GradlabError, match="grade this submission again"):
         written_class.read()
     with pytest.raises(GradlabError, match="grade this submission again"):
-        written_class.read(whole=False)
+        written_class.read(detail=Detail.MARKS)
 
 
 @pytest.mark.parametrize("time", ["2027-02-03 10:00:00 /proc/kmsg", "2027-02-03 10:00:00 ../../x", "x" * 1000])

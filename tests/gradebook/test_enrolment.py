@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.gradebook.database import open_gradebook
 from autograder.gradebook.enrolment import find_strangers
-from autograder.gradebook.writer import open_gradebook
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 

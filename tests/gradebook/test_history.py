@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.history import HistoryEntry, get_history_path, read_history, remember_mark
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.model.versions import Versions
 
 VERSIONS = Versions(gradlab="0", python="3", torch="2")
 
 
 def remember(course: Path, points: float) -> None:
-    result = Result(lab="a", student="ada", versions=VERSIONS, isolation=(), cells=())
+    result = ResultDocument(lab="a", student="ada", versions=VERSIONS, isolation=(), cells=())
     remember_mark(course, result, points, None, "grade", {})
 
 

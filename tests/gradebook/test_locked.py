@@ -9,8 +9,9 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.base.errors import GradlabError
-from autograder.gradebook import writer
-from autograder.gradebook.writer import open_gradebook, write_marks
+from autograder.gradebook import database
+from autograder.gradebook.database import open_gradebook
+from autograder.gradebook.writer import write_marks
 from autograder.model.marks import MarkSheet
 
 
@@ -50,15 +51,15 @@ def test_a_gradebook_that_is_held_for_a_while_gets_its_marks(
             if len(waits) == 2:
                 other.rollback()
 
-        monkeypatch.setattr(writer.time, "sleep", wait)
+        monkeypatch.setattr(database.time, "sleep", wait)
         record_ada(gradebook)
-    assert tuple(waits) == writer.WAITS[:2] and list_submitters(gradebook) == ["ada"]
+    assert tuple(waits) == database.WAITS[:2] and list_submitters(gradebook) == ["ada"]
 
 
 def test_a_gradebook_that_stays_held_is_named_and_the_next_try_succeeds(
     gradebook: Gradebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "WAITS", (0.1,))
+    monkeypatch.setattr(database, "WAITS", (0.1,))
     with (
         lock_database(tmp_path / "gradebook.db"),
         pytest.raises(GradlabError, match="another program has locked the gradebook"),

@@ -19,13 +19,13 @@ from sqlalchemy import create_engine, select, text
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.open_class import grade_lab
-from autograder.desk.course_desk import find_place, open_desk
+from autograder.desk.course_desk import find_address, open_desk
 from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save_mark
 from autograder.desk.question_page import list_questions
 from autograder.desk.rubric import Item, Rubric
 from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.database import open_gradebook
 from autograder.gradebook.result_reader import read_results
-from autograder.gradebook.writer import open_gradebook as open_gradebook
 from autograder.lms.people import list_people
 from autograder.lms.spreadsheet import SPREADSHEET
 from autograder.reports.feedback import write_feedback
@@ -165,7 +165,7 @@ def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small
     with open_gradebook(db_url, desk.course_id) as one, open_gradebook(db_url, desk.course_id) as other:
         questions = list_questions(desk, one)[answered_class.LAB]
         assert {q.name: q.waiting for q in questions} == {"why": 4, "sum_of_squares": 0}
-        place = find_place(desk, one, *question)
+        place = find_address(desk, one, *question)
         half, full = (Item(id=f"{n:08x}", text="x", points=n) for n in (1, 3))
         assert change_items(desk, one, place, (half, full), Rubric().version, lambda _: False)
         waits = read_marks(one, place, Rubric())["ada"]

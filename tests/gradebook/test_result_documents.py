@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autograder.base.errors import GradlabError
 from autograder.gradebook.result_documents import get_result_path, load_document, write_document
 from autograder.model.notes import Note
-from autograder.model.result import GradedCell, Result
+from autograder.model.result import GradedCell, ResultDocument
 from autograder.model.versions import Versions
 from labkit import assert_close, check
 from labkit.check import record_outcomes
@@ -21,23 +21,23 @@ from tests.conftest import ROOT
 VERSIONS = Versions(gradlab="0", python="3", torch="2")
 
 
-def make_document(student: str = "ada", note: str = "", seen: str = "") -> Result:
+def make_document(student: str = "ada", note: str = "", seen: str = "") -> ResultDocument:
     check = Outcome("finite", hidden=True, seen=seen)
     cell = GradedCell(id="check-f", points=0, worth=2, checks=(check,))
-    return Result(
+    return ResultDocument(
         lab="x", student=student, versions=VERSIONS, isolation=("uid",), notes=(Note(words=note),), cells=(cell,)
     )
 
 
 def test_the_documented_schema_is_that_of_the_model() -> None:
     schema = json.loads((ROOT / "docs" / "result.schema.json").read_text())
-    assert schema == Result.model_json_schema()
+    assert schema == ResultDocument.model_json_schema()
 
 
 @given(note=st.text(), seen=st.text())
 def test_a_document_reads_back_as_it_was_whatever_a_submission_wrote(note: str, seen: str) -> None:
     text = make_document(note=note, seen=seen).to_json()
-    assert Result.model_validate_json(text) == make_document(note=note, seen=seen)
+    assert ResultDocument.model_validate_json(text) == make_document(note=note, seen=seen)
 
 
 def test_a_document_is_replaced_whole_and_is_that_students(tmp_path: Path) -> None:
@@ -63,11 +63,11 @@ def test_a_difference_reads_back_and_a_document_without_one_still_does() -> None
         assert_close(torch.zeros(3, 4), torch.ones(3, 4))
     cell = GradedCell(id="check-f", points=0, worth=2, checks=tuple(outcomes))
     result = make_document().model_copy(update={"cells": (cell,)})
-    assert Result.model_validate_json(result.to_json()) == result
+    assert ResultDocument.model_validate_json(result.to_json()) == result
     old = json.loads(result.to_json())
     for name in ("difference", "further_hints"):
         del old["cells"][0]["checks"][0][name]
-    read = Result.model_validate(old).cells[0].checks[0]
+    read = ResultDocument.model_validate(old).cells[0].checks[0]
     assert read.difference is None
     assert read.further_hints == ()
     assert read.hint == "first"

@@ -12,7 +12,7 @@ from autograder.gradebook.gradebook_cells import GradebookCell
 from autograder.gradebook.result_reader import build_result, read_results
 from autograder.gradebook.submission_rows import CellRow, SubmissionRow, read_submission_rows
 from autograder.model.nbgrader_cells import is_by_hand
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.model.versions import Versions
 from tests.reports.written_class import LAB, StudentWork, write_class
 
@@ -29,7 +29,7 @@ def test_a_person_marks_the_cells_for_which_nbgrader_computes_no_points(cell_typ
 
 def test_a_person_marks_a_question_of_a_missing_notebook_and_no_test_of_it() -> None:
     versions = Versions(gradlab="1", python="3", torch="2")
-    document = Result(
+    document = ResultDocument(
         lab="a1", student="ada", versions=versions, isolation=(), notebooks=("p",), missing=("p",), cells=()
     )
     names = {"why": True, "value_is": False}

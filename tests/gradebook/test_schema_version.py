@@ -12,8 +12,8 @@ from nbgrader import api
 from sqlalchemy import text
 
 from autograder.gradebook import schema_version
+from autograder.gradebook.database import open_gradebook
 from autograder.gradebook.schema_version import ask_alembic, find_newest_version
-from autograder.gradebook.writer import open_gradebook
 
 
 def test_the_version_is_what_alembic_says(monkeypatch: pytest.MonkeyPatch) -> None:

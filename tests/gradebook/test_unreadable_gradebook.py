@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.gradebook.writer import open_gradebook
+from autograder.gradebook.database import open_gradebook
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:

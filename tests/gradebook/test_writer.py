@@ -13,10 +13,10 @@ from tests.reports.written_class import CHECK, LAB, StudentWork, mark_by_hand, w
 @pytest.mark.parametrize(
     ("marks", "expected_mark"),
     [
-        (MarkSheet("ada", {CHECK: None}, same=frozenset({CHECK})), (1.5, False)),
+        (MarkSheet("ada", {CHECK: None}, unchanged_answers=frozenset({CHECK})), (1.5, False)),
         (MarkSheet("ada", {CHECK: None}), (1.5, True)),
         (MarkSheet("ada", {CHECK: 0.0}, {CHECK: True}), (None, False)),
-        (MarkSheet("ada", {CHECK: 0.0}, {CHECK: True}, same=frozenset({CHECK})), (1.5, False)),
+        (MarkSheet("ada", {CHECK: 0.0}, {CHECK: True}, unchanged_answers=frozenset({CHECK})), (1.5, False)),
         (MarkSheet("ada", {CHECK: 0.5}, {f"exercise-{CHECK}": True}), (1.5, True)),
     ],
     ids=["the same answer", "another", "a question left blank now", "blank then and now", "an exercise left blank"],

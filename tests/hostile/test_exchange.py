@@ -146,7 +146,7 @@ def test_a_folder_of_another_user_does_not_precede_the_students_own(inbox: Inbox
     submit(strict_inbox, "root", ONE)
     os.chown(submit(strict_inbox, "root", TWO), 54321, 54321)  # who has no name
     (arrival,) = select_newest(list_arrivals(strict_inbox), NOW)
-    assert arrival.when == datetime(2026, 2, 1, 10, 1)
+    assert arrival.submitted == datetime(2026, 2, 1, 10, 1)
     assert [a.problem.split(" (")[0] for a in list_arrivals(strict_inbox) if a.problem] == [
         "its folder belongs to user 54321"
     ]
@@ -267,15 +267,17 @@ def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox
     submit(inbox, "ada", ONE)
     submit(inbox, "ada", AHEAD)
     (arrival,) = select_newest(list_arrivals(inbox), NOW)
-    assert arrival.when == datetime(2026, 2, 1, 10, 1)
+    assert arrival.submitted == datetime(2026, 2, 1, 10, 1)
 
 
 def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) -> None:
     submit(inbox, "ada", "2026-02-01 10:00:00 UTC")
     (arrival,) = list_arrivals(inbox)
     until = arrival.changed_at - timedelta(hours=1)
-    assert arrival.when < until
-    decision = decide_attempt(arrival.when, [], LabTerm(until=until), arrival.changed_at, arrival.changed_at - CLOCKS)
+    assert arrival.submitted < until
+    decision = decide_attempt(
+        arrival.submitted, [], LabTerm(until=until), arrival.changed_at, arrival.changed_at - CLOCKS
+    )
     assert decision.refusal.startswith("it arrived after")
 
 

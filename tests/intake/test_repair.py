@@ -24,7 +24,7 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.intake.claims import read_claims
 from autograder.intake.notebook_reading import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
 from autograder.intake.repair import RepairedNotebook, build_blank_notebook, read_notes, repair_lab_notebook
-from autograder.model.course import Kind, Lab
+from autograder.model.course import CellKind, Lab
 from autograder.model.note_sentences import describe_notes
 
 EXERCISE, CHECK = "exercise-sum_of_squares", "check-sum_of_squares"
@@ -70,7 +70,7 @@ def test_an_honest_submission_gets_the_courses_cells_and_its_own_answer(lab: Lab
 def test_deleted_exercises_are_restored_empty_and_deleted_checks_and_given_cells_unchanged(
     lab: Lab, tmp_path: Path
 ) -> None:
-    imports = next(cell.id for cell in lab.cells if cell.kind is Kind.GIVEN)
+    imports = next(cell.id for cell in lab.cells if cell.kind is CellKind.GIVEN)
     repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", drop(EXERCISE, CHECK, imports))
     assert "NotImplementedError" in get_cell(repaired.notebook, EXERCISE).source
     assert "return (x * x)" not in get_cell(repaired.notebook, EXERCISE).source
@@ -375,7 +375,9 @@ def test_any_json_is_refused_or_becomes_a_valid_notebook_with_every_check(data: 
             assert str(refused)
             return
     nbformat.validate(repaired.notebook)
-    expected_ids = [c.id for c in lab.cells if c.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK)]
+    expected_ids = [
+        c.id for c in lab.cells if c.kind in (CellKind.GIVEN, CellKind.EXAMPLE, CellKind.EXERCISE, CellKind.CHECK)
+    ]
     assert [c.id for c in repaired.notebook.cells if c.id in expected_ids] == expected_ids
     assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
 

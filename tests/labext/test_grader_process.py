@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labext.marking import GraderProcess, GraderUnavailable
+from labext.grader_process import GraderProcess, GraderUnavailable
 
 
 @contextlib.asynccontextmanager

@@ -39,8 +39,8 @@ SLATE = """
         Exporter("slate.csv", GradeTableFormat({"Pupil": "id"}, {" mark": format_points}).write),
         roster={"id": "pupil", "email": "parent's address"},
         other_rows=("The teacher",),
-        is_own=lambda entry: entry.first.startswith("slate-"),
-        read_zip=group,
+        may_have_named=lambda entry: entry.first.startswith("slate-"),
+        group_files=group,
         is_origin=lambda origin: origin.startswith("slate-"),
     )
 

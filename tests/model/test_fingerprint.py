@@ -63,7 +63,7 @@ def read_digests(project: Path) -> tuple[str, str]:
         ("autograder/examiner/examination.py", True, True),
         ("autograder/student_process/kernel.py", True, True),
         ("labkit/comparison.py", True, True),
-        ("labkit/probes/ops.py", True, True),
+        ("labkit/probes/allowed_operations.py", True, True),
         ("autograder/stock/score.py", True, False),
         ("autograder/intake/repair.py", True, False),
         ("autograder/proving/judge.py", False, True),

@@ -10,7 +10,7 @@ import autograder
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.base.errors import GradlabError
 from autograder.intake.repair import repair_lab_notebook
-from autograder.model.course import Check, Kind, Lab
+from autograder.model.course import CellKind, Check, Lab
 from autograder.model.metadata import (
     CellMetadata,
     collect_exercises,
@@ -30,7 +30,7 @@ def strip_check(check: Check) -> Check:
 def test_the_source_notebook_records_the_purpose_of_each_cell(labs: list[Lab]) -> None:
     for lab in labs:
         for cell, node in zip(lab.cells, build_source_notebook(lab).cells, strict=True):
-            checks = tuple(map(strip_check, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
+            checks = tuple(map(strip_check, lab.exercise(cell.name).checks)) if cell.kind is CellKind.CHECK else ()
             metadata = read_cell_metadata(node)
             assert metadata is not None
             assert metadata.model_copy(update={"stub": "", "quiz": (), "another": None}) == CellMetadata(
@@ -43,7 +43,7 @@ def test_a_cell_that_a_student_edits_records_its_released_text(labs: list[Lab]) 
         for cell in build_release_notebook(lab).cells:
             metadata = read_cell_metadata(cell)
             assert metadata is not None
-            assert metadata.stub == (cell.source if metadata.kind in (Kind.EXERCISE, Kind.QUESTION) else "")
+            assert metadata.stub == (cell.source if metadata.kind in (CellKind.EXERCISE, CellKind.QUESTION) else "")
 
 
 def test_the_release_says_nothing_of_hidden_checks_and_no_hint(labs: list[Lab]) -> None:
@@ -73,8 +73,8 @@ def test_a_cell_that_a_student_added_has_no_kind_and_no_metadata() -> None:
     assert (read_kind(cell), read_cell_metadata(cell), get_cell_name(cell)) == (None, None, "mine")
 
 
-@pytest.mark.parametrize("kind", [Kind.EXERCISE, Kind.CHECK, Kind.QUESTION])
-def test_a_name_holds_the_kind_and_the_exercise(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [CellKind.EXERCISE, CellKind.CHECK, CellKind.QUESTION])
+def test_a_name_holds_the_kind_and_the_exercise(kind: CellKind) -> None:
     assert split_cell_name(make_cell_name(kind, "value_and_slope")) == (kind, "value_and_slope")
 
 

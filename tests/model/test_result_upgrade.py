@@ -8,15 +8,15 @@ import pytest
 
 from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import NoteKind
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from labkit.cause import Cause
 
 HERE = Path(__file__).parent
 
 
-def read(name: str) -> tuple[dict[str, list[str]], Result]:
+def read(name: str) -> tuple[dict[str, list[str]], ResultDocument]:
     text = (HERE / f"result_1_{name}.json").read_text(encoding="utf-8")
-    return json.loads(text), Result.model_validate_json(text)
+    return json.loads(text), ResultDocument.model_validate_json(text)
 
 
 @pytest.mark.parametrize("name", ["lab", "stock"])
@@ -24,7 +24,7 @@ def test_the_sentences_of_the_first_format_are_the_same_now(name: str) -> None:
     before, result = read(name)
     assert describe_notes(result.notes, len(result.notebooks)) == before["notes"]
     assert result.format == "gradlab result 2"
-    assert Result.model_validate_json(result.to_json()) == result
+    assert ResultDocument.model_validate_json(result.to_json()) == result
 
 
 def test_notes_of_the_first_format_become_values() -> None:

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from autograder.base.errors import SourceError
-from autograder.examiner.execution import create_namespace, run_cell, run_check_cell
+from autograder.examiner.execution import create_namespace, record_check_cell, run_cell
 from autograder.model.course import Exercise, Lab, LabEntry
 from autograder.proving import answer_run, forks, unsandboxed_process
 from autograder.proving.bench import RUNS, AnswerResult, Bench, compute_notebook_points, iter_benches
@@ -142,7 +142,7 @@ def iter_notebooks(lab: Lab) -> Iterator[tuple[Exercise, Callable[[str], AnswerR
 def try_in_one_process(lab: Lab, exercise: Exercise, namespace: dict[str, object], source: str) -> AnswerResult:
     def work() -> list[dict[str, object]]:
         run_cell(source, namespace, "<answer>")
-        return [o.as_dict() for o in run_check_cell(lab.cell(exercise.check_id).source, namespace, "<checks>")]
+        return [o.as_dict() for o in record_check_cell(lab.cell(exercise.check_id).source, namespace, "<checks>")]
 
     try:
         outcomes = tuple(build_outcome(o) for o in forks.run_in_fork(work))

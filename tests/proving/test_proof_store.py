@@ -12,7 +12,7 @@ from autograder.proving import proof_store
 from autograder.proving.proof import Proof
 from autograder.proving.proof_store import PROOFS_FILE, load_proof, load_records, save_proof
 
-PROOF = Proof("01_squares", points=2, right=2, wrong=4, claimed={"sum_of_squares": 0.5})
+PROOF = Proof("01_squares", points=2, right=2, wrong=4, written_liar_points={"sum_of_squares": 0.5})
 
 
 def read_first_lab(course: Path) -> Lab:
@@ -25,7 +25,7 @@ def test_a_proof_is_kept_with_what_it_found(small_course: Path) -> None:
     save_proof(lab, PROOF)
     proof = load_proof(read_first_lab(small_course))
     assert proof is not None and proof.kept
-    assert (proof.right, proof.wrong, proof.points, proof.claimed) == (2, 4, 2, {"sum_of_squares": 0.5})
+    assert (proof.right, proof.wrong, proof.points, proof.written_liar_points) == (2, 4, 2, {"sum_of_squares": 0.5})
 
 
 @pytest.mark.parametrize("file", ["lab.py", "exercises/sum_of_squares.py"])

@@ -64,7 +64,12 @@ def test_marks_count_what_is_known_and_say_what_waits() -> None:
 def test_text_of_students_and_checks_is_not_markup() -> None:
     failure = make_failure(EVIL, EVIL)
     one = make_member(
-        EVIL, 0.0, checks={"softmax": (failure,)}, answers={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
+        EVIL,
+        0.0,
+        checks={"softmax": (failure,)},
+        answers={"softmax": EVIL},
+        notes=(Note(words=EVIL),),
+        changed_names=(EVIL,),
     )
     page = render_report(
         make_lab(one, *(make_member(f"{EVIL}{n}", 0.0, checks={"softmax": (failure,)}) for n in range(6)))

@@ -13,6 +13,7 @@ from autograder.demo.students import collect_reference
 from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.model.course import Lab
 from autograder.model.marks import Mark
+from autograder.reports.answer_features import extract_features
 from autograder.reports.similar_pairs import (
     AlikeExercise,
     SearchResult,
@@ -21,7 +22,6 @@ from autograder.reports.similar_pairs import (
     measure_nearness,
     search_pairs,
 )
-from autograder.reports.similar_text import extract_features
 from autograder.reports.similarity_page import (
     collect_known_texts,
     collect_written_texts,

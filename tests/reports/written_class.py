@@ -17,13 +17,14 @@ from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.class_results import ClassResults
+from autograder.gradebook.graded_files import Detail
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import write_document
 from autograder.gradebook.writer import write_marks
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_exercise_name
 from autograder.model.notes import Note
-from autograder.model.result import GradedCell, Result
+from autograder.model.result import GradedCell, ResultDocument
 from autograder.model.term import read_term
 from autograder.model.versions import Versions
 from labkit.outcome import Outcome
@@ -44,7 +45,7 @@ class StudentWork:
     points: float = 2.0
     checks: Sequence[Outcome] = ()
     notes: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
+    changed_names: tuple[str, ...] = ()
     submitted: datetime | None = None
 
 
@@ -54,10 +55,10 @@ class WrittenClass:
     url: str
     others: Sequence[str] = field(default=())
 
-    def read(self, inbound: Path | None = None, whole: bool = True) -> ClassResults:
+    def read(self, inbound: Path | None = None, detail: Detail = Detail.CHECKS) -> ClassResults:
         """inbound: of an exchange, if there is one."""
         inbox = Inbox(inbound, inbound, inbound, check_owner=False) if inbound else None
-        return read_class(self.url, self.course, LAB, list(inbox.iter_arrivals([LAB])) if inbox else (), whole)
+        return read_class(self.url, self.course, LAB, list(inbox.iter_arrivals([LAB])) if inbox else (), detail)
 
 
 def write_class(
@@ -83,16 +84,16 @@ def make_marks(one: StudentWork) -> MarkSheet:
     return MarkSheet(one.student, {CHECK: one.points}, {f"exercise-{EXERCISE}": one.answer is None}, one.submitted)
 
 
-def make_document(one: StudentWork) -> Result:
+def make_document(one: StudentWork) -> ResultDocument:
     cell = GradedCell(id=CHECK, points=one.points, worth=2.0, checks=tuple(one.checks))
     versions = Versions(gradlab="1", python="3", torch="2")
-    return Result(
+    return ResultDocument(
         lab=LAB,
         student=one.student,
         versions=versions,
         isolation=(),
         notes=tuple(Note(words=words) for words in one.notes),
-        changed=one.changed,
+        changed=one.changed_names,
         cells=(cell,),
     )
 

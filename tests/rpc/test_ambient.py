@@ -9,7 +9,7 @@ import torch
 
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.global_state import GlobalState
-from autograder.rpc.random_states import RANDOM
+from autograder.rpc.random_states import SOURCES
 from autograder.rpc.value_exchange import ValueExchange
 
 DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
@@ -33,8 +33,8 @@ def test_a_state_is_sent_after_each_draw_and_only_then(name: str) -> None:
     for _ in range(2):
         draw()
         is_sent = [state is not None for state in sender.read()[-1]]
-        assert is_sent == [n == source for n in range(len(RANDOM))] or "seeded" in name
-        assert sender.read()[-1] == [None] * len(RANDOM)
+        assert is_sent == [n == source for n in range(len(SOURCES))] or "seeded" in name
+        assert sender.read()[-1] == [None] * len(SOURCES)
 
 
 def test_a_second_gaussian_number_that_numpy_restores_is_sent() -> None:
@@ -58,7 +58,7 @@ def test_a_state_that_is_sent_makes_the_other_end_draw_the_same() -> None:
 
 
 def test_a_number_instead_of_a_state_takes_no_memory_of_that_size() -> None:
-    for n in range(len(RANDOM)):
+    for n in range(len(SOURCES)):
         state = GlobalState().read()
         state[-1][n] = 2**62
         with pytest.raises(ProtocolError):

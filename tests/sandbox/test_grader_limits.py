@@ -7,7 +7,7 @@ import resource
 import psutil
 import pytest
 
-from autograder.sandbox.kernel_limits import call_in_child, limit_process
+from autograder.sandbox.grader_limits import call_in_child, limit_process
 
 
 def test_an_endless_c_function_ends_its_process() -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from autograder.sandbox.layers import LIMITS, NETWORK, PRIVILEGES, UID
-from autograder.sandbox.limits import read_mapped_bytes
 from autograder.sandbox.plan import MIB, Layer, Limits
+from autograder.sandbox.rlimits import read_mapped_bytes
 from tests.sandbox import acts
 from tests.sandbox.attempts import CONTAINER, IDENTITIES, ROOT, WITH_CONTAINER, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs

@@ -20,7 +20,7 @@ from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.intake.notebook_reading import read_notebook
 from autograder.model.note_sentences import describe_notes
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.stock.content import StockNotebook, read_content, upgrade_metadata
 from autograder.stock.notebook_repair import repair_stock_notebook
 from autograder.workers.executors import LocalExecutor
@@ -39,7 +39,7 @@ def grade(course: Path, executor: LocalExecutor, lab: str = "a1") -> list[Gradin
     return list(grade_lab(open_course(course), lab, executor))
 
 
-def load_student_document(course: Path, student: str, lab: str = "a1") -> Result:
+def load_student_document(course: Path, student: str, lab: str = "a1") -> ResultDocument:
     result = load_document(course, lab, student)
     assert result is not None
     return result

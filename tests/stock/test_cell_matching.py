@@ -23,7 +23,7 @@ SOURCE = StockNotebook(
         StockCell(id="why", cell_type="markdown", source=BLANK, released=BLANK, grade=True, solution=True),
     ),
     order=("id f", "id t", f"text {HEADING}", "id why"),
-    texts=(HEADING,),
+    unkept_texts=(HEADING,),
 )
 
 
@@ -109,7 +109,7 @@ def test_the_answer_of_a_missing_cell_is_the_first_text_after_the_course_cell_be
 def test_code_below_a_blank_text_needs_a_reader() -> None:
     blank, code = match(claim(BLANK, "why", "markdown"), claim("1 + 1"))[0]
     assert blank.needs_reader
-    assert code.is_own
+    assert code.is_students
 
 
 def test_a_text_above_a_blank_answer_needs_a_reader() -> None:

@@ -24,7 +24,7 @@ from autograder.gradebook.result_documents import load_document
 from autograder.gradebook.result_reader import read_result
 from autograder.model.fingerprint import MARKS, digest_code
 from autograder.model.note_sentences import describe_notes
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
 from tests.stock.autotests import AUTOTESTS, MADE
@@ -141,7 +141,7 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     return root
 
 
-def load_student_document(course: Path, student: str, lab: str = "ps1") -> Result:
+def load_student_document(course: Path, student: str, lab: str = "ps1") -> ResultDocument:
     result = load_document(course, lab, student)
     assert result is not None
     return result

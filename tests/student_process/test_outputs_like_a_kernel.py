@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError
 
 from autograder.examiner.examination import Step, examine_steps
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServerClient
 from autograder.forkserver.server_process import ONE_THREAD
 from autograder.grading.lab_cells import parse_cells
 from autograder.model.course import StepKind
@@ -159,7 +159,7 @@ out""",
 LATE = {"a worker": "at work", "a descriptor": "b\n", "a program": "err\n"}
 
 
-def run_in_gradlab(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
+def run_in_gradlab(fork_server: ForkServerClient, sources: list[str]) -> list[list[dict[str, Any]]]:
     """The outputs of each of these cells in a student process."""
     steps = [Step(str(number), StepKind.STUDENT, source, number) for number, source in enumerate(sources, start=1)]
     results = examine_steps(steps, fork_server.start_process)
@@ -215,7 +215,7 @@ def _digest(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def small_cells(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]:
+def small_cells(fork_server: ForkServerClient, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]:
     sources = [SEEDS, *CELLS.values()]
     pairs = zip(
         run_in_gradlab(fork_server, sources), run_in_stock_kernel(sources, tmp_path_factory.mktemp("home")), strict=True
@@ -229,43 +229,43 @@ def test_a_cell_has_the_same_outputs_as_in_a_stock_kernel(name: str, small_cells
     assert normalize_outputs(gradlab_outputs) == normalize_outputs(stock_outputs)
 
 
-def run_cell(fork_server: ForkServer, source: str) -> list[dict[str, Any]]:
+def run_cell(fork_server: ForkServerClient, source: str) -> list[dict[str, Any]]:
     (outputs,) = run_in_gradlab(fork_server, [source])
     return outputs
 
 
 # What follows differs from a stock kernel on purpose.
-def test_the_middle_of_a_deep_traceback_is_left_out(fork_server: ForkServer) -> None:
+def test_the_middle_of_a_deep_traceback_is_left_out(fork_server: ForkServerClient) -> None:
     """A kernel takes seconds for a thousand frames."""
     (error,) = run_cell(fork_server, "def down(n):\n    return down(n + 1)\ndown(0)")
     assert len(error["traceback"]) < 70
     assert "frames in the middle were left out" in error["traceback"][-2]
 
 
-def test_a_group_of_exceptions_is_an_output_of_type_error_too(fork_server: ForkServer) -> None:
+def test_a_group_of_exceptions_is_an_output_of_type_error_too(fork_server: ForkServerClient) -> None:
     outputs = run_cell(fork_server, "raise ExceptionGroup('both', [ValueError()])")
     assert [output["output_type"] for output in outputs] == ["stream", "error"]
 
 
-def test_the_next_cells_run_after_exit(fork_server: ForkServer) -> None:
+def test_the_next_cells_run_after_exit(fork_server: ForkServerClient) -> None:
     exited, after = run_in_gradlab(fork_server, ["exit()", "print(1)"])
     assert "a notebook goes on after exit()" in exited[0]["text"]
     assert after[0]["text"] == "1\n"
 
 
-def test_an_exception_without_a_readable_message_is_shown(fork_server: ForkServer) -> None:
+def test_an_exception_without_a_readable_message_is_shown(fork_server: ForkServerClient) -> None:
     error, *_ = run_cell(fork_server, "class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute")
     assert error["evalue"] == "(its message can't be shown)"
 
 
-def test_a_cell_that_closes_its_streams_costs_no_output_of_later_cells(fork_server: ForkServer) -> None:
+def test_a_cell_that_closes_its_streams_costs_no_output_of_later_cells(fork_server: ForkServerClient) -> None:
     closes = "import os, sys\nos.close(1)\nsys.stdout = sys.stderr = None\n1 / 0"
     closed, after = run_in_gradlab(fork_server, [closes, "print(1)\nos.system('echo 2');"])
     assert closed[0]["ename"] == "ZeroDivisionError"
     assert after == [{"output_type": "stream", "name": "stdout", "text": "1\n2\n"}]
 
 
-def test_nested_loops_run_if_a_package_allows_them(fork_server: ForkServer) -> None:
+def test_nested_loops_run_if_a_package_allows_them(fork_server: ForkServerClient) -> None:
     """Not run in a stock kernel, whose own loops the package changes too: it hangs now and then."""
     *_, last_outputs = run_in_gradlab(
         fork_server,
@@ -277,7 +277,7 @@ def test_nested_loops_run_if_a_package_allows_them(fork_server: ForkServer) -> N
     assert last_outputs[0]["data"]["text/plain"] == "6"
 
 
-def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: ForkServer) -> None:
+def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: ForkServerClient) -> None:
     harm = [
         "import asyncio\nloop = asyncio.get_event_loop()\nloop.stop()\nawait asyncio.sleep(0)",
         "asyncio.current_task().cancel()",
@@ -292,20 +292,20 @@ def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: For
         assert last_outputs == [{"output_type": "stream", "name": "stdout", "text": "7\n"}], number
 
 
-def test_cd_goes_back_to_where_the_notebook_is(fork_server: ForkServer) -> None:
+def test_cd_goes_back_to_where_the_notebook_is(fork_server: ForkServerClient) -> None:
     *_, last_outputs = run_in_gradlab(
         fork_server, ["import os\nhome = os.getcwd()", "%cd -q /\n%cd -q -\nprint(os.getcwd() == home, _dh[0] == home)"]
     )
     assert last_outputs[0]["text"] == "True True\n"
 
 
-def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_server: ForkServer) -> None:
+def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_server: ForkServerClient) -> None:
     """A kernel hangs up the terminal of such programs; here they end with the submission."""
     (outputs,) = run_in_gradlab(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
     assert outputs[0]["text"].replace("\r", "") == "started\ngoes on\n"
 
 
-def test_everything_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
+def test_everything_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServerClient) -> None:
     """The cell ends although a program that it leaves running writes endlessly."""
     long_output, next_output = run_in_gradlab(
         fork_server, ["!head -c 60000 /dev/zero | tr '\\0' x", "!yes & echo started\nprint('goes on')"]
@@ -314,7 +314,7 @@ def test_everything_that_a_command_wrote_before_it_ended_is_shown(fork_server: F
     assert next_output[0]["text"]
 
 
-def test_the_lines_of_an_output_are_bounded(fork_server: ForkServer) -> None:
+def test_the_lines_of_an_output_are_bounded(fork_server: ForkServerClient) -> None:
     (output,) = run_cell(fork_server, "for i in range(9000): print(i)")
     assert output["text"].startswith("0\n")
     assert output["text"].count("\n") <= MAX_LINES + 2
@@ -329,16 +329,16 @@ def test_the_lines_of_an_output_are_bounded(fork_server: ForkServer) -> None:
     ],
     ids=["printed", "of a program", "of a shell command"],
 )
-def test_the_characters_of_an_output_are_bounded(fork_server: ForkServer, source: str) -> None:
+def test_the_characters_of_an_output_are_bounded(fork_server: ForkServerClient, source: str) -> None:
     (output,) = run_cell(fork_server, source)
     assert len(output["text"]) <= MAX_TEXT + len(CUT)
 
 
-def test_the_number_of_outputs_is_bounded(fork_server: ForkServer) -> None:
+def test_the_number_of_outputs_is_bounded(fork_server: ForkServerClient) -> None:
     assert len(run_cell(fork_server, "for i in range(900): display(i)")) == MAX_ITEMS
 
 
-def test_cleared_outputs_do_not_count(fork_server: ForkServer) -> None:
+def test_cleared_outputs_do_not_count(fork_server: ForkServerClient) -> None:
     source = """from IPython.display import clear_output
 for i in range(90):
     clear_output(wait=True)
@@ -350,7 +350,7 @@ for i in range(90):
 @pytest.mark.nightly
 @pytest.mark.parametrize("lab", LABS)
 def test_a_worked_solution_has_the_same_outputs_as_in_a_stock_kernel(
-    lab: str, fork_server: ForkServer, tmp_path: Path
+    lab: str, fork_server: ForkServerClient, tmp_path: Path
 ) -> None:
     """Slow: a kernel starts for each lab, and imports torch. By day CELLS cover what a lab may output."""
     notebook = nbformat.read(ROOT / "source" / lab / f"{lab}.ipynb", as_version=4)

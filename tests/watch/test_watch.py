@@ -21,11 +21,11 @@ from autograder.gradebook.history import remember_mark
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.model.arrivals import select_newest
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.model.term import TERM_FILE, Team, Term
 from autograder.model.versions import Versions
 from autograder.reports.notice_page import render_notice_page
-from autograder.watch.watch_state import WatchState, describe_leftovers, inspect_inbox, report_problems
+from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
 from tests.classroom.processes import list_children, wait_for
 from tests.watch.watched_exchange import ONE, THREE, TWO, add_exchange, read_scores, start, submit
@@ -277,7 +277,7 @@ def incomplete_inbox(course: Path) -> IncompleteInbox:
     messages: list[str] = []
     api = open_course(course)
     state = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=InboxMemory())
-    assert inspect_inbox(state) == []
+    assert find_due_arrivals(state) == []
     return IncompleteInbox(course, state, messages)
 
 
@@ -316,26 +316,28 @@ def test_submissions_with_the_same_reason_share_a_line(incomplete_inbox: Incompl
 
 def test_a_whole_submission_is_due_next_to_incomplete_ones(incomplete_inbox: IncompleteInbox) -> None:
     submit(incomplete_inbox.course, "cy", ONE)
-    assert [each.student for each in inspect_inbox(incomplete_inbox.state)] == ["cy"]
+    assert [each.student for each in find_due_arrivals(incomplete_inbox.state)] == ["cy"]
     assert set(incomplete_inbox.state.memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
 
 def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Path) -> None:
     api = open_course(course)
     page = submit(course, "ada", ONE)
-    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), newest=True)
-    (arrival,) = inspect_inbox(on)
-    result = Result(lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=())
-    remember_mark(course, result, 0.0, arrival.when, "watch", {})
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), ignores_limits=True)
+    (arrival,) = find_due_arrivals(on)
+    result = ResultDocument(
+        lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=()
+    )
+    remember_mark(course, result, 0.0, arrival.submitted, "watch", {})
     page.parent.mkdir(exist_ok=True)
     page.write_text("its mark")
     collect_submission(arrival, course)
-    assert inspect_inbox(on) == [] and arrival.folder in on.finished
+    assert find_due_arrivals(on) == [] and arrival.folder in on.finished
     on.finished.clear()
     (
         get_submitted_path(course, arrival.lab, arrival.student) / "timestamp.txt"
     ).unlink()  # as a zip from an LMS leaves it
-    assert inspect_inbox(on) == [arrival] and describe_leftovers(on) == []
+    assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
 
 
 def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course: Path) -> None:
@@ -344,10 +346,10 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     submit(course, "cy", TWO)
     term = Term(team=(Team(name="blue", members=("ben", "cy")),))
     (course / TERM_FILE).write_text('[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
-    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, newest=True)
-    ben, cy = inspect_inbox(on)
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, ignores_limits=True)
+    ben, cy = find_due_arrivals(on)
     collect_submission(cy, course)
-    assert inspect_inbox(on) == [cy] and ben.folder in on.finished
+    assert find_due_arrivals(on) == [cy] and ben.folder in on.finished
 
 
 def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> None:
@@ -355,12 +357,14 @@ def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> Non
     for student, timestamp in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
         submit(course, student, timestamp)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
-    assert {arrival.student for arrival in inspect_inbox(on)} == {"ada", "ben", "cy"} and describe_leftovers(on) == []
+    assert {arrival.student for arrival in find_due_arrivals(on)} == {"ada", "ben", "cy"} and describe_leftovers(
+        on
+    ) == []
     ada, ben, cy = (on.memory.arrivals[name] for name in sorted(on.memory.arrivals))
-    on.due_times |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
+    on.due_times |= {ada.folder: ada.submitted + timedelta(days=1), ben.folder: ada.when}
     on.tries[ben.folder] = 1  # it failed, which its student's line reports
     on.refused.add(ben.folder)
-    on.arrivals = [ada, ben, replace(cy, problem="its folder is a link"), replace(cy, when=datetime(9999, 1, 1))]
+    on.arrivals = [ada, ben, replace(cy, problem="its folder is a link"), replace(cy, submitted=datetime(9999, 1, 1))]
     assert describe_leftovers(on) == [
         "1 submission waits as term.toml asks, the first until 2026-02-02 10:01 UTC: --newest marks them now",
         "1 submission not marked because of limits in term.toml: --newest marks them",

@@ -26,7 +26,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.model.fingerprint import collect_environment
-from autograder.workers import cluster, cluster_process
+from autograder.workers import cluster, cluster_worker
 from autograder.workers.cluster import DaskExecutor
 from autograder.workers.executors import LocalExecutor
 from autograder.workers.worker import TRIES, Failure, plan_next_try
@@ -117,7 +117,7 @@ def run_worker(
     return run_dask(*command, "--local-directory", str(place), *options, environment=variables)
 
 
-def list_descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_main") -> list[int]:
+def list_descendants(process: subprocess.Popen[bytes], name: str = "cluster_grader_main") -> list[int]:
     """The processes of this name that descend from a dask command: graders, or warm ones, of which each grader has one."""
     return [pid for pid, command in list_children(process.pid, recursive=True) if name in command]
 
@@ -313,7 +313,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
 def test_a_worker_that_joins_later_is_checked_too() -> None:
     expected = replace(collect_environment(None), torch="0.1")
     with pytest.raises(GradlabError, match=r"torch is .* and must be 0.1"):
-        cluster_process.grade_on_worker(b"", "full", (), expected, 1.0)
+        cluster_worker.grade_on_worker(b"", "full", (), expected, 1.0)
 
 
 def test_a_submission_that_ends_its_graders_is_given_up() -> None:

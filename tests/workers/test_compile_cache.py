@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from autograder.examiner.examination import Step, examine_steps
-from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.model.course import StepKind
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.compile_cache import prepare_compile_cache
@@ -53,13 +53,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def fork_server(cache: Path) -> Iterator[ForkServer]:
-    process = ForkServer(ProcessSettings(find_strongest_level(find_layers()), compiled=cache))
+def fork_server(cache: Path) -> Iterator[ForkServerClient]:
+    process = ForkServerClient(ProcessSettings(find_strongest_level(find_layers()), compile_cache=cache))
     yield process
     process.close()
 
 
-def run_and_print(fork_server: ForkServer, *cells: str) -> list[str]:
+def run_and_print(fork_server: ForkServerClient, *cells: str) -> list[str]:
     steps = [Step(str(number), StepKind.STUDENT, source, number) for number, source in enumerate(cells, start=1)]
     return [
         "".join(o.get("text", o.get("evalue", "")) for o in s.outputs)
@@ -73,7 +73,7 @@ def inspect_cell(cache: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_a_submission_runs_the_solutions_compiled_code_and_no_submission_changes_it(
-    fork_server: ForkServer, cache: Path
+    fork_server: ForkServerClient, cache: Path
 ) -> None:
     """Slow: g++ compiles for the solution."""
     before = inspect_cell(cache)
@@ -87,7 +87,7 @@ def test_a_submission_runs_the_solutions_compiled_code_and_no_submission_changes
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_a_submission_compiles_code_that_the_solution_has_not_compiled(fork_server: ForkServer) -> None:
+def test_a_submission_compiles_code_that_the_solution_has_not_compiled(fork_server: ForkServerClient) -> None:
     """Slow: g++ compiles in the submission's own folder."""
     _, use_output, count_output = run_and_print(fork_server, SOLUTION.replace("2 * x", "3 * x"), USE, COUNT)
     assert float(use_output) == pytest.approx(12.6221, abs=1e-3)

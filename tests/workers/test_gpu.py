@@ -18,8 +18,8 @@ import torch
 from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.examiner.clock import CellTimeLimit
-from autograder.forkserver.client import ForkServer, ProcessSettings
+from autograder.examiner.time_budget import CellTimeLimit
+from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.forkserver.supervisor import Supervisor
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
@@ -102,16 +102,16 @@ cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here
 
 
 @pytest.fixture(scope="module")
-def fork_server() -> Iterator[ForkServer]:
+def fork_server() -> Iterator[ForkServerClient]:
     settings = make_settings(ExamineSettings(isolation=LEVEL, gpu_memory_gib=2), "cuda")
-    process = ForkServer(ProcessSettings(LEVEL, settings.limits, "cuda"))
+    process = ForkServerClient(ProcessSettings(LEVEL, settings.limits, "cuda"))
     yield process
     process.close()
 
 
 @pytest.mark.cuda
 @cuda
-def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course: Course) -> None:
+def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServerClient, course: Course) -> None:
     for lab in read_labs(course):
         settings = make_settings(ExamineSettings(isolation=LEVEL), "cuda")
         content = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
@@ -125,7 +125,7 @@ def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course
 
 @pytest.mark.cuda
 @cuda
-def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServer) -> None:
+def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServerClient) -> None:
     process = fork_server.start_process()
     limit = CellTimeLimit(60.0, "too long", 60.0)
     result = process.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)

@@ -10,16 +10,16 @@ from threading import Event
 
 import pytest
 
-from autograder.examiner.clock import Timeouts
+from autograder.examiner.time_budget import Timeouts
 from autograder.forkserver import client
-from autograder.forkserver.client import ForkServer
+from autograder.forkserver.client import ForkServerClient
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet
 from autograder.model.notes import Note
-from autograder.model.result import Result
+from autograder.model.result import ResultDocument
 from autograder.model.versions import Versions
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers import pool, worker
@@ -41,7 +41,7 @@ def make_task(student: str) -> Task:
     return Task("lab", student, (NotebookFile("lab", b"{}"),), COURSE, SETTINGS)
 
 
-def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
+def grade_lab_task(task: Task, fork_server: ForkServerClient) -> GradedSubmission:
     """Replaces the real one: does to its process what the student's name says, and reports its pid as a note."""
     if task.student == "dies always" or (task.student == "dies" and task.notebooks[0].content is not None):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -54,7 +54,7 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         raise RecursionError("too deep")
     versions = Versions(gradlab="0", python="3", torch="2")
     notes = tuple(Note(words=words) for words in (task.notebooks[0].refusal, str(os.getpid())))
-    result = Result(lab="lab", student=task.student, versions=versions, isolation=(), notes=notes, cells=())
+    result = ResultDocument(lab="lab", student=task.student, versions=versions, isolation=(), notes=notes, cells=())
     return GradedSubmission(result, MarkSheet(task.student, {}), {})
 
 
