@@ -22,7 +22,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.demo.students import make_class
 from autograder.grading.lab_submission import GradedSubmission
-from autograder.grading.task import NotebookFile, Settings, Task
+from autograder.grading.task import GradingSettings, NotebookFile, Task
 from autograder.model.course import Lab
 from autograder.workers.cluster import DaskExecutor
 
@@ -67,7 +67,7 @@ def _make_tasks(lab: Lab, count: int) -> list[Task]:
         cell = nbformat.v4.new_code_cell(BUSY_CELL.format(seconds=BUSY_SECONDS), id="computes")
         notebook["cells"].insert(1, cell)
         file = json.dumps(notebook).encode()
-        tasks.append(Task(lab.name, f"student_{number}", (NotebookFile(lab.name, file),), source, Settings()))
+        tasks.append(Task(lab.name, f"student_{number}", (NotebookFile(lab.name, file),), source, GradingSettings()))
     return tasks
 
 
@@ -90,7 +90,7 @@ def _measure_grading(tasks: Sequence[Task], workers: int) -> float:
 
 
 def _grade_tasks(tasks: Sequence[Task], address: str) -> None:
-    outcomes = list(DaskExecutor(address).grade(iter(tasks), Settings(), (), Event()))
+    outcomes = list(DaskExecutor(address).grade(iter(tasks), GradingSettings(), (), Event()))
     if len(outcomes) < len(tasks) or not all(isinstance(outcome, GradedSubmission) for _, outcome in outcomes):
         raise SystemExit("a submission was not graded, so the times can't be compared")
 

@@ -124,7 +124,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             earned=compute_earned(outcomes, points),
             later=tuple(label for label in hidden if label not in labels),
             hidden_present=labels >= set(hidden),
-            source=digest_cell(exercise),
+            source_digest=digest_cell(exercise),
         )
         if os.environ.get("NBGRADER_EXECUTION") == "validate" and verdict.earned < points:
             print(verdict, file=sys.stderr)  # nbgrader's Validate button shows stderr, not the table

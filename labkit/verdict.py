@@ -33,7 +33,7 @@ class Verdict:
     """The labels of the checks that didn't run."""
     hidden_present: bool = True
     """Whether hidden checks ran too, as they do in grading."""
-    source: str = ""
+    source_digest: str = ""
     """The digest of the exercise's cell when the checks ran; empty if unknown."""
     folds: bool = True
     """Whether the page that shows it supports <details>. nbgrader's pages don't."""
@@ -54,7 +54,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
         "points": verdict.worth,
         "earned": verdict.earned,
         "hidden_present": verdict.hidden_present,
-        "source": verdict.source,
+        "source": verdict.source_digest,
         "checks": [o.as_dict() | ({"difference": None} if verdict.hidden_present else {}) for o in verdict.outcomes],
         "later": list(verdict.later),
     }

@@ -15,8 +15,7 @@ HEAD = """\
 # labkit
 
 If you write labs, these are the names that you can import from `labkit`. [writing-a-lab.md](writing-a-lab.md) explains
-how checks use them. `python -m scripts.labkit_reference` writes this page from the
-docstrings.
+how checks use them. `python -m scripts.labkit_reference` writes this page from the docstrings.
 """
 SECTIONS = {
     "Checks": ("check", "assert_close", "explain", "unchanged", "Seen", "hint"),

@@ -9,7 +9,7 @@ from autograder.authoring.bound_names import CellNames, find_names, refuse_undef
 from autograder.authoring.check_messages import refuse_revealing_messages
 from autograder.authoring.checks import is_check, refuse_excess_observed
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
-from autograder.authoring.trust import find_given_probes, refuse_trusting_checks
+from autograder.authoring.trusting_checks import find_given_probes, refuse_trusting_checks
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, CellKind, Exercise, StepKind
 

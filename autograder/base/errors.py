@@ -20,6 +20,7 @@ class GradlabError(Exception):
 
     def __init__(self, problem: str, fix: str = "") -> None:
         super().__init__(format_problem(problem, fix) if fix else problem)
+        self.problem, self.fix = problem, fix
 
 
 class SourceError(GradlabError):

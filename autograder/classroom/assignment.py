@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.classroom.answer_cells import AnswerCells
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.labels import CellLabels
-from autograder.grading.task import Settings, Task
+from autograder.grading.task import GradingSettings, Task
 from autograder.model.marks import MarkSheet
 from autograder.model.result import ResultDocument
 
@@ -45,7 +45,7 @@ class Assignment(ABC):
         """Read the source, once the gradebook has its cells. Only then can tasks be built."""
 
     @abstractmethod
-    def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
+    def build_task(self, folder: SubmittedFolder, settings: GradingSettings) -> Task:
         """Build the task to grade what is in this folder."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Assignment(ABC):
     def refuse_settings(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if nbgrader would give other marks with these settings than Gradlab gives."""
 
-    def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
+    def adjust_settings(self, settings: GradingSettings, config: Mapping[str, Any]) -> GradingSettings:
         """Return the settings with which submissions of this assignment are graded."""
         return settings
 

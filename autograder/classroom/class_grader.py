@@ -24,14 +24,14 @@ from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.gradebook.submission_rows import SubmissionRow, read_submission_rows
 from autograder.gradebook.writer import Penalty, write_marks
 from autograder.grading.lab_submission import GradedSubmission
-from autograder.grading.task import Settings, Task, compute_key, compute_part_digests
+from autograder.grading.task import GradingSettings, Task, compute_key, compute_part_digests
 from autograder.model.fingerprint import SUBMISSION, list_changes
 from autograder.model.marks import MarkSheet
 from autograder.model.note_sentences import describe_notes
 from autograder.model.result import ResultDocument
 from autograder.model.term import Term
 from autograder.workers.executors import Executor
-from autograder.workers.worker import Failure
+from autograder.workers.task_grading import GradingFailure, TaskResult
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -70,7 +70,7 @@ class ClassGrader:
         self,
         nbgrader: NbgraderCourse,
         assignment: Assignment,
-        settings: Settings,
+        settings: GradingSettings,
         layers: Sequence[str],
         gradebook: Gradebook,
         policy: ClassPolicy,
@@ -108,7 +108,7 @@ class ClassGrader:
             if isinstance(each, GradingOutcome):
                 outcome = each
             else:
-                outcome = run_guarded(each[0].student, partial(self.write_outcome, *each))
+                outcome = run_guarded(each[0].student, partial(self.write_task_result, *each))
             missing.discard(outcome.student)
             yield outcome
         if not stop.is_set():
@@ -117,7 +117,7 @@ class ClassGrader:
 
     def iter_outcomes(
         self, students: Sequence[str], executor: Executor, include_current: bool, stop: Event
-    ) -> Iterator[GradingOutcome | tuple[Task, GradedSubmission | Failure]]:
+    ) -> Iterator[GradingOutcome | tuple[Task, TaskResult]]:
         """Yield each submission as it's done: an outcome if it needs no grading, else its task and unwritten result."""
         selected = students if len(students) <= MAX_SELECTED else ()
         rows = read_submission_rows(self.gradebook, self.lab, selected)
@@ -139,19 +139,19 @@ class ClassGrader:
             yield task, outcome
         yield from settled
 
-    def write_outcome(self, task: Task, outcome: GradedSubmission | Failure) -> GradingOutcome:
-        """Write the outcome of this task."""
-        if isinstance(outcome, Failure):
-            return self._report_failure(task.student, outcome.reason)
-        if not outcome.problem:
-            return self.write_submission(outcome)
+    def write_task_result(self, task: Task, task_result: TaskResult) -> GradingOutcome:
+        """Write the result of this task."""
+        if isinstance(task_result, GradingFailure):
+            return self._report_failure(task.student, task_result.reason)
+        if not task_result.problem:
+            return self.write_submission(task_result)
         before, digests = self.load_complete_result(task.student), compute_part_digests(task, self.layers)
         if before and not before.empty and before.made_of.get(SUBMISSION) == digests[SUBMISSION]:
             # An earlier mark of this very submission is worth more than 0.
-            return self._report_failure(task.student, outcome.problem)
-        log = write_log(self.course, self.lab, task.student, outcome.problem)
-        remark = f"grading it raised {find_last_error(outcome.problem)}: it counts as empty; the whole log is {log}"
-        written = self.write_submission(outcome)
+            return self._report_failure(task.student, task_result.problem)
+        log = write_log(self.course, self.lab, task.student, task_result.problem)
+        remark = f"grading it raised {find_last_error(task_result.problem)}: it counts as empty; the whole log is {log}"
+        written = self.write_submission(task_result)
         return replace(written, remarks=(*written.remarks, remark))
 
     def flush(self) -> None:
@@ -173,7 +173,7 @@ class ClassGrader:
             return task
         if result.key != compute_key(task, self.layers):
             self._regrade_reasons[student] = list_changes(result, compute_part_digests(task, self.layers))
-            return replace(task, kept=result.cells)
+            return replace(task, earlier_cells=result.cells)
         submitted, excused = self._read_submitted_time(student), self.term.get_excuses(self.lab, student)
         if row is None or not row.is_up_to_date(result, submitted, excused):
             before = result if row and submitted in (None, row.submitted) else None

@@ -9,15 +9,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from autograder.base.device import Device
 from autograder.base.errors import GradlabError, SourceError
 from autograder.grading.lab_submission import read_preprocessor_settings
-from autograder.grading.task import ExamineSettings, Settings, make_settings
+from autograder.grading.task import ExamineSettings, GradingSettings, make_settings
 from autograder.model.assignments import suggest_nearest
 
 FILE = "nbgrader_config.py"
 
 
-def read_settings(config: Any, device: str = "cpu") -> Settings:
+def read_settings(config: Any, device: Device = Device.CPU) -> GradingSettings:
     """Read the settings for grading.
 
     Args:

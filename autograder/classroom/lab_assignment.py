@@ -12,8 +12,8 @@ from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.notebook_file import read_course_notebook
-from autograder.grading.task import NotebookFile, Settings, Task
-from autograder.intake.notebook_reading import RefusedSubmission, read_file
+from autograder.grading.task import GradingSettings, NotebookFile, Task
+from autograder.intake.notebook_reading import SubmissionRefusedError, read_file
 from autograder.intake.releases import read_release_bytes
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet, compute_marks
@@ -45,14 +45,14 @@ class LabAssignment(Assignment):
         self._source = (self.course / "source" / self.name / f"{self.name}.ipynb").read_bytes()
         self._releases = read_release_bytes(self.course, self.name)
 
-    def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
+    def build_task(self, folder: SubmittedFolder, settings: GradingSettings) -> Task:
         """Build the task. If the notebook can't be read, the task has the reason instead of its content."""
         team = f"Submitted by {folder.submitter}, for your team."
         try:
             content, notes = read_file(folder.path / f"{self.name}.ipynb")
             notes += [] if folder.submitter == folder.student else [team]
             file = NotebookFile(self.name, content, notes=tuple(notes))
-        except RefusedSubmission as refused:
+        except SubmissionRefusedError as refused:
             file = NotebookFile(self.name, None, str(refused))
         return Task(
             self.name,

@@ -21,7 +21,7 @@ from autograder.grading.lab_submission import GradedSubmission
 from autograder.model.assignments import suggest_nearest
 from autograder.model.result import ResultDocument
 from autograder.workers.executors import Executor
-from autograder.workers.worker import Failure
+from autograder.workers.task_grading import GradingFailure
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def regrade(
             if isinstance(each, GradingOutcome):
                 continue  # its mark stays
             task, outcome = each
-            if isinstance(outcome, Failure):
+            if isinstance(outcome, GradingFailure):
                 failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
                 continue
             graded = _limit_to_exercise(grader, outcome, exercise) if exercise else outcome

@@ -24,15 +24,15 @@ from autograder.gradebook.result_reader import build_result
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.gradebook.submission_rows import CellRow, SubmissionRow
 from autograder.grading.lab_submission import GradedSubmission
-from autograder.grading.task import NotebookFile, Settings, Task
-from autograder.intake.notebook_reading import RefusedSubmission, read_file
+from autograder.grading.task import GradingSettings, NotebookFile, Task
+from autograder.intake.notebook_reading import SubmissionRefusedError, read_file
 from autograder.model.assignments import require_source
 from autograder.model.marks import Mark
 from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.nbgrader_cells import is_by_hand
 from autograder.reports.feedback import render_feedback_page
-from autograder.sandbox import find_layers, find_strongest_level
-from autograder.workers.worker import ForkServers, grade_with_retries, make_process_settings
+from autograder.sandbox import Isolation, find_layers, find_strongest_level
+from autograder.workers.task_grading import ForkServers, grade_with_retries, make_process_settings
 from labkit.mark_file import get_marks_path, get_page_path
 from labkit.notebook_progress import digest_sources
 from labkit.points import format_points
@@ -60,17 +60,17 @@ class CopyMark(Mark):
         return f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points{unread}"
 
 
-def read_course_settings(course: Path) -> Settings:
+def read_course_settings(course: Path) -> GradingSettings:
     """Read how this course grades, with the strongest isolation that this machine offers if it can't offer `full`."""
     settings = read_settings(open_course(course).config)
-    level = find_strongest_level(find_layers()) if settings.isolation == "full" else settings.isolation
+    level = find_strongest_level(find_layers()) if settings.isolation is Isolation.FULL else settings.isolation
     return replace(settings, isolation=level)
 
 
 def mark(
     course: Path,
     notebook: Path,
-    settings: Settings,
+    settings: GradingSettings,
     fork_servers: ForkServers,
     server_process: ForkServerProcess | None = None,
 ) -> CopyMark:
@@ -91,9 +91,9 @@ def mark(
     open_assignment(course, lab).refuse_self_marking()
     try:
         content, notes = read_file(notebook)
-    except (RefusedSubmission, OSError) as error:
+    except (SubmissionRefusedError, OSError) as error:
         raise GradlabError(f"{notebook} can't be read: {error}") from None
-    if settings.isolation != "full":
+    if settings.isolation is not Isolation.FULL:
         notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
     task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
     if server_process and not fork_servers:

@@ -17,8 +17,8 @@ from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.grading.stock_submission import compute_stock_marks
-from autograder.grading.task import NotebookFile, Settings, Task, apply_stock_limits
-from autograder.intake.notebook_reading import RefusedSubmission, read_file
+from autograder.grading.task import GradingSettings, NotebookFile, Task, apply_stock_limits
+from autograder.intake.notebook_reading import SubmissionRefusedError, read_file
 from autograder.intake.safe_names import restore_path
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet
@@ -70,7 +70,7 @@ class StockAssignment(Assignment):
     def refuse_settings(self, config: Mapping[str, Any]) -> None:
         refuse_mark_changing_settings(config)
 
-    def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
+    def adjust_settings(self, settings: GradingSettings, config: Mapping[str, Any]) -> GradingSettings:
         return apply_stock_limits(settings, config)
 
     def list_unread_settings(self, config: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
@@ -93,7 +93,7 @@ class StockAssignment(Assignment):
         self._content = read_content(self.course, self.name, gradebook, config)
         self._source = self._content.to_bytes()
 
-    def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
+    def build_task(self, folder: SubmittedFolder, settings: GradingSettings) -> Task:
         paths = [folder.path / f"{name}.ipynb" for name in self.notebook_names]
         files, course_files, notes = read_companion_files(self.course, self.name, folder.submitter, folder.files)
         return Task(
@@ -162,6 +162,6 @@ def _read_submitted_notebook(path: Path, notebooks: Sequence[Path]) -> NotebookF
         return NotebookFile(path.stem, None, f"No notebook named {path.name} was submitted.")
     try:
         content, notes = read_file(path, notebooks)
-    except RefusedSubmission as refused:
+    except SubmissionRefusedError as refused:
         return NotebookFile(path.stem, None, str(refused))
     return NotebookFile(path.stem, content, "", tuple(notes))

@@ -28,7 +28,7 @@ LabNames = Annotated[list[str] | None, typer.Argument(help="Names of labs; all l
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 PER_CPU = "one per processor"  # as help says it, the same on every machine
 Jobs = Annotated[int, typer.Option(min=1, help="Submissions graded at a time.", show_default=PER_CPU)]
-Isolation = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")]
+IsolationName = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")]
 ClusterAddress = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
 ]

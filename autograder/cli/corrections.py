@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import CPUS, CoursePath, Isolation, Jobs, LabName, app, err, format_count, out, pause_gc
+from autograder.cli.app import CPUS, CoursePath, IsolationName, Jobs, LabName, app, err, format_count, out, pause_gc
 from autograder.cli.grading import catch_ctrl_c
 
 Reason = Annotated[str, typer.Option(help="A note for yourself in term.toml.")]
@@ -78,7 +78,7 @@ def regrade(
     again: Annotated[bool, typer.Option("--again", help="Also grade submissions with an up-to-date result.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
     jobs: Jobs = CPUS,
-    isolation: Isolation = "",
+    isolation: IsolationName = "",
     course: CoursePath = Path("."),
 ) -> None:
     """Grade again after a check was corrected, and show what would change before writing it."""

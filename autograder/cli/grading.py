@@ -7,13 +7,13 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from threading import Event
 from typing import Annotated
 
 import typer
 
+from autograder.base.device import DeviceChoice
 from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import show_progress
 from autograder.cli.app import (
@@ -21,7 +21,7 @@ from autograder.cli.app import (
     ClusterAddress,
     CoursePath,
     ExecutorName,
-    Isolation,
+    IsolationName,
     Jobs,
     LabName,
     app,
@@ -32,12 +32,7 @@ from autograder.cli.app import (
 )
 from autograder.cli.grading_output import print_mark, print_opening, print_summary, print_totals
 
-
-class Device(StrEnum):
-    CPU, CUDA, AUTO = "cpu", "cuda", "auto"
-
-
-OnDevice = Annotated[Device, typer.Option(help="The device that labs run on; auto: cuda if available, else cpu.")]
+OnDevice = Annotated[DeviceChoice, typer.Option(help="The device that labs run on; auto: cuda if available, else cpu.")]
 
 
 @app.command(rich_help_panel="Grade submissions")
@@ -47,8 +42,8 @@ def grade(
     student: Annotated[str, typer.Option(help="Grade only this student's submission.")] = "",
     jobs: Jobs = CPUS,
     again: Annotated[bool, typer.Option("--again", help="Also grade submissions with an up-to-date result.")] = False,
-    isolation: Isolation = "",
-    device: OnDevice = Device.CPU,
+    isolation: IsolationName = "",
+    device: OnDevice = DeviceChoice.CPU,
     cluster: ClusterAddress = "",
     executor_name: ExecutorName = "dask",
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
@@ -107,8 +102,8 @@ def watch(
     newest: Annotated[
         bool, typer.Option("--newest", help="Mark everyone's newest submission, whatever limits term.toml sets.")
     ] = False,
-    isolation: Isolation = "",
-    device: OnDevice = Device.CPU,
+    isolation: IsolationName = "",
+    device: OnDevice = DeviceChoice.CPU,
     cluster: ClusterAddress = "",
     executor_name: ExecutorName = "dask",
 ) -> None:

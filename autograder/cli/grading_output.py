@@ -47,10 +47,10 @@ def print_summary(
     from autograder.classroom.unknown_names import list_warnings
     from autograder.exchange.course_exchange import read_exchange
     from autograder.gradebook.counting_submissions import find_counting_times
-    from autograder.model.arrivals import collect_times, find_uncollected
+    from autograder.model.arrivals import find_uncollected, group_times_by_student
 
     with nbgrader.open_gradebook() as gradebook:
-        times = collect_times(read_exchange(nbgrader, [lab])[0], lab, get_utc_now())
+        times = group_times_by_student(read_exchange(nbgrader, [lab])[0], lab, get_utc_now())
         uncollected = find_uncollected(times, find_counting_times(nbgrader.root, lab, term))
         summary = summarize_lab(gradebook, lab, outcomes, uncollected, before)
         lines = list_warnings(nbgrader.root, term, gradebook, lab)

@@ -15,7 +15,7 @@ from autograder.cli.app import CoursePath, app, out
 @app.command(rich_help_panel="Try Gradlab")
 def doctor() -> None:
     """Show which sandbox layers this machine offers, and what can be graded with them."""
-    from autograder.sandbox import find_layers, find_strongest_level, report_layers
+    from autograder.sandbox import Isolation, find_layers, find_strongest_level, report_layers
 
     layers = find_layers()
     table = Table("layer or level", "available", "note", box=None)
@@ -23,7 +23,7 @@ def doctor() -> None:
         table.add_row(name, "[green]yes[/]" if is_available else "[red]no[/]", escape(note))
     out.print(table)
     level = find_strongest_level(layers)
-    if level == "full":
+    if level is Isolation.FULL:
         out.print("\nSubmissions are fully isolated. Next: gradlab grade LAB")
     else:
         out.print(

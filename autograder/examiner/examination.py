@@ -87,7 +87,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
             names = names_by_cell.get(step.id, ())
             has_no_effect = effects.follow_cell(step.source, step.kind is not StepKind.STUDENT)
             if not has_no_effect or protected.intersection(names):
-                _blame(last, runner.keep_state)
+                _fork_or_blame(last, runner.keep_state)
             protected.update(names)
             last = results[step.id]
             try:
@@ -98,11 +98,11 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
         if step.kind is StepKind.CHECK or (step.kind is StepKind.GIVEN and may_mention_names(step.source, defined)):
             runner.add_replay_point(step.id)
     last.changed_names = runner.find_changed_names()
-    _blame(last, runner.share_last_state)
+    _fork_or_blame(last, runner.share_last_state)
     return results
 
 
-def _blame(last: StepResult, fork: Callable[[], None]) -> None:
+def _fork_or_blame(last: StepResult, fork: Callable[[], None]) -> None:
     """Fork the process, and blame the last cell if that fails."""
     try:
         fork()

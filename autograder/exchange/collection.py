@@ -9,10 +9,10 @@ from pathlib import Path
 from autograder.base.atomic_files import replace_folder
 from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.base.timestamps import convert_file_time, get_utc_now, read_time
-from autograder.exchange.inbox import HANDING_IN, find_newest_change, get_user_name
+from autograder.exchange.inbox import SUBMIT_GRACE, find_newest_change, get_user_name
 from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.intake.copying import copy_folder, open_folder
-from autograder.model.arrivals import CLOCKS, Arrival
+from autograder.model.arrivals import CLOCK_TOLERANCE, Arrival
 
 
 class SubmissionChangedError(OSError):
@@ -27,7 +27,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
     target = get_submitted_path(course, arrival.lab, arrival.student)
     if read_time(target) == arrival.submitted:
         return
-    wait = get_utc_now() - arrival.changed_at < HANDING_IN
+    wait = get_utc_now() - arrival.changed_at < SUBMIT_GRACE
     with replace_folder(target) as new:
         with open_folder(arrival.folder) as descriptor:
             owner = os.fstat(descriptor).st_uid
@@ -37,7 +37,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
                 )
             # If students share a user, a folder's owner says nothing about its files.
             copy_folder(descriptor, new, owner if get_user_name(owner) == arrival.student else None, wait)
-            if convert_file_time(find_newest_change(descriptor)) > arrival.changed_at + CLOCKS:
+            if convert_file_time(find_newest_change(descriptor)) > arrival.changed_at + CLOCK_TOLERANCE:
                 raise SubmissionChangedError("it changed after it was chosen")
         for name, text in ((TIMESTAMP, f"{arrival.submitted:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
             _replace_file(new / name, text)

@@ -29,7 +29,9 @@ MAX_EACH = 1000  # submissions of one student for a lab
 MAX_TIMED = 2_000  # files of one submission whose times are checked
 MAX_OPENED = 20  # incomplete submissions of one student that are opened again in one look; others wait for the next
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*"
-HANDING_IN = timedelta(minutes=1)  # until then, unreadable files may become readable: `nbgrader submit` sets that last
+SUBMIT_GRACE = timedelta(
+    minutes=1
+)  # until then, unreadable files may become readable: `nbgrader submit` sets that last
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Inbox:
             return before.arrival
         else:
             opened[owner] += 1
-        in_transit = now - convert_file_time(status.st_ctime) <= HANDING_IN
+        in_transit = now - convert_file_time(status.st_ctime) <= SUBMIT_GRACE
         arrival = self._read_arrival(folder, status, student, lab, time_text)
         if isinstance(arrival, Arrival):
             memory.incomplete.pop(folder.name, None)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import labkit
+from autograder.base.device import Device
 from autograder.base.errors import GradlabError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
@@ -21,7 +22,7 @@ from autograder.forkserver.orders import Order, OrderKind, ServerSettings, read_
 from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
 from autograder.rpc.fields import check_float, check_length, check_list, check_number
 from autograder.rpc.frames import ProtocolError, WireValue, receive, send
-from autograder.sandbox import Limits, find_runtime_paths
+from autograder.sandbox import Isolation, Limits, find_runtime_paths
 
 T = TypeVar("T")
 
@@ -33,11 +34,9 @@ CLOSED_SECONDS = 60.0  # to wait for the reason after a process closed its socke
 class ProcessSettings:
     """The settings of student processes."""
 
-    isolation: str = "full"
-    """A level of `gradlab doctor`."""
+    isolation: Isolation = Isolation.FULL
     limits: Limits = field(default_factory=Limits)
-    device: str = "cpu"
-    """Either "cpu", or "cuda" for submissions that may use it."""
+    device: Device = Device.CPU
     compile_cache: Path | None = None
     """A cache of torch.compile, see prepare_compile_cache()."""
 

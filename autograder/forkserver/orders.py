@@ -6,25 +6,25 @@ from dataclasses import astuple, fields
 from enum import StrEnum
 from typing import NamedTuple
 
+from autograder.base.device import Device
 from autograder.rpc.fields import check_int, check_length, check_list, check_number, check_text
 from autograder.rpc.frames import ProtocolError, WireValue
-from autograder.sandbox import Limits
+from autograder.sandbox import Isolation, Limits
 
 
 class ServerSettings(NamedTuple):
     """The settings of all student processes of a fork server: its first order."""
 
-    isolation: str
-    """A level of `gradlab doctor`."""
+    isolation: Isolation
     limits: Limits
     readable: tuple[str, ...]
     """Paths that student processes can read, besides Python's own."""
-    device: str
+    device: Device
     compile_cache: str
     """The path of a cache of torch.compile, or ""."""
 
     def to_message(self) -> WireValue:
-        return [self.isolation, astuple(self.limits), self.readable, self.device, self.compile_cache]
+        return [self.isolation.value, astuple(self.limits), self.readable, self.device.value, self.compile_cache]
 
 
 class OrderKind(StrEnum):
@@ -53,11 +53,13 @@ def read_server_settings(received: WireValue) -> ServerSettings:
     """Return what ServerSettings.to_message() described. Raises ProtocolError."""
     isolation, limits, readable, device, compile_cache = check_length(received, 5)
     numbers = [None if limit is None else check_int(limit) for limit in check_length(limits, len(fields(Limits)))]
+    if isolation not in list(Isolation) or device not in list(Device):
+        raise ProtocolError("no such level of isolation or device")
     return ServerSettings(
-        check_text(isolation),
+        Isolation(check_text(isolation)),
         Limits(*numbers),  # type: ignore[arg-type]
         tuple(check_text(path) for path in check_list(readable)),
-        check_text(device),
+        Device(check_text(device)),
         check_text(compile_cache),
     )
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from autograder.base.device import Device
 from autograder.base.errors import GradlabError
 from autograder.forkserver.supervised_run import SupervisedRun
 from autograder.sandbox import (
@@ -40,7 +41,7 @@ class Supervisor:
         limits: Limits,
         readable: tuple[Path, ...],
         network: Network,
-        device: str,
+        device: Device,
         act: Callable[[int], None],
     ) -> None:
         """Prepare to start runs.
@@ -48,13 +49,13 @@ class Supervisor:
         Args:
             layers: The layers of each run's sandbox.
             readable: Paths that a run can read.
-            device: "cpu" or "cuda". With "cuda", runs get its device nodes, and their GPU memory is watched.
+            device: With CUDA, runs get its device nodes, and their GPU memory is watched.
             act: What a run does in its sandbox. It gets the descriptor that start() was called with.
         """
         self.layers, self.limits, self.readable, self.network, self.act = layers, limits, readable, network, act
         self.devices = list_device_nodes(device)
         self.environment = {
-            "GRADLAB_DEVICE": device,
+            "GRADLAB_DEVICE": device.value,
             "GRADLAB_GPU_MEMORY": str(limits.gpu_memory),
             "NBGRADER_EXECUTION": "autograde",  # as nbgrader sets it
         }
@@ -211,6 +212,6 @@ class Supervisor:
             self.running[pid].status = status
 
 
-def list_device_nodes(device: str) -> tuple[Path, ...]:
+def list_device_nodes(device: Device) -> tuple[Path, ...]:
     """Return the files in /dev through which a process reaches this device."""
-    return tuple(sorted(Path("/dev").glob("nvidia*"))) if device.startswith("cuda") else ()
+    return tuple(sorted(Path("/dev").glob("nvidia*"))) if device is Device.CUDA else ()

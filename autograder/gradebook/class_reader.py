@@ -32,7 +32,7 @@ from autograder.gradebook.submission_rows import (
     read_submission_rows,
     refuse_ungraded_lab,
 )
-from autograder.model.arrivals import Arrival, collect_times, find_uncollected
+from autograder.model.arrivals import Arrival, find_uncollected, group_times_by_student
 from autograder.model.fingerprint import LAB
 from autograder.model.marks import Mark
 from autograder.model.term import Term, read_term
@@ -117,7 +117,7 @@ def _read_records(gradebook: Gradebook, course: Path, lab: str, arrivals: Sequen
     term, source = read_term(course), read_lab_source(course, lab)
     labels = read_labels(gradebook, course, lab)
     rows, names = read_submission_rows(gradebook, lab), _read_names(gradebook)
-    submitted, attempts = find_counting_times(course, lab, term), collect_times(arrivals, lab, get_utc_now())
+    submitted, attempts = find_counting_times(course, lab, term), group_times_by_student(arrivals, lab, get_utc_now())
     histories = {student: tuple(read_history(course, lab, student)) for student in rows}
     return _ClassRecords(
         course=course,

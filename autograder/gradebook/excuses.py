@@ -7,28 +7,27 @@ from dataclasses import replace
 
 from autograder.gradebook.labels import CellLabels
 from autograder.model.result import GradedCell
+from autograder.model.term import ExcusedChecks
 from labkit.outcome import Outcome, compute_earned
 
-Excused = Mapping[str, frozenset[str]]  # ids of checks that count as passed, by exercise; an empty set means all
+Excused = Mapping[str, ExcusedChecks]  # by exercise
 
 
-def find_excused(labels: CellLabels, cell_id: str, excused: Excused) -> frozenset[str] | None:
-    """Return the excused checks of a graded cell; an empty set excuses all of them, None means there's no excuse."""
-    return next((checks for name, checks in excused.items() if labels.has_name(name, *labels.split(cell_id))), None)
+def find_excused(labels: CellLabels, cell_id: str, excused: Excused) -> ExcusedChecks:
+    """Return the excused checks of a graded cell."""
+    matches = (checks for name, checks in excused.items() if labels.has_name(name, *labels.split(cell_id)))
+    return next(matches, ExcusedChecks())
 
 
 def compute_points(labels: CellLabels, cell: GradedCell, excused: Excused) -> float:
     """Compute what the cell earns if excused checks count as passed."""
     checks = find_excused(labels, cell.id, excused)
-    if checks is None:
+    if not checks:
         return cell.points
-    return max(cell.points, compute_earned(set_passed(cell.checks, checks), cell.worth) if checks else cell.worth)
+    earned = cell.worth if checks.is_whole else compute_earned(set_passed(cell.checks, checks), cell.worth)
+    return max(cell.points, earned)
 
 
-def set_passed(outcomes: Sequence[Outcome], checks: frozenset[str]) -> list[Outcome]:
-    """Return the outcomes with excused checks as passed.
-
-    Args:
-        checks: The ids of excused checks; empty for all.
-    """
-    return [replace(o, passed=True) if o.id in checks or not checks else o for o in outcomes]
+def set_passed(outcomes: Sequence[Outcome], excused: ExcusedChecks) -> list[Outcome]:
+    """Return the outcomes with excused checks as passed."""
+    return [replace(o, passed=True) if excused.covers(o.id) else o for o in outcomes]

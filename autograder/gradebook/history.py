@@ -91,4 +91,5 @@ def remember_mark(
 
 
 def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:
-    return {exercise: tuple(sorted(checks)) for exercise, checks in sorted(excused.items())}
+    """Return the ids of excused checks by exercise, in order; an empty tuple for a whole exercise."""
+    return {name: () if excused[name].is_whole else tuple(sorted(excused[name].ids)) for name in sorted(excused)}

@@ -27,7 +27,7 @@ def apply_decisions(
     for cell in result.cells:
         scores[cell.id] = compute_points(labels, cell, excused)
     for name in scores:
-        if result.get_points(name) is None and find_excused(labels, name, excused) is not None:
+        if result.get_points(name) is None and find_excused(labels, name, excused):
             scores[name] = sheet.worth[name]
     unchanged = frozenset(name for name in scores if before and is_same_answer(name, before, result))
     return replace(sheet, scores=scores, unchanged_answers=unchanged)

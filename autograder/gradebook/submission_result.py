@@ -7,6 +7,7 @@ from datetime import datetime
 from autograder.model.assignments import AssignmentKind, get_result_kind
 from autograder.model.course import StrictModel
 from autograder.model.notes import Note
+from autograder.model.term import ExcusedChecks
 from labkit.outcome import Outcome
 
 
@@ -24,8 +25,7 @@ class GradedCellResult(StrictModel):
     checks: tuple[Outcome, ...] = ()
     needs_manual_grade: bool = False
     """Whether a person has to read it, perhaps again because the answer has changed since it was marked."""
-    excused: frozenset[str] | None = None
-    """The ids of checks that count as passed; an empty set means all of them, None means there's no excuse."""
+    excused: ExcusedChecks = ExcusedChecks()
     extra: bool = False
     """Whether its points are extra credit."""
     notebook: str = ""

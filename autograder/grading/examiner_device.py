@@ -6,14 +6,16 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from autograder.base.device import Device
+
 VARIABLE = "GRADLAB_DEVICE"
 
 
 @contextlib.contextmanager
-def use_examiner_device(device: str) -> Iterator[None]:
+def use_examiner_device(device: Device) -> Iterator[None]:
     """Make labkit.device() return this device meanwhile. The supervisor sets it for student processes."""
     before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = device
+    os.environ[VARIABLE] = device.value
     try:
         yield
     finally:

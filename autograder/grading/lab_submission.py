@@ -15,6 +15,7 @@ from nbgrader.preprocessors import IgnorePattern, LimitOutput
 from nbgrader.utils import compute_checksum
 from traitlets.config import Config
 
+from autograder.base.device import Device
 from autograder.base.digest import digest
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.examination import StepResult, examine_steps
@@ -27,7 +28,7 @@ from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
-from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
+from autograder.intake.notebook_reading import SubmissionRefusedError, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank_notebook, repair_lab_notebook
 from autograder.intake.submitted_cells import build_released_cell, is_answer
@@ -69,23 +70,23 @@ def grade_lab_task(task: Task, fork_server: ForkServerClient) -> GradedSubmissio
     source_notebook, (file,) = _parse_source(task.source), task.notebooks
     try:
         if file.content is None:
-            raise RefusedSubmission(file.refusal)
+            raise SubmissionRefusedError(file.refusal)
         with limit_work():
             repaired = repair_lab_notebook(
                 read_notebook(file.content, file.notes), source_notebook, read_releases(task.releases)
             )
     except StoppedError:
         repaired = build_blank_notebook(source_notebook, TOO_MUCH)
-    except RefusedSubmission as refused:
+    except SubmissionRefusedError as refused:
         repaired = build_blank_notebook(source_notebook, str(refused))
     notebook, settings = repaired.notebook, task.settings
     _add_checksums(notebook, _compute_checksums(task.source))
-    submission = SubmissionFacts(task.assignment, task.student, repaired.notes, task.kept, settings.device)
+    submission = SubmissionFacts(task.lab, task.student, repaired.notes, task.earlier_cells, settings.device)
     result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
     notebook = apply_preprocessors(notebook, settings.preprocessors)
     layers = fork_server.layers
     result = result.model_copy(update={"key": compute_key(task, layers), "made_of": compute_part_digests(task, layers)})
-    return GradedSubmission(result, compute_marks(result, notebook), {task.assignment: format_notebook(notebook)})
+    return GradedSubmission(result, compute_marks(result, notebook), {task.lab: format_notebook(notebook)})
 
 
 @functools.lru_cache(maxsize=4)
@@ -103,9 +104,9 @@ class SubmissionFacts:
     student: str
     notes: Sequence[Note] = ()
     """Notes on what was repaired."""
-    kept: Sequence[GradedCell] = ()
+    earlier_cells: Sequence[GradedCell] = ()
     """Cells of an earlier result, which count if their keys are still the same."""
-    device: str = "cpu"
+    device: Device = Device.CPU
 
 
 def grade_notebook(
@@ -122,7 +123,7 @@ def grade_notebook(
     device = submission.device
     cells = parse_cells(notebook)
     keys = _compute_keys(cells, fork_server.layers, device)
-    kept = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
+    kept = {cell.id: cell for cell in submission.earlier_cells if cell.key and cell.key == keys.get(cell.id)}
     with use_examiner_device(device):
         results = examine_steps(
             [cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts
@@ -159,9 +160,9 @@ def digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
 
 
 @functools.cache
-def get_device_versions(device: str) -> Versions:
+def get_device_versions(device: Device) -> Versions:
     """Return the versions used for grading on this device. Cached, since asking the driver starts a program."""
-    return get_versions() if device == "cpu" else get_versions().model_copy(update={"gpu": ", ".join(list_gpus())})
+    return get_versions() if device is Device.CPU else get_versions().model_copy(update={"gpu": ", ".join(list_gpus())})
 
 
 def read_preprocessor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,10 +195,10 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
     }
 
 
-def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) -> dict[str, str]:
+def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: Device) -> dict[str, str]:
     """Return a digest, for each check cell, of everything that its outcomes depend on."""
     code = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
-    shared = digest(*code, device, *collect_environment(layers).label_parts().values())
+    shared = digest(*code, device.value, *collect_environment(layers).label_parts().values())
     return {cell.name: digest(shared, cell.source, str(cell.metadata.points)) for cell in cells if cell.is_graded}
 
 

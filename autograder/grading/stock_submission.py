@@ -17,9 +17,9 @@ from autograder.forkserver.client import ForkServerClient
 from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
 from autograder.grading.notebook_text import format_notebook
-from autograder.grading.task import NotebookFile, Settings, Task, compute_key, compute_part_digests
+from autograder.grading.task import GradingSettings, NotebookFile, Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_stock_answer, needs_reader
-from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
+from autograder.intake.notebook_reading import SubmissionRefusedError, read_notebook
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import get_cell_name, is_student_written, make_stock_name
 from autograder.model.nbgrader_cells import is_blank, is_by_hand, read_worth
@@ -30,7 +30,7 @@ from autograder.stock.content import StockContent, StockNotebook
 from autograder.stock.notebook_execution import provide_files, run_notebook
 from autograder.stock.notebook_repair import build_blank_notebook, build_released_notebook, repair_stock_notebook
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
-from autograder.stock.worked_solution import find_own_process_cells
+from autograder.stock.own_process_cells import find_own_process_cells
 from labkit.outcome import Outcome
 
 _own_process_cells: dict[str, frozenset[str]] = {}  # of find_own_process_cells(), each as costly as a submission
@@ -58,7 +58,7 @@ def grade_stock_task(task: Task, fork_server: ForkServerClient) -> GradedSubmiss
             stopped += [make_stock_name(source.name, run.short_names[name]) for name in run.stopped]
         notebooks[source.name] = apply_preprocessors(notebook, task.settings.preprocessors)
     result = ResultDocument(
-        lab=task.assignment,
+        lab=task.lab,
         student=task.student,
         key=compute_key(task, fork_server.layers),
         made_of=compute_part_digests(task, fork_server.layers),
@@ -96,7 +96,7 @@ def run_stock_notebook(
     notebook: NotebookNode,
     source: StockNotebook,
     fork_server: ForkServerClient,
-    settings: Settings,
+    settings: GradingSettings,
     companions: CompanionFiles,
     isolates_tests: bool = False,
 ) -> NotebookRun:
@@ -204,5 +204,5 @@ def _repair_notebook(source: StockNotebook, file: NotebookFile | None) -> tuple[
             return repair_stock_notebook(read_notebook(file.content, file.notes), source)
     except StoppedError:
         return None, build_blank_notebook(source, TOO_MUCH)[1]
-    except RefusedSubmission as refused:
+    except SubmissionRefusedError as refused:
         return None, build_blank_notebook(source, str(refused))[1]

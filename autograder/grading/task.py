@@ -9,24 +9,25 @@ from typing import Any
 
 from pydantic import PositiveFloat
 
+from autograder.base.device import Device
 from autograder.base.digest import digest
 from autograder.examiner.time_budget import Timeouts
 from autograder.model.assignments import AssignmentKind
 from autograder.model.course import StrictModel
 from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, collect_environment
 from autograder.model.result import GradedCell
-from autograder.sandbox import Limits
+from autograder.sandbox import Isolation, Limits, parse_isolation
 from autograder.stock.settings import get_cell_seconds
 
 
 @dataclass(frozen=True)
-class Settings:
+class GradingSettings:
     """How submissions are graded."""
 
-    isolation: str = "full"
+    isolation: Isolation = Isolation.FULL
     limits: Limits = field(default_factory=Limits)
     timeouts: Timeouts = field(default_factory=Timeouts)
-    device: str = "cpu"
+    device: Device = Device.CPU
     preprocessors: dict[str, Any] = field(default_factory=dict)
     """nbgrader's settings for the outputs of cells, by class name."""
 
@@ -49,23 +50,26 @@ USUAL = ExamineSettings()
 
 
 def make_settings(
-    examine: ExamineSettings = USUAL, device: str = "cpu", preprocessors: dict[str, Any] | None = None
-) -> Settings:
+    examine: ExamineSettings = USUAL, device: Device = Device.CPU, preprocessors: dict[str, Any] | None = None
+) -> GradingSettings:
     """Make settings for grading from those of the course.
 
     Args:
         examine: What c.Examine sets.
         preprocessors: nbgrader's settings for the outputs of cells, by class name.
+
+    Raises:
+        GradlabError: If there's no such level of isolation.
     """
     timeouts = Timeouts(examine.cell_seconds, examine.check_seconds, examine.submission_seconds)
     memory, processor = int(examine.memory_gib * 2**30), max(Limits.cpu_seconds, int(timeouts.submission))
-    space = 2 * memory if device == "cpu" else None  # CUDA maps more than the memory
+    space = 2 * memory if device is Device.CPU else None  # CUDA maps more than the memory
     gpu_memory = int(examine.gpu_memory_gib * 2**30)
     limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=gpu_memory)
-    return Settings(examine.isolation, limits, timeouts, device, preprocessors or {})
+    return GradingSettings(parse_isolation(examine.isolation), limits, timeouts, device, preprocessors or {})
 
 
-def apply_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Settings:
+def apply_stock_limits(settings: GradingSettings, config: Mapping[str, Any]) -> GradingSettings:
     """Apply c.Execute.timeout to the settings, for a stock assignment, unless c.Examine.cell_seconds is set."""
     seconds = None if "cell_seconds" in config.get("Examine", {}) else get_cell_seconds(config)
     return settings if seconds is None else replace(settings, timeouts=replace(settings.timeouts, cell=seconds))
@@ -88,16 +92,16 @@ class NotebookFile:
 class Task:
     """One submission to grade."""
 
-    assignment: str
+    lab: str
     student: str
     notebooks: tuple[NotebookFile, ...]
     source: bytes
     """A lab assignment's source notebook, or a stock assignment's content."""
-    settings: Settings
+    settings: GradingSettings
     kind: AssignmentKind = AssignmentKind.LAB
     notes: tuple[str, ...] = ()
     """What the student should know about the folder."""
-    kept: tuple[GradedCell, ...] = ()
+    earlier_cells: tuple[GradedCell, ...] = ()
     """Cells of an earlier result, which count if their keys are still the same."""
     releases: bytes = b""
     """See intake.releases."""
@@ -132,7 +136,7 @@ def _digest_task(task: Task) -> dict[str, str]:
 def compute_key(task: Task, layers: Sequence[str]) -> str:
     """Compute a digest of everything that a task's result depends on: equal keys mean equal results."""
     environment = collect_environment(layers).label_parts()
-    return digest(task.assignment, task.student, *environment.values(), *_digest_task(task).values())
+    return digest(task.lab, task.student, *environment.values(), *_digest_task(task).values())
 
 
 def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:

@@ -18,21 +18,21 @@ KINDS_OF_FILE = {
 CODECS = {b"\xff\xfe\x00\x00": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
-class RefusedSubmission(Exception):
+class SubmissionRefusedError(Exception):
     """A file that can't be graded. The message says why, and what the student can do."""
 
 
 def decode_json(data: bytes) -> tuple[Any, list[str]]:
-    """Return the JSON value, and notes on what was repaired to read it. Raises RefusedSubmission."""
+    """Return the JSON value, and notes on what was repaired to read it. Raises SubmissionRefusedError."""
     text, notes = _decode_text(data)
     if sum(text.count(mark) for mark in ",[{") > MAX_VALUES:
-        raise RefusedSubmission(
+        raise SubmissionRefusedError(
             "The notebook is too large. Clear the outputs (Edit, Clear Outputs of All Cells) and save again."
         )
     try:
         return json.loads(text), notes
     except (ValueError, RecursionError):
-        raise RefusedSubmission(
+        raise SubmissionRefusedError(
             f"The file is not a notebook: it is not JSON. {_describe_content(data, text)}"
         ) from None
 
@@ -43,7 +43,7 @@ def _decode_text(data: bytes) -> tuple[str, list[str]]:
         text = data.decode(codec)
     except UnicodeDecodeError:
         if data[:1] != b"{" or b"\0" in data:
-            raise RefusedSubmission(
+            raise SubmissionRefusedError(
                 f"The file is not a notebook: it is not JSON. {_describe_content(data, '')}"
             ) from None
         warning = "Your file was not stored as UTF-8. Letters with accents may have changed."

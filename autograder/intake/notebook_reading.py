@@ -14,11 +14,11 @@ from nbformat.v4.convert import upgrade_cell
 from autograder.base.atomic_files import is_of_one_name
 from autograder.base.text import join_first, make_readable
 from autograder.intake.claims import Claims, read_claims, write_claims
-from autograder.intake.file_decoding import AGAIN, RefusedSubmission, decode_json
+from autograder.intake.file_decoding import AGAIN, SubmissionRefusedError, decode_json
 from autograder.intake.folder_normalization import collect_folder_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
 
-__all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "RefusedSubmission", "read_submission"]
+__all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "SubmissionRefusedError", "read_submission"]
 
 MAX_BYTES = 100_000_000
 MAX_CELLS = 2_000
@@ -34,7 +34,7 @@ def read_submission(path: Path) -> NotebookNode:
     """Read the notebook in this file: cells of code, markdown or raw text, without outputs and metadata of their own.
 
     Each cell's metadata says what it claims to be (grade_id, id) and which settings it had. The notebook's metadata has
-    `notes`. Raises RefusedSubmission if the file is a link, too large, not JSON, or not a notebook.
+    `notes`. Raises SubmissionRefusedError if the file is a link, too large, not JSON, or not a notebook.
     """
     return read_notebook(*read_file(path))
 
@@ -46,14 +46,14 @@ def read_file(path: Path, graded: Sequence[Path] = ()) -> tuple[bytes, list[str]
         graded: The other notebooks that are graded.
 
     Raises:
-        RefusedSubmission: If the file can't be graded.
+        SubmissionRefusedError: If the file can't be graded.
     """
     content = _read_content(path)
     return content, collect_folder_notes(path, content, graded)
 
 
 def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> NotebookNode:
-    """Read the notebook in these bytes, as read_submission() returns it. Raises RefusedSubmission."""
+    """Read the notebook in these bytes, as read_submission() returns it. Raises SubmissionRefusedError."""
     data, notes = decode_json(content)
     cells, left_out = [], []
     for number, cell in enumerate(_get_cells(data), start=1):
@@ -62,9 +62,9 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
         except (ValueError, TypeError, AttributeError, LookupError):
             left_out.append(str(number))
     if left_out and not cells:
-        raise RefusedSubmission(f"The file is a damaged notebook: none of its cells can be read. {AGAIN}")
+        raise SubmissionRefusedError(f"The file is a damaged notebook: none of its cells can be read. {AGAIN}")
     if sum(len(cell.source) for cell in cells) > MAX_SOURCES:
-        raise RefusedSubmission(
+        raise SubmissionRefusedError(
             f"The cells hold more than {MAX_SOURCES:,} characters. Remove what isn't yours, and save again."
         )
     if left_out:
@@ -83,7 +83,7 @@ def _read_content(path: Path) -> bytes:
 
     Raises OSError if the machine can't read it, for which the student isn't to blame.
     """
-    refusal = RefusedSubmission("This is a link, a folder, a pipe or a device. Submit the notebook itself.")
+    refusal = SubmissionRefusedError("This is a link, a folder, a pipe or a device. Submit the notebook itself.")
     if path.parent.is_symlink():
         raise refusal
     try:
@@ -99,11 +99,11 @@ def _read_content(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if status.st_size == 0:
             notes = "".join(f" {note}" for note in collect_folder_notes(path, b""))
-            raise RefusedSubmission(
+            raise SubmissionRefusedError(
                 f"No notebook named {path.name} was submitted, or it is empty. Submit it again under this name.{notes}"
             )
         if status.st_size > MAX_BYTES:
-            raise RefusedSubmission(
+            raise SubmissionRefusedError(
                 f"The file is over {MAX_BYTES // 1_000_000} MB. Clear the outputs (Edit, Clear Outputs of All Cells), "
                 "save, and submit it again."
             )
@@ -114,7 +114,7 @@ def _get_cells(data: Any) -> list[Any]:
     """Return the notebook's cells, as they are in its format."""
     version = data.get("nbformat") if isinstance(data, dict) else None
     if type(version) is not int or version not in (2, 3, 4):
-        raise RefusedSubmission(f"The file is JSON, but not a notebook of format 2, 3 or 4. {AGAIN}")
+        raise SubmissionRefusedError(f"The file is JSON, but not a notebook of format 2, 3 or 4. {AGAIN}")
     if version == 4:
         cells = data.get("cells")
     else:
@@ -123,9 +123,9 @@ def _get_cells(data: Any) -> list[Any]:
         valid = [each for each in lists if isinstance(each, list)]
         cells = [cell for each in valid for cell in each] if valid and len(valid) == len(lists) else None
     if not isinstance(cells, list):
-        raise RefusedSubmission(f"The file is a damaged notebook: it has no list of cells. {AGAIN}")
+        raise SubmissionRefusedError(f"The file is a damaged notebook: it has no list of cells. {AGAIN}")
     if len(cells) > MAX_CELLS:
-        raise RefusedSubmission(
+        raise SubmissionRefusedError(
             f"The notebook has more than {MAX_CELLS:,} cells. Remove those that aren't yours, and save again."
         )
     return cells

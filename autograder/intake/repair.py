@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.intake.cell_matching import match_cells
 from autograder.intake.claims import read_claims
-from autograder.intake.file_decoding import AGAIN, RefusedSubmission
+from autograder.intake.file_decoding import AGAIN, SubmissionRefusedError
 from autograder.intake.releases import Releases
 from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes, read_notes
 from autograder.intake.submitted_cells import (
@@ -54,7 +54,7 @@ def repair_lab_notebook(
         releases: What students may have fetched earlier.
 
     Raises:
-        RefusedSubmission: If the submission is the notebook of another lab.
+        SubmissionRefusedError: If the submission is the notebook of another lab.
         GradlabError: If the course's notebook wasn't built by Gradlab.
     """
     refuse_unbuilt(source_notebook)
@@ -100,7 +100,7 @@ def _refuse_another_lab(
     claims = [read_claims(cell).grade_id for cell in submitted.cells]
     foreign = list(dict.fromkeys(claim for claim in claims if is_named(claim) and claim not in course_cells))
     if len(foreign) > len(recognized):
-        raise RefusedSubmission(
+        raise SubmissionRefusedError(
             f"It is the notebook of another lab: it contains {', '.join(foreign[:3])}. Submit this lab's notebook."
         )
 

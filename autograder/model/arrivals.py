@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autograder.base.text import join_names, make_readable
 
-CLOCKS = timedelta(minutes=10)  # how far clocks may differ, and how long a copy may take
+CLOCK_TOLERANCE = timedelta(minutes=10)  # how far clocks may differ, and how long a copy may take
 NEVER = datetime.min
 
 
@@ -48,7 +48,7 @@ def describe_collecting(lab: str = "LAB") -> str:
 
 def find_problem(arrival: Arrival, now: datetime) -> str:
     """Return the reason why a submission doesn't count now; empty if it does."""
-    is_early = arrival.submitted > now + CLOCKS
+    is_early = arrival.submitted > now + CLOCK_TOLERANCE
     return arrival.problem or ("its time is in the future, and it counts from then on" if is_early else "")
 
 
@@ -62,7 +62,7 @@ def select_newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
     return sorted(last.values(), key=lambda arrival: arrival.submitted)
 
 
-def collect_times(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
+def group_times_by_student(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
     """Return the times at which counting submissions of this lab were submitted, by student.
 
     Args:
@@ -79,7 +79,7 @@ def find_uncollected(times: Mapping[str, list[datetime]], submitted: Mapping[str
     """Return students who have a later submission in the exchange than in submitted/.
 
     Args:
-        times: What is in the exchange, by student, as collect_times() returns it.
+        times: What is in the exchange, by student, as group_times_by_student() returns it.
         submitted: The times of the submissions in submitted/, by student.
     """
     return {

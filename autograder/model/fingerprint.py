@@ -57,7 +57,7 @@ MARKS = (
     "model/versions.py",
     "stock",
     "workers/compile_cache.py",
-    "workers/worker.py",
+    "workers/task_grading.py",
 )
 PROOFS = (*SHARED, "authoring", "proving")
 # Names in labkit/ that show what checks found, or draw, and decide nothing.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -47,6 +48,21 @@ class Excuse(StrictModel):
     student: str = ""
     """Who gets the points; empty for everyone."""
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class ExcusedChecks:
+    """The checks of one exercise that count as passed."""
+
+    ids: frozenset[str] = frozenset()
+    is_whole: bool = False
+    """Whether the whole exercise is excused."""
+
+    def __bool__(self) -> bool:
+        return self.is_whole or bool(self.ids)
+
+    def covers(self, check_id: str) -> bool:
+        return self.is_whole or check_id in self.ids
 
 
 class Team(StrictModel):
@@ -116,15 +132,15 @@ class Term(StrictModel):
         """Return when each student's extension ends, in naive UTC, as nbgrader keeps times."""
         return {e.student: to_naive_utc(e.until) for e in self.extension if e.lab == lab}
 
-    def get_excuses(self, lab: str, student: str) -> dict[str, frozenset[str]]:
-        """Return the checks that count as passed, by exercise; an empty set means all of them."""
-        checks: dict[str, frozenset[str]] = {}
+    def get_excuses(self, lab: str, student: str) -> dict[str, ExcusedChecks]:
+        """Return the checks that count as passed, by exercise."""
+        excused: dict[str, ExcusedChecks] = {}
         for excuse in self.excuse:
             if excuse.lab == lab and excuse.student in ("", student):
-                before = checks.get(excuse.exercise)
-                is_whole = not excuse.check or before == frozenset()
-                checks[excuse.exercise] = frozenset() if is_whole else (before or frozenset()) | {excuse.check}
-        return checks
+                before = excused.get(excuse.exercise, ExcusedChecks())
+                ids = before.ids | set(filter(None, [excuse.check]))
+                excused[excuse.exercise] = ExcusedChecks(ids, before.is_whole or not excuse.check)
+        return excused
 
     def find_team(self, lab: str, student: str) -> Team | None:
         return next((t for t in self.team if student in t.members and t.is_for_lab(lab)), None)

@@ -26,7 +26,7 @@ from autograder.grading.lab_submission import SubmissionFacts, grade_notebook, r
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import USUAL, ExamineSettings, make_settings
 from autograder.intake.folder_normalization import normalize_folder
-from autograder.intake.notebook_reading import RefusedSubmission, read_submission
+from autograder.intake.notebook_reading import SubmissionRefusedError, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
 from autograder.intake.repair import build_blank_notebook, read_notes, repair_lab_notebook
 from autograder.model.assignments import AssignmentKind, find_kind
@@ -46,7 +46,7 @@ from autograder.nbgrader_plugin.stock_autograde import (
     sanitize_notebook,
 )
 from autograder.reports.feedback import PageOptions, render_page_with_fallback
-from autograder.sandbox import Limits
+from autograder.sandbox import Isolation, Limits
 from autograder.sandbox.grader_limits import limit_memory_on
 from autograder.stock.content import upgrade_metadata
 
@@ -72,7 +72,7 @@ class SubmissionExporter(NotebookExporter):
         try:
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair_lab_notebook(read_submission(Path(filename)), course, releases)
-        except RefusedSubmission as refused:
+        except SubmissionRefusedError as refused:
             repaired = build_blank_notebook(course, str(refused))
         for note in repaired.notes:
             self.log.warning("%s: %s", ids["student"], describe_note(note))
@@ -217,7 +217,7 @@ class FeedbackExporter(HTMLExporter):
         return page, {**resources, "output_extension": ".html"}
 
 
-def get_fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServerClient:
+def get_fork_server(isolation: Isolation, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServerClient:
     """Return the fork server for all submissions of a lab that this process grades, or a new one if it's lost."""
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:

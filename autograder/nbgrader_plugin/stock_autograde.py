@@ -17,9 +17,9 @@ from autograder.gradebook.database import open_gradebook
 from autograder.grading.lab_submission import get_device_versions
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.stock_submission import CompanionFiles, digest_answers, make_zero_cells, run_stock_notebook
-from autograder.grading.task import Settings, apply_stock_limits
+from autograder.grading.task import GradingSettings, apply_stock_limits
 from autograder.intake.folder_normalization import normalize_folder
-from autograder.intake.notebook_reading import RefusedSubmission, read_file, read_notebook
+from autograder.intake.notebook_reading import SubmissionRefusedError, read_file, read_notebook
 from autograder.intake.repair import read_notes
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.metadata import make_stock_name, split_stock_name
@@ -38,7 +38,7 @@ class StockGrading:
     assignment: str
     student: str
     fork_server: ForkServerClient
-    settings: Settings
+    settings: GradingSettings
     config: Any
     """What nbgrader_config.py configures."""
     ignored_files: tuple[str, ...]
@@ -79,7 +79,7 @@ def sanitize_notebook(path: Path, source: StockNotebook) -> tuple[NotebookNode, 
     try:
         content, notes = read_file(path, [other for other in path.parent.glob("*.ipynb") if other != path])
         return repair_stock_notebook(read_notebook(content, notes), source)
-    except RefusedSubmission as refused:
+    except SubmissionRefusedError as refused:
         return build_blank_notebook(source, str(refused))
 
 

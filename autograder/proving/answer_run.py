@@ -40,13 +40,13 @@ class AnswerRun:
     """The source of the exercise's cell."""
     checks: str
     """The source of the check cell."""
-    replace: tuple[Any, ...] = ()
+    replacement_args: tuple[Any, ...] = ()
     """How to replace the object that the source defines, see make_replacement()."""
     note: str = ""
     """The attribute of that object's note to read."""
-    last: str = ""
+    final_cell: str = ""
     """A cell to run after all others."""
-    lie: tuple[Any, ...] = ()
+    lie_args: tuple[Any, ...] = ()
     """How to replace the probes then, see get_lies()."""
 
 
@@ -84,14 +84,14 @@ def _examine_run(
 ) -> AnswerReport:
     """Run the attempt's cells and then its checks. Raises ForkError if the student process fails."""
     run_cell_in(process, run.source)
-    if run.replace:
-        run_cell_in(process, _render_install_cell(replacements.install, run.name, *run.replace))
-    if run.last or run.lie:
+    if run.replacement_args:
+        run_cell_in(process, _render_install_cell(replacements.install_replacement, run.name, *run.replacement_args))
+    if run.final_cell or run.lie_args:
         run_cell_in(process, DISABLE_RESTORE)
-    if run.last:
-        run_cell_in(process, run.last)
-    if run.lie:
-        run_cell_in(process, _render_install_cell(liars.install, run.name, *run.lie))
+    if run.final_cell:
+        run_cell_in(process, run.final_cell)
+    if run.lie_args:
+        run_cell_in(process, _render_install_cell(liars.install_liar, run.name, *run.lie_args))
     with open_check_connection(process, run.name) as connection:
         outcomes = run_checks(run.checks, f"<check of {run.name}>", namespace, defined, connection)
         for outcome in outcomes:

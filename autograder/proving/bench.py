@@ -10,7 +10,7 @@ from typing import Any
 
 from autograder.authoring.checks import is_check
 from autograder.authoring.regions import HIDDEN, find_regions, stub_solutions
-from autograder.authoring.trust import is_probe
+from autograder.authoring.trusting_checks import is_probe
 from autograder.base.errors import SourceError
 from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace

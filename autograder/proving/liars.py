@@ -64,7 +64,7 @@ class LieNote:
         return self._always or bool(self._notes.read_lines())
 
 
-def install(namespace: Namespace, exercise: str, label: str, *args: Any) -> None:
+def install_liar(namespace: Namespace, exercise: str, label: str, *args: Any) -> None:
     """Make the process of this namespace lie, and put the note under NOTE; see lie()."""
     namespace[NOTE] = lie(namespace, exercise, label, *args)
 

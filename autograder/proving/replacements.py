@@ -24,7 +24,7 @@ class ReplacementNote:
     """Whether it differs from the reference."""
 
 
-def install(namespace: dict[str, Any], name: str, label: str, *args: Any) -> None:
+def install_replacement(namespace: dict[str, Any], name: str, label: str, *args: Any) -> None:
     """Replace the object of this name by its make_replacement(), and put the note under NOTE."""
     namespace[name], namespace[NOTE] = make_replacement(namespace[name], label, args)
 

@@ -45,7 +45,7 @@ class UnsandboxedSupervisor:
     """The process that may end the keeper."""
     main_processes: set[int] = field(default_factory=set)
     """The processes before the last fork. kill_group() doesn't end them."""
-    has_branch_only: bool = False
+    supervises_fork: bool = False
     """Whether this supervises a fork only, so stop() spares the main processes."""
     has_stopped: bool = False
 
@@ -60,14 +60,14 @@ class UnsandboxedSupervisor:
             time.sleep(0.0005)
 
     def explain_end(self, pid: int) -> str:
-        spared = self.main_processes if self.has_branch_only else set()
+        spared = self.main_processes if self.supervises_fork else set()
         return "" if set(find_living_descendants(pid)) - spared else "the Python process ended"
 
     def measure_times(self, pid: int) -> list[CpuTime]:
         return [CpuTime(descendant, *measure_seconds(descendant)) for descendant in find_living_descendants(pid)]
 
     def stop(self, pid: int) -> None:
-        if self.has_branch_only:
+        if self.supervises_fork:
             self.kill_group(pid, "")
         elif not self.has_stopped and os.getpid() == self.owner:
             self.has_stopped = True
@@ -101,7 +101,7 @@ def fork_process(process: StudentProcess) -> StudentProcess:
     except StoppedError as stopped:
         raise ForkError(str(stopped)) from None
     assert isinstance(process.supervisor, UnsandboxedSupervisor)
-    return forked.with_supervisor(replace(process.supervisor, has_branch_only=True))
+    return forked.with_supervisor(replace(process.supervisor, supervises_fork=True))
 
 
 def run_cell_in(process: StudentProcess, source: str) -> None:

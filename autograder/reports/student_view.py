@@ -59,7 +59,7 @@ def build_student_view(exercises: Sequence[GradedCellResult], tell: Tell = "all"
         view[exercise.name] = []
         weights = sum(outcome.weight for outcome in exercise.checks) or 1.0
         shown = [outcome for outcome in exercise.checks if is_shown(outcome, tell)]
-        counted = shown if exercise.excused is None else set_passed(shown, exercise.excused)
+        counted = set_passed(shown, exercise.excused)
         counted_by_id = dict(zip(map(id, shown), counted, strict=True))
         short_ids = _find_short_limit_ids(exercise.checks)
         for outcome in exercise.checks:
@@ -68,8 +68,8 @@ def build_student_view(exercises: Sequence[GradedCellResult], tell: Tell = "all"
                 continue
             counts_as = counted_by_id[id(outcome)]
             points = exercise.worth * outcome.weight / weights
-            is_excused, is_all_excused = counts_as.passed and not outcome.passed, exercise.excused == frozenset()
-            unearned = EXCUSED if is_excused else "" if is_all_excused else explain_unearned(counts_as, counted)
+            is_excused, is_whole = counts_as.passed and not outcome.passed, exercise.excused.is_whole
+            unearned = EXCUSED if is_excused else "" if is_whole else explain_unearned(counts_as, counted)
             check = (
                 _build_shown_stock_test(outcome)
                 if exercise.notebook and after_hidden
@@ -131,10 +131,10 @@ def find_own_process_names(exercises: Sequence[GradedCellResult]) -> set[str]:
 
 def _drop_from_exercise(exercise: GradedCellResult) -> GradedCellResult:
     visible = [outcome for outcome in exercise.checks if not outcome.hidden]
-    counted = visible if exercise.excused is None else set_passed(visible, exercise.excused)
+    counted = set_passed(visible, exercise.excused)
     weights = sum(outcome.weight for outcome in exercise.checks)
     worth = exercise.worth * sum(outcome.weight for outcome in visible) / weights if weights else 0.0
-    share = 1.0 if exercise.excused == frozenset() else compute_share(counted)
+    share = 1.0 if exercise.excused.is_whole else compute_share(counted)
     has_no_hidden = len(visible) == len(exercise.checks)
     update = {
         "points": round(worth * share, 4),

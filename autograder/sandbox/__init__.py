@@ -14,6 +14,7 @@ from autograder.sandbox.doctor import (
 )
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.home import build_process_environment, create_scratch
+from autograder.sandbox.isolation import Isolation, parse_isolation
 from autograder.sandbox.kill import adopt_orphans, kill_run
 from autograder.sandbox.layers import list_layer_names
 from autograder.sandbox.memory_watch import MemoryWatch, measure_memory, watch_memory
@@ -25,6 +26,7 @@ from autograder.sandbox.uid import UID, claim_uid
 __all__ = [
     "NOT_ENTERED",
     "UID",
+    "Isolation",
     "Layer",
     "Limits",
     "MemoryWatch",
@@ -44,6 +46,7 @@ __all__ = [
     "list_layer_names",
     "make_undumpable",
     "measure_memory",
+    "parse_isolation",
     "prepare",
     "report_layers",
     "select_layers",

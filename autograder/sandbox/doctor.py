@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
+from autograder.sandbox.isolation import Isolation
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.landlock import LANDLOCK
 from autograder.sandbox.layers import ALWAYS, LAYERS, NAMESPACES
@@ -23,8 +24,8 @@ from autograder.sandbox.trial import explain_unavailable_layer, try_alone, try_t
 from autograder.sandbox.uid import POOL, UID
 
 # Each level is a list of groups, and needs one layer of each group.
-LEVELS: dict[str, tuple[frozenset[Layer], ...]] = {
-    "full": (
+LEVELS: dict[Isolation, tuple[frozenset[Layer], ...]] = {
+    Isolation.FULL: (
         frozenset({UID, PID}),
         frozenset({NETWORK}),
         frozenset({IPC}),
@@ -34,24 +35,24 @@ LEVELS: dict[str, tuple[frozenset[Layer], ...]] = {
         frozenset({SECCOMP}),
         frozenset({LIMITS}),
     ),
-    "no-namespaces": (
+    Isolation.NO_NAMESPACES: (
         frozenset({UID}),
         frozenset({LANDLOCK}),
         frozenset({SECCOMP}),
         frozenset({LIMITS}),
     ),
-    "same-user": (frozenset({LANDLOCK}), frozenset({SECCOMP})),
-    "none": (),
+    Isolation.SAME_USER: (frozenset({LANDLOCK}), frozenset({SECCOMP})),
+    Isolation.NONE: (),
 }
 # What a level means for the person who chooses it.
 SHORTCOMINGS = {
-    "full": "nothing is missing",
-    "no-namespaces": "submissions see other processes and can reach other programs' sockets in the file system; disk "
-    "space has no total limit",
-    "same-user": "submissions see other processes and can reach other programs' sockets in the file system; disk "
-    "space has no total limit; all runs have one user, so a fork bomb counts against that user's other processes, and "
-    "as root against nothing",
-    "none": "a submission can read and change what the grader can: only for submissions that you trust",
+    Isolation.FULL: "nothing is missing",
+    Isolation.NO_NAMESPACES: "submissions see other processes and can reach other programs' sockets in the file "
+    "system; disk space has no total limit",
+    Isolation.SAME_USER: "submissions see other processes and can reach other programs' sockets in the file "
+    "system; disk space has no total limit; all runs have one user, so a fork bomb counts against that user's other "
+    "processes, and as root against nothing",
+    Isolation.NONE: "a submission can read and change what the grader can: only for submissions that you trust",
 }
 # Layers to try without, one set after the other, if layers work alone but not together.
 EXPENDABLE = (
@@ -136,7 +137,7 @@ def choose_network(layers: frozenset[Layer]) -> Network:
     return "local" if MOUNTS in layers or not find_reachable_sockets(uid) else "pairs"
 
 
-def list_missing(level: str, states: Mapping[Layer, LayerState]) -> list[str]:
+def list_missing(level: Isolation, states: Mapping[Layer, LayerState]) -> list[str]:
     """Return the layers of a level that this machine doesn't have, with reasons."""
     return [
         " or ".join(f"{layer} ({states[layer].note})" for layer in sorted(group, key=str))
@@ -145,15 +146,15 @@ def list_missing(level: str, states: Mapping[Layer, LayerState]) -> list[str]:
     ]
 
 
-def find_strongest_level(states: Mapping[Layer, LayerState]) -> str:
-    """Return the first of LEVELS that this machine has all layers of."""
-    return next(name for name in LEVELS if not list_missing(name, states))
+def find_strongest_level(states: Mapping[Layer, LayerState]) -> Isolation:
+    """Return the first level that this machine has all layers of."""
+    return next(level for level in LEVELS if not list_missing(level, states))
 
 
-def select_required_layers(level: str = "full", states: Mapping[Layer, LayerState] | None = None) -> frozenset[Layer]:
+def select_required_layers(
+    level: Isolation = Isolation.FULL, states: Mapping[Layer, LayerState] | None = None
+) -> frozenset[Layer]:
     """Return the strongest layers of this machine. Raises GradlabError if they are fewer than the level needs."""
-    if level not in LEVELS:
-        raise GradlabError(f"there's no level --isolation={level}", fix=f"choose one of {', '.join(LEVELS)}")
     states = find_layers() if states is None else states
     if missing := list_missing(level, states):
         best = find_strongest_level(states)

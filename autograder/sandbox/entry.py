@@ -24,12 +24,12 @@ NOT_ENTERED = 97  # exit status of a run in which a layer failed; its standard e
 def prepare(plan: Plan) -> None:
     """Check a plan and do the slow parts, once in a fork server before it forks."""
     if (UID in plan.layers) != (plan.uid is not None):
-        raise GradlabError("A sandbox plan needs a uid if, and only if, it has the layer uid.")
+        raise ValueError("A sandbox plan needs a uid if, and only if, it has the layer uid.")
     if plan.network == "gloo" and NETWORK not in plan.layers and not namespaces.has_only_loopback():
         raise GradlabError("gloo needs a network namespace, or a container without a network.")
     for layer in sort_layers(plan.layers):
         if missing := [required for required in layer.needs() if required not in plan.layers]:
-            raise GradlabError(f"A sandbox plan with the layer {layer} needs the layer {missing[0]}.")
+            raise ValueError(f"A sandbox plan with the layer {layer} needs the layer {missing[0]}.")
         layer.prepare(plan)
 
 
@@ -58,7 +58,7 @@ def enter(plan: Plan) -> None:
     """
     prepare(plan)
     if len(os.listdir("/proc/self/task")) != 1:
-        raise GradlabError("enter() needs a process with one thread: a layer only affects the thread that takes it.")
+        raise RuntimeError("enter() needs a process with one thread: a layer only affects the thread that takes it.")
     entry = EntryState(plan, parent=os.getppid())
     if os.getsid(0) != os.getpid():
         os.setsid()

@@ -23,8 +23,8 @@ from autograder.model.notes import NoteKind
 from autograder.rpc.global_state import GlobalState
 from autograder.stock.cell_grades import find_undisclosed_cells, grade_cell, is_automatic
 from autograder.stock.content import StockNotebook
-from autograder.stock.eligibility import can_use_proxies, inspect_course_source
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
+from autograder.stock.proxy_eligibility import can_use_proxies, inspect_course_source
 from autograder.stock.proxy_tests import ProxyDecision, RunningSubmission, run_tests_on_proxies
 from autograder.stock.score import Score, score_cell
 from autograder.stock.settings import get_cell_key

@@ -28,7 +28,7 @@ from autograder.examiner.watchdog import TOO_LONG, limit_work
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.masked_text import MaskedBytes, MaskedText, unmask_bytes, unmask_text
 from autograder.sandbox.grader_limits import call_in_child, limit_process
-from autograder.stock.eligibility import StockSource
+from autograder.stock.proxy_eligibility import ProxyFacts
 from autograder.stock.score import score_cell
 from labkit.cause import Cause
 
@@ -57,7 +57,7 @@ class ProxyDecision:
 class RunningSubmission:
     """A submission whose functions are tested while its cells run."""
 
-    source: StockSource
+    source: ProxyFacts
     """Facts from the course's notebook."""
     runner: SubmissionRunner
     budget: TimeBudget

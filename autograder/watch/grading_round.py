@@ -27,15 +27,14 @@ from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.history import read_history
 from autograder.gradebook.result_reader import read_result_from
 from autograder.gradebook.submission_rows import read_submission_rows
-from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Task
 from autograder.model.arrivals import Arrival
 from autograder.model.marks import Mark
 from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback
-from autograder.watch.watch_state import RETRIED, WatchState, describe_error, find_due_arrivals
+from autograder.watch.watch_state import RETRIED, WatchState, describe_error, poll_inbox
 from autograder.workers.executors import Executor
-from autograder.workers.worker import Failure
+from autograder.workers.task_grading import TaskResult
 
 LOOK_SECONDS = 0.2  # between two looks at the inbox: a tenth of what a mark may take
 BUSY_SECONDS = 1.0  # between two looks while submissions are waiting
@@ -79,8 +78,8 @@ class GradingRound:
                 self._close(lab)
         yield from self._drain_ready()
 
-    def _iter_outcomes(self) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        settings = read_settings(self.state.nbgrader.config, self.executor.device)
+    def _iter_outcomes(self) -> Iterator[tuple[Task, TaskResult]]:
+        settings = read_settings(self.state.nbgrader.config, self.executor.choose_device())
         return self.executor.grade(self._iter_tasks(), settings, [self.state.course], self.state.stop)
 
     def _iter_tasks(self) -> Iterator[Task | None]:
@@ -90,12 +89,12 @@ class GradingRound:
             if arrival is None:
                 yield None
             else:
-                yield from self._prepare_tasks(arrival)
+                yield from self._start_grading(arrival)
 
     def _choose_next(self) -> Arrival | None:
         if monotonic() - self.last_look > (BUSY_SECONDS if self.due else LOOK_SECONDS):
             running = {arrival.folder for arrival in self.running.values()}
-            self.due = [arrival for arrival in find_due_arrivals(self.state) if arrival.folder not in running]
+            self.due = [arrival for arrival in poll_inbox(self.state) if arrival.folder not in running]
             self.last_look = monotonic()
         busy = {student for _, student in self.running}
         arrival = next((due for due in self.due if busy.isdisjoint(self.state.list_members(due))), None)
@@ -111,7 +110,7 @@ class GradingRound:
                     f"{arrival.student} {arrival.lab}: this is taking long; others are marked meanwhile"
                 )
 
-    def _prepare_tasks(self, arrival: Arrival) -> list[Task]:
+    def _start_grading(self, arrival: Arrival) -> list[Task]:
         """Prepare the tasks of this submission, one for each member of its team."""
         lab, state = arrival.lab, self.state
         try:
@@ -141,8 +140,8 @@ class GradingRound:
             self.running |= {(lab, task.student): arrival for task in tasks}
             for outcome in prepared:
                 if isinstance(outcome, GradingOutcome):
-                    self._write_mark(arrival, outcome)
-            self._release(arrival)
+                    self._remember_outcome(arrival, outcome)
+            self._release_if_complete(arrival)
         except Exception as error:
             self.running = {key: other for key, other in self.running.items() if other is not arrival}
             self._report_failure(arrival, describe_error(state.course, lab, error))
@@ -150,23 +149,23 @@ class GradingRound:
         self._close_unused(lab)
         return tasks
 
-    def _record_outcome(self, task: Task, outcome: GradedSubmission | Failure) -> None:
-        arrival = self.running.pop((task.assignment, task.student))
+    def _record_outcome(self, task: Task, outcome: TaskResult) -> None:
+        arrival = self.running.pop((task.lab, task.student))
         try:
-            self._write_mark(arrival, self.graders[task.assignment].write_outcome(task, outcome))
-            self._release(arrival)
+            self._remember_outcome(arrival, self.graders[task.lab].write_task_result(task, outcome))
+            self._release_if_complete(arrival)
         except Exception as error:
-            self._report_failure(arrival, describe_error(self.state.course, task.assignment, error))
-        self._close_unused(task.assignment)
+            self._report_failure(arrival, describe_error(self.state.course, task.lab, error))
+        self._close_unused(task.lab)
 
-    def _write_mark(self, arrival: Arrival, outcome: GradingOutcome) -> None:
+    def _remember_outcome(self, arrival: Arrival, outcome: GradingOutcome) -> None:
         self.graders[arrival.lab].flush()
         if outcome.student == arrival.student:
             self.submitter_outcomes[arrival.folder] = outcome
         elif outcome.failure:
             self.state.report_once(f"{outcome.student} {arrival.lab}: {outcome.failure}")
 
-    def _release(self, arrival: Arrival) -> None:
+    def _release_if_complete(self, arrival: Arrival) -> None:
         """Release the page to the student who submitted it, once the whole team has its marks."""
         state, lab, folder = self.state, arrival.lab, arrival.folder
         if folder not in self.submitter_outcomes or folder in self.failed or arrival in self.running.values():

@@ -14,7 +14,7 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_assignments
 from autograder.model.term import read_term
 from autograder.watch.grading_round import LOOK_SECONDS, ArrivalMark, GradingRound
-from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals
+from autograder.watch.watch_state import WatchState, describe_leftovers, poll_inbox
 from autograder.workers.executors import Executor
 
 
@@ -43,7 +43,7 @@ def watch_exchange(
     for line in state.inbox.describe_unplaced_entries(list_assignments(state.course)):
         state.report_once(line)
     while not stop.is_set():
-        due = find_due_arrivals(state)
+        due = poll_inbox(state)
         if due:
             yield from GradingRound(state, executor, due).run()
         elif once:

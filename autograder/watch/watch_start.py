@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autograder.base.device import DeviceChoice
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.grading_settings import read_settings
@@ -48,7 +49,9 @@ def prepare_labs(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
         return lines + list(dict.fromkeys(unknown))
 
 
-def start_pool(nbgrader: NbgraderCourse, device: str, jobs: int, server_process: ForkServerProcess | None) -> Pool:
+def start_pool(
+    nbgrader: NbgraderCourse, device: DeviceChoice, jobs: int, server_process: ForkServerProcess | None
+) -> Pool:
     """Start workers that wait for submissions.
 
     Args:

@@ -27,7 +27,7 @@ from autograder.gradebook.counting_submissions import find_newest_submission
 from autograder.gradebook.history import HistoryEntry, read_history
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.submission_folders import get_submitted_path
-from autograder.model.arrivals import CLOCKS, Arrival, group_by_reason, select_newest
+from autograder.model.arrivals import CLOCK_TOLERANCE, Arrival, group_by_reason, select_newest
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
 from autograder.reports.notice_page import render_notice_page
@@ -106,7 +106,7 @@ class WatchState:
         return tries == 1
 
 
-def find_due_arrivals(state: WatchState) -> list[Arrival]:
+def poll_inbox(state: WatchState) -> list[Arrival]:
     """Return the newest submission of each student that has to be marked now, in order of arrival.
 
     Students with fewer turns go first, so someone who submits often holds no one else up.
@@ -168,7 +168,7 @@ class Inspection:
 def _inspect_arrival(state: WatchState, arrival: Arrival, now: datetime) -> Inspection:
     history = read_history(state.course, arrival.lab, arrival.student)
     is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.submitted
-    earliest, settings = arrival.changed_at - CLOCKS, state.get_lab_term(arrival)
+    earliest, settings = arrival.changed_at - CLOCK_TOLERANCE, state.get_lab_term(arrival)
     decision = decide_attempt(
         arrival.submitted, history, settings, now, earliest, is_collected or state.ignores_limits, state.inbox.zone
     )

@@ -15,13 +15,13 @@ from queue import Empty, Queue
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from autograder.base.device import Device, DeviceChoice
 from autograder.base.errors import GradlabError
-from autograder.grading.lab_submission import GradedSubmission
-from autograder.grading.task import Settings, Task
+from autograder.grading.task import GradingSettings, Task
 from autograder.model.fingerprint import Environment, collect_environment
 from autograder.workers.cluster_worker import describe_difference, grade_on_worker, inspect_worker
 from autograder.workers.executors import choose_device
-from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try, take_tasks
+from autograder.workers.task_grading import STUCK_SECONDS, GradingFailure, TaskResult, plan_next_try, take_tasks
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -40,12 +40,12 @@ class DaskExecutor:
     """The scheduler's address."""
     wait: float = WAIT_SECONDS
     """Seconds without a worker after which grading fails."""
-    device: str = "cpu"
+    device: DeviceChoice = DeviceChoice.CPU
 
-    def choose_device(self) -> str:
-        return choose_device("auto") if self.device == "auto" else self.device
+    def choose_device(self) -> Device:
+        return choose_device(self.device) if self.device is DeviceChoice.AUTO else Device(self.device)
 
-    def find_layers(self, settings: Settings, secret_folders: Iterable[Path]) -> list[str]:
+    def find_layers(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers between a submission and the grader on its workers. Raises GradlabError like grade()."""
         with connect_client(self.address, self.wait) as client:
             slots = wait_for_slots(client, self.address, settings, self.wait, Event())
@@ -53,8 +53,8 @@ class DaskExecutor:
             return list(environment.layers or ())
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: Settings, secret_folders: Iterable[Path], stop: Event
-    ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: Event
+    ) -> Iterator[tuple[Task, TaskResult]]:
         """Grade the tasks, taking only as many at a time as keep the cluster busy.
 
         Args:
@@ -125,7 +125,7 @@ def connect_client(address: str, wait: float) -> Iterator[Client]:
         yield client
 
 
-def count_slots(client: Client, address: str, settings: Settings) -> dict[str, int]:
+def count_slots(client: Client, address: str, settings: GradingSettings) -> dict[str, int]:
     """Count how many submissions each worker can grade at a time with these settings; omit workers that can't."""
     try:
         workers: dict[str, Any] = client.sync(_fetch_workers, client)
@@ -145,11 +145,11 @@ async def _fetch_workers(client: Client) -> dict[str, Any]:
     return dict((await client.scheduler.identity(n_workers=-1))["workers"])
 
 
-def _get_resources(settings: Settings) -> dict[str, float]:
-    return {} if settings.device == "cpu" else {"CUDA": 1}
+def _get_resources(settings: GradingSettings) -> dict[str, float]:
+    return {} if settings.device is Device.CPU else {"CUDA": 1}
 
 
-def wait_for_slots(client: Client, address: str, settings: Settings, wait: float, stop: Event) -> dict[str, int]:
+def wait_for_slots(client: Client, address: str, settings: GradingSettings, wait: float, stop: Event) -> dict[str, int]:
     deadline = time.monotonic() + wait
     while not (slots := count_slots(client, address, settings)) and not stop.wait(min(wait, 0.2)):
         if time.monotonic() > deadline:
@@ -157,7 +157,7 @@ def wait_for_slots(client: Client, address: str, settings: Settings, wait: float
     return slots
 
 
-def _make_no_worker_error(client: Client, address: str, settings: Settings, wait: float) -> GradlabError:
+def _make_no_worker_error(client: Client, address: str, settings: GradingSettings, wait: float) -> GradlabError:
     count, resources = len(client.nthreads()), _get_resources(settings)
     needed = f"a worker with the resource {', '.join(resources)} ({count} without it)" if resources else "a worker"
     options = "".join(f" --resources {name}={amount:g}" for name, amount in resources.items())
@@ -168,7 +168,7 @@ def _make_no_worker_error(client: Client, address: str, settings: Settings, wait
 
 
 def _require_same_environment(
-    client: Client, workers: Iterable[str], settings: Settings, secret_folders: Sequence[str]
+    client: Client, workers: Iterable[str], settings: GradingSettings, secret_folders: Sequence[str]
 ) -> Environment:
     """Return the environment that all workers and this machine grade with. Raises GradlabError if they differ."""
     expected = collect_environment(None)
@@ -215,7 +215,7 @@ def _wait_for_next(finished: Queue[Future[bytes | str]]) -> Future[bytes | str] 
         return None
 
 
-def _read_outcome(future: Future[bytes | str], address: str) -> GradedSubmission | Failure | str | None:
+def _read_outcome(future: Future[bytes | str], address: str) -> TaskResult | str | None:
     """Return a worker's outcome, or how its grader process ended; None if the reply was lost with its worker."""
     from distributed import KilledWorker
 
@@ -226,12 +226,12 @@ def _read_outcome(future: Future[bytes | str], address: str) -> GradedSubmission
     except TimeoutError:
         return None
     except KilledWorker as error:
-        return Failure(f"every worker that graded it died: {error}")
+        return GradingFailure(f"every worker that graded it died: {error}")
     except Exception as error:
         raise GradlabError(f"a worker of the cluster at {address} can't grade: {error}") from None
     if isinstance(reply, str):
         return reply
-    outcome: GradedSubmission | Failure = pickle.loads(reply)
+    outcome: TaskResult = pickle.loads(reply)
     return outcome
 
 

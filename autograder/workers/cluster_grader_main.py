@@ -15,10 +15,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
-from autograder.sandbox import list_layer_names, select_required_layers
+from autograder.sandbox import Isolation, list_layer_names, select_required_layers
 
 
-def main(descriptor: int, isolation: str, secret_folders: Sequence[Path]) -> None:
+def main(descriptor: int, isolation: Isolation, secret_folders: Sequence[Path]) -> None:
     """Say what this process grades with, or why it can't, and then grade for the worker at the other end."""
     connection = Connection(descriptor)
     try:
@@ -30,7 +30,7 @@ def main(descriptor: int, isolation: str, secret_folders: Sequence[Path]) -> Non
     import torch
 
     from autograder.model.fingerprint import collect_environment
-    from autograder.workers.worker import serve_tasks
+    from autograder.workers.task_grading import serve_tasks
 
     torch.set_num_threads(1)  # as in a pool: another order of summation would change results
     threading.Thread(target=_exit_with_worker, args=(descriptor,), daemon=True).start()
@@ -47,4 +47,4 @@ def _exit_with_worker(descriptor: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], [Path(folder) for folder in sys.argv[3:]])
+    main(int(sys.argv[1]), Isolation(sys.argv[2]), [Path(folder) for folder in sys.argv[3:]])

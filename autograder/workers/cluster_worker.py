@@ -18,13 +18,14 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError, format_problem
+from autograder.sandbox import Isolation
 
 if TYPE_CHECKING:
     from autograder.model.fingerprint import Environment
 
 START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
-GraderKey = tuple[str, tuple[str, ...], str]  # isolation, secret folders, Gradlab's code
+GraderKey = tuple[Isolation, tuple[str, ...], str]  # isolation, secret folders, Gradlab's code
 _local = threading.local()
 _spare: dict[GraderKey, ClusterGrader] = {}  # started for an inspection, and kept for the first thread that needs one
 _inspections: dict[GraderKey, Environment | str] = {}
@@ -40,7 +41,7 @@ class ClusterGrader:
         GradlabError: If this machine doesn't isolate as much as requested.
     """
 
-    def __init__(self, isolation: str, secret_folders: Sequence[str]) -> None:
+    def __init__(self, isolation: Isolation, secret_folders: Sequence[str]) -> None:
         """Start the process, and wait until it says what it grades with."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -51,7 +52,7 @@ class ClusterGrader:
                     "-m",
                     "autograder.workers.cluster_grader_main",
                     str(theirs.fileno()),
-                    isolation,
+                    isolation.value,
                     *secret_folders,
                 ],
                 pass_fds=[theirs.fileno()],
@@ -86,7 +87,7 @@ class ClusterGrader:
 
 
 def grade_on_worker(
-    task: bytes, isolation: str, secret_folders: Sequence[str], expected: Environment, seconds: float
+    task: bytes, isolation: Isolation, secret_folders: Sequence[str], expected: Environment, seconds: float
 ) -> bytes | str:
     """Return the pickled outcome, or how this thread's grader process ended unexpectedly.
 
@@ -107,7 +108,9 @@ def grade_on_worker(
     return f"exit status {grader.close()}"
 
 
-async def inspect_worker(isolation: str, secret_folders: Sequence[str], expected: Environment) -> Environment | str:
+async def inspect_worker(
+    isolation: Isolation, secret_folders: Sequence[str], expected: Environment
+) -> Environment | str:
     """Return what this worker grades with, or why it can't. It inspects once for each expected version of the code."""
     return await asyncio.to_thread(_inspect_worker, isolation, secret_folders, expected)
 
@@ -127,7 +130,7 @@ def describe_difference(environment: Environment, expected: Environment) -> str:
     )
 
 
-def _inspect_worker(isolation: str, secret_folders: Sequence[str], expected: Environment) -> Environment | str:
+def _inspect_worker(isolation: Isolation, secret_folders: Sequence[str], expected: Environment) -> Environment | str:
     key = _make_grader_key(isolation, secret_folders, expected)
     if key not in _inspections:
         try:
@@ -142,7 +145,7 @@ def _inspect_worker(isolation: str, secret_folders: Sequence[str], expected: Env
     return _inspections[key]
 
 
-def _get_thread_grader(isolation: str, secret_folders: Sequence[str], expected: Environment) -> ClusterGrader:
+def _get_thread_grader(isolation: Isolation, secret_folders: Sequence[str], expected: Environment) -> ClusterGrader:
     """Return this thread's grader process, or a new one for other settings. Raises GradlabError if it differs."""
     key = _make_grader_key(isolation, secret_folders, expected)
     grader, grader_key = getattr(_local, "grader", None) or (None, None)
@@ -161,5 +164,5 @@ def _get_thread_grader(isolation: str, secret_folders: Sequence[str], expected: 
     return grader
 
 
-def _make_grader_key(isolation: str, secret_folders: Sequence[str], expected: Environment) -> GraderKey:
+def _make_grader_key(isolation: Isolation, secret_folders: Sequence[str], expected: Environment) -> GraderKey:
     return isolation, tuple(secret_folders), expected.code

@@ -8,14 +8,14 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
+from autograder.base.device import Device, DeviceChoice
 from autograder.base.entry_points import load_entry_point
 from autograder.base.errors import GradlabError
 from autograder.forkserver.server_process import ForkServerProcess
-from autograder.grading.lab_submission import GradedSubmission
-from autograder.grading.task import Settings, Task
+from autograder.grading.task import GradingSettings, Task
 from autograder.sandbox import list_layer_names, select_required_layers
 from autograder.workers.pool import Pool, grade_all
-from autograder.workers.worker import Failure
+from autograder.workers.task_grading import TaskResult
 
 GROUP = "gradlab.executors"
 
@@ -24,23 +24,23 @@ class Executor(Protocol):
     """An executor of tasks. An entry point names a class, which is called with address, device and wait."""
 
     @property
-    def device(self) -> str:
-        """The device that labkit.device() returns there: "cpu", "cuda", or "auto"."""
+    def device(self) -> DeviceChoice:
+        """The device that submissions run on."""
 
-    def choose_device(self) -> str:
-        """Return the device, with "auto" resolved."""
+    def choose_device(self) -> Device:
+        """Return the device, with AUTO resolved. Raises GradlabError if it isn't available."""
 
-    def find_layers(self, settings: Settings, secret_folders: Iterable[Path]) -> list[str]:
+    def find_layers(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers of the sandbox that submissions get. Raises GradlabError if it can't grade."""
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: Settings, secret_folders: Iterable[Path], stop: Event
-    ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: Event
+    ) -> Iterator[tuple[Task, TaskResult]]:
         """Grade the tasks, taking only as many at a time as there is room for, and yield each when it's done.
 
         Args:
             tasks: The tasks. None means that there is no task now, but there may be one later: ask again while
-                something is being graded, and return when nothing is. take_tasks() in worker.py helps.
+                something is being graded, and return when nothing is. take_tasks() in task_grading.py helps.
             settings: The settings for all of them.
             secret_folders: Folders that student processes must not see.
             stop: Set it to abandon what is being graded.
@@ -53,25 +53,25 @@ class LocalExecutor:
 
     jobs: int = 1
     """How many submissions are graded at a time."""
-    device: str = "cpu"
+    device: DeviceChoice = DeviceChoice.CPU
     server_process: ForkServerProcess | None = None
     """A fork server that is already started; see start_early_server()."""
     pool: Pool | None = None
     """Workers that outlive a call of grade()."""
 
-    def choose_device(self) -> str:
+    def choose_device(self) -> Device:
         return choose_device(self.device)
 
-    def find_layers(self, settings: Settings, secret_folders: Iterable[Path]) -> list[str]:
+    def find_layers(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
         return list_layer_names(select_required_layers(settings.isolation))
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: Settings, secret_folders: Iterable[Path], stop: Event
-    ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: Event
+    ) -> Iterator[tuple[Task, TaskResult]]:
         return grade_all(tasks, settings, self.jobs, secret_folders, stop, self.server_process, self.pool)
 
 
-def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> Executor:
+def make_executor(name: str, address: str, device: DeviceChoice, wait: float = 60.0) -> Executor:
     """Make the executor with this name.
 
     Args:
@@ -86,13 +86,13 @@ def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> E
     return executor
 
 
-def choose_device(device: str) -> str:
-    """Return the device, resolving "auto" without asking a driver. Raises GradlabError if it isn't available here."""
+def choose_device(device: DeviceChoice) -> Device:
+    """Return the device, resolving AUTO without asking a driver. Raises GradlabError if it isn't available here."""
     gpus = sorted(Path("/dev").glob("nvidia[0-9]*"))
-    if device == "auto":
-        return "cuda" if gpus else "cpu"
-    if device == "cuda" and not gpus:
+    if device is DeviceChoice.AUTO:
+        return Device.CUDA if gpus else Device.CPU
+    if device is DeviceChoice.CUDA and not gpus:
         raise GradlabError(
             "--device cuda, but this machine has no GPU (/dev/nvidia0)", fix="use --device cpu or --cluster"
         )
-    return device
+    return Device(device)

@@ -23,11 +23,11 @@ import torch
 from autograder.forkserver.client import ForkServerClient, ProcessSettings, start_fork_servers
 from autograder.forkserver.imports import find_import_groups
 from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
-from autograder.grading.lab_submission import GradedSubmission
-from autograder.grading.task import Settings, Task
-from autograder.workers.worker import (
+from autograder.grading.task import GradingSettings, Task
+from autograder.workers.task_grading import (
     STUCK_SECONDS,
-    Failure,
+    GradingFailure,
+    TaskResult,
     make_process_settings,
     plan_next_try,
     serve_tasks,
@@ -51,13 +51,13 @@ class Worker:
 
 def grade_all(
     tasks: Iterable[Task | None],
-    settings: Settings,
+    settings: GradingSettings,
     jobs: int,
     secret_folders: Iterable[Path],
     stop: Event,
     server_process: ForkServerProcess | None = None,
     pool: Pool | None = None,
-) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+) -> Iterator[tuple[Task, TaskResult]]:
     """Grade the tasks, taking only as many at a time as there are jobs, and yield each when it's done.
 
     Args:
@@ -149,7 +149,7 @@ class Pool:
         with contextlib.suppress(OSError):  # collect() notices a worker that has just died
             worker.connection.send(task)
 
-    def collect(self) -> list[tuple[Task, GradedSubmission | Failure]]:
+    def collect(self) -> list[tuple[Task, TaskResult]]:
         """Collect the tasks that were graded or finally failed since the last call. Waits for up to POLL_SECONDS."""
         finished = []
         ready = wait([worker.connection for worker in self.workers if worker.task], POLL_SECONDS)
@@ -173,12 +173,12 @@ class Pool:
             worker.connection.close()
         self.first_fork_server.close()
 
-    def _retry(self, worker: Worker, task: Task) -> list[tuple[Task, Failure]]:
+    def _retry(self, worker: Worker, task: Task) -> list[tuple[Task, GradingFailure]]:
         """Retry the submission of a worker that died, as plan_next_try() says. Return a failure after the last try."""
         worker.process.kill()
         worker.process.join()
         following = plan_next_try(task, worker.tries + 1, f"exit status {worker.process.exitcode}")
-        if isinstance(following, Failure):
+        if isinstance(following, GradingFailure):
             return [(task, following)]
         self.assign(following, worker.tries + 1)
         return []

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from autograder.authoring.course_folder import read_course, read_labs
+from autograder.base.device import Device
 from benchmarks.classroom import ROOT
 from benchmarks.gpu import answers, bounds, costs, limits, sections, solutions
 from benchmarks.gpu.report import GpuContext, explain_missing_device, run_part, write_index
@@ -28,7 +29,9 @@ PARTS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--device", default="cuda", help="cpu is a stand-in, which shows that the parts run")
+    parser.add_argument(
+        "--device", type=Device, default=Device.CUDA, help="cpu is a stand-in, which shows that the parts run"
+    )
     parser.add_argument("--labs", default="", help="names, separated by commas; all by default")
     parser.add_argument("--jobs", type=int, default=4, help="submissions at a time")
     options = parser.parse_args(arguments)

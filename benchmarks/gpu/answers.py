@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autograder.base.device import Device
 from autograder.model.course import Lab
 from benchmarks.classroom import iter_submissions
 from benchmarks.gpu.grading import find_failed_checks, grade_submissions
@@ -13,7 +14,7 @@ def run(context: GpuContext) -> PartResult:
     for lab in context.labs:
         submissions = list(iter_submissions(lab, _count_submissions(lab)))
         on_device, on_cpu = (
-            grade_submissions(lab, submissions, device, context.jobs) for device in (context.device, "cpu")
+            grade_submissions(lab, submissions, device, context.jobs) for device in (context.device, Device.CPU)
         )
         lab_differences = []
         for student, result in on_device.results.items():

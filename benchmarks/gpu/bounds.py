@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from autograder.base.device import Device
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.time_budget import CellTimeLimit
 from autograder.forkserver.client import ForkServerClient, ProcessSettings
@@ -27,7 +28,7 @@ SECONDS = 60.0
 
 
 def run(context: GpuContext) -> PartResult:
-    if not context.device.startswith("cuda"):
+    if context.device is not Device.CUDA:
         return PartResult("not possible here", [f"{context.device} is not a GPU; the sandbox limits its memory"])
     level = find_strongest_level(find_layers())
     settings = make_settings(ExamineSettings(isolation=level, gpu_memory_gib=LIMIT_GIB), context.device)

@@ -24,7 +24,7 @@ TURNS = 3  # after one that warms up
 
 
 def run(context: GpuContext) -> PartResult:
-    os.environ["GRADLAB_DEVICE"] = context.device
+    os.environ["GRADLAB_DEVICE"] = context.device.value
     level, rows, lost_points = find_strongest_level(find_layers()), [], []
     limits = make_settings(ExamineSettings(isolation=level), context.device).limits
     with start_floor() as floor:

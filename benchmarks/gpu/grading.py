@@ -12,6 +12,7 @@ from typing import Any
 import nbformat
 
 from autograder.authoring.notebooks import build_source_notebook
+from autograder.base.device import Device
 from autograder.base.errors import GradlabError
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
@@ -34,7 +35,7 @@ class DeviceGrades:
 
 
 def grade_submissions(
-    lab: Lab, submissions: Iterable[tuple[str, bytes]], device: str, jobs: int, **settings: Any
+    lab: Lab, submissions: Iterable[tuple[str, bytes]], device: Device, jobs: int, **settings: Any
 ) -> DeviceGrades:
     """Grade submissions on a device.
 

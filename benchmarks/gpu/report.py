@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from autograder.base.device import Device
 from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.sandbox.gpu import list_gpus
@@ -24,7 +25,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "gpu"
 class GpuContext:
     """What a part receives."""
 
-    device: str
+    device: Device
     """What labkit.device() returns."""
     labs: Sequence[Lab]
     jobs: int
@@ -45,14 +46,14 @@ def judge_part(good: bool, lines: Sequence[str]) -> PartResult:
     return PartResult("passed" if good else "failed", lines)
 
 
-def explain_missing_device(device: str) -> str:
+def explain_missing_device(device: Device) -> str:
     """Explain why there's no such device here; empty if there is one.
 
     It asks the driver, since a process that has initialized CUDA can't be forked.
     """
-    if device.startswith("cuda") and not list_gpus():
+    if device is Device.CUDA and not list_gpus():
         return "nvidia-smi, which is part of the driver, lists no GPU here"
-    if device.startswith("cuda") and torch.version.cuda is None:
+    if device is Device.CUDA and torch.version.cuda is None:
         return f"torch {torch.__version__} was built without CUDA"
     return ""
 
@@ -69,7 +70,7 @@ def run_part(name: str, part: Callable[[GpuContext], PartResult], context: GpuCo
     except Exception:
         outcome = PartResult("failed", ["```", traceback.format_exc().rstrip(), "```"])
     seconds = time.perf_counter() - start
-    device = ", ".join(list_gpus()) if context.device.startswith("cuda") else f"{context.device}, a stand-in"
+    device = ", ".join(list_gpus()) if context.device is Device.CUDA else f"{context.device}, a stand-in"
     facts = {
         "status": outcome.status,
         "on": device or "no GPU",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
+from autograder.base.device import Device
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.model.course import CellKind, Lab
 from autograder.model.metadata import read_kind
@@ -41,7 +42,7 @@ def run(context: GpuContext) -> PartResult:
     for lab in context.labs:
         cells = _collect_cells(lab)
         sources = [source for _, source in cells]
-        on_device, on_cpu = (_measure_cells(sources, device) for device in (context.device, "cpu"))
+        on_device, on_cpu = (_measure_cells(sources, device) for device in (context.device, Device.CPU))
         for (heading, source), (seconds, errors), (cpu_seconds, cpu_errors) in zip(
             cells, on_device, on_cpu, strict=True
         ):
@@ -71,9 +72,9 @@ def _collect_cells(lab: Lab) -> list[tuple[str, str]]:
     return cells
 
 
-def _measure_cells(sources: Sequence[str], device: str) -> list[tuple[float, list[str]]]:
+def _measure_cells(sources: Sequence[str], device: Device) -> list[tuple[float, list[str]]]:
     """Run these cells in a new process, and return (seconds, errors) of each."""
-    environment: Mapping[str, str] = os.environ | {"GRADLAB_DEVICE": device}
+    environment: Mapping[str, str] = os.environ | {"GRADLAB_DEVICE": device.value}
     times_file = ROOT / "benchmarks" / "results" / "gpu" / ".times.json"
     times_file.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-c", RUN, str(times_file)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from autograder.base.device import Device
 from autograder.demo.students import collect_reference, fill_notebook
 from benchmarks.gpu.grading import find_failed_checks, grade_submissions
 from benchmarks.gpu.report import GpuContext, PartResult, judge_part
@@ -14,7 +15,7 @@ def run(context: GpuContext) -> PartResult:
     for lab in context.labs:
         worked = [("ada", json.dumps(fill_notebook(lab, collect_reference(lab))).encode())]
         on_device = grade_submissions(lab, worked, context.device, 1)
-        on_cpu = grade_submissions(lab, worked, "cpu", 1)
+        on_cpu = grade_submissions(lab, worked, Device.CPU, 1)
         failed = sorted(find_failed_checks(on_device.results["ada"]))
         notes = on_device.results["ada"].notes
         good &= not failed and not notes

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from autograder.authoring.taint import find_early_uses
-from autograder.authoring.trust import MEASURES
+from autograder.authoring.trusting_checks import MEASURES
 from labkit.probes import PROBES
 
 ASKED = {"f", "probe"}

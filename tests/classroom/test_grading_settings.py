@@ -7,10 +7,10 @@ import pytest
 from autograder.base.errors import GradlabError
 from autograder.classroom.grading_settings import read_settings
 from autograder.gradebook.nbgrader_course import read_config
-from autograder.grading.task import Settings
+from autograder.grading.task import GradingSettings
 
 
-def read(folder: Path, *lines: str) -> Settings:
+def read(folder: Path, *lines: str) -> GradingSettings:
     (folder / "nbgrader_config.py").write_text("\n".join(["c = get_config()", *lines]))
     return read_settings(read_config(folder))
 
@@ -19,7 +19,7 @@ def test_settings_change_the_limits_that_they_name(tmp_path: Path) -> None:
     settings = read(tmp_path, "c.Examine.memory_gib = 2", "c.Examine.cell_seconds = 30.5")
     assert settings.limits.memory == 2 * 2**30
     assert settings.timeouts.cell == 30.5
-    assert settings.timeouts.check == Settings().timeouts.check
+    assert settings.timeouts.check == GradingSettings().timeouts.check
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from autograder.authoring.course_folder import build_course, read_course
+from autograder.base.device import Device, DeviceChoice
 from autograder.base.errors import GradlabError
 from autograder.classroom import lab_lock
 from autograder.classroom.lab_lock import lock_lab
@@ -25,12 +26,11 @@ from autograder.cli import main
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import get_result_path
 from autograder.grading import lab_submission as one_submission
-from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Task
 from autograder.model import fingerprint
 from autograder.model.fingerprint import get_versions
 from autograder.workers.executors import LocalExecutor, choose_device
-from autograder.workers.worker import Failure
+from autograder.workers.task_grading import TaskResult
 from tests.classroom.graded_class import (
     FOR_EVER,
     LAB,
@@ -196,7 +196,7 @@ def raise_error(error: Exception) -> Callable[..., None]:
 class LosingExecutor(LocalExecutor):
     """This machine, but it loses one submission."""
 
-    def grade(self, *arguments: Any) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+    def grade(self, *arguments: Any) -> Iterator[tuple[Task, TaskResult]]:
         return (each for each in super().grade(*arguments) if each[0].student != "student_lost")
 
 
@@ -241,9 +241,9 @@ def test_all_submissions_are_graded_again_if_the_lab_or_torch_changed(
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
 def test_a_device_that_is_not_here_is_refused() -> None:
-    assert choose_device("auto") == choose_device("cpu") == "cpu"
+    assert choose_device(DeviceChoice.AUTO) == choose_device(DeviceChoice.CPU) == Device.CPU
     with pytest.raises(GradlabError, match="no GPU"):
-        choose_device("cuda")
+        choose_device(DeviceChoice.CUDA)
 
 
 def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +261,7 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
     first = one_submission.grade_notebook(
         notebook, one_submission.SubmissionFacts("lab", "ada"), fork_server, one_submission.Timeouts()
     )  # type: ignore[arg-type]
-    submission = one_submission.SubmissionFacts("lab", "ada", kept=first.cells)
+    submission = one_submission.SubmissionFacts("lab", "ada", earlier_cells=first.cells)
     changed_notebook = make_grading_notebook(checks | {"check-b": "another check"})
     one_submission.grade_notebook(changed_notebook, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
     changed_notebook = make_grading_notebook(checks, answer="another answer")

@@ -22,7 +22,7 @@ from autograder.gradebook.history import get_history_path, read_history
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_result
 from autograder.model.note_sentences import describe_notes
-from autograder.model.term import TERM_FILE, Excuse, Extension, add_excuse, add_extension, read_term
+from autograder.model.term import TERM_FILE, Excuse, ExcusedChecks, Extension, add_excuse, add_extension, read_term
 from autograder.reports.student_view import EXCUSED, build_student_view
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, WRONG, hand_in
@@ -287,7 +287,7 @@ def test_decisions_replace_earlier_ones(folder_with_decisions: Path) -> None:
     term = read_term(folder_with_decisions)
     assert [e.until.day for e in term.extension] == [2]
     assert [e.reason for e in term.excuse] == ["2"]
-    assert term.get_excuses(LAB, "ben") == {"f": frozenset({"a"})}
+    assert term.get_excuses(LAB, "ben") == {"f": ExcusedChecks(frozenset({"a"}))}
 
 
 @pytest.mark.parametrize(

@@ -212,11 +212,6 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
         server.close()
 
 
-def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
-    with pytest.raises(GradlabError, match="no level"):
-        ForkServerClient(ProcessSettings("strict"))
-
-
 def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) -> None:
     refuse_readable_secrets([tmp_path / "course"], [Path(sys.prefix)])
     with pytest.raises(GradlabError, match="keep the course in a folder of its own"):

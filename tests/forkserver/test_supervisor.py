@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from autograder.base.device import Device
 from autograder.forkserver.supervisor import Supervisor
 from autograder.sandbox import (
     Limits,
@@ -30,7 +31,7 @@ MEMORY = 400 << 20
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
     layers = select_required_layers(find_strongest_level(find_layers()))
-    running = Supervisor(layers, Limits(), find_runtime_paths(), choose_network(layers), "cpu", _fork_and_wait)
+    running = Supervisor(layers, Limits(), find_runtime_paths(), choose_network(layers), Device.CPU, _fork_and_wait)
     yield running
     running.stop_all()
 
@@ -88,7 +89,9 @@ def _fork_on_order(memory: int, control: int) -> None:
 @pytest.mark.parametrize("keeps", [True, False], ids=["with a keeper", "with a uid"])
 def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None:
     layers = {KEEPER} if keeps else select_required_layers(find_strongest_level(find_layers()))
-    running = Supervisor(frozenset(layers), Limits(), find_runtime_paths(), "local", "cpu", lambda _: time.sleep(3600))
+    running = Supervisor(
+        frozenset(layers), Limits(), find_runtime_paths(), "local", Device.CPU, lambda _: time.sleep(3600)
+    )
     parent_end, child_end = socket.socketpair()
     with parent_end:
         pid, problem = running.start(child_end.detach())
@@ -106,7 +109,7 @@ def small_supervisor() -> Iterator[Supervisor]:
     own_memory = measure_own_memory()
     limits = Limits(memory=own_memory + MEMORY // 2)
     take = functools.partial(_fork_on_order, own_memory + MEMORY)
-    running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", take)
+    running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), Device.CPU, take)
     yield running
     running.stop_all()
 

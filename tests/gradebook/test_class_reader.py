@@ -16,7 +16,7 @@ from autograder.gradebook.result_reader import read_results
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from autograder.model.fingerprint import digest_lab
-from autograder.model.term import Excuse, Extension, Term, add_excuse, add_extension
+from autograder.model.term import Excuse, ExcusedChecks, Extension, Term, add_excuse, add_extension
 from autograder.reports.status import compute_status
 from labkit.outcome import Outcome
 from tests.reports.written_class import (
@@ -122,7 +122,7 @@ def test_an_excuse_waits_for_the_grading_that_writes_it(detail: Detail, small_co
 @pytest.mark.parametrize("detail", Detail)
 def test_an_excuse_that_is_taken_back_waits_too(detail: Detail, small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
-    excused = {EXERCISE: frozenset({"value"})}
+    excused = {EXERCISE: ExcusedChecks(frozenset({"value"}))}
     for one in CLASS:
         remember_mark(
             small_course, make_document(one), one.points, None, "grade", excused if one.student == "ben" else {}

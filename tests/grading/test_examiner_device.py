@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from autograder.base.device import Device
 from autograder.grading.examiner_device import VARIABLE, use_examiner_device
 
 
@@ -12,7 +13,7 @@ def test_the_device_is_restored_after_an_error_too(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv(VARIABLE, raising=False)
     if before is not None:
         monkeypatch.setenv(VARIABLE, before)
-    with pytest.raises(KeyError), use_examiner_device("cpu"):
+    with pytest.raises(KeyError), use_examiner_device(Device.CPU):
         assert os.environ[VARIABLE] == "cpu"
         raise KeyError
     assert os.environ.get(VARIABLE) == before

@@ -18,14 +18,14 @@ from autograder.base.timestamps import get_utc_now, parse_time, read_time
 from autograder.exchange import inbox as grading_inbox
 from autograder.exchange.attempts import decide_attempt
 from autograder.exchange.collection import collect_submission
-from autograder.exchange.inbox import HANDING_IN, Inbox
+from autograder.exchange.inbox import SUBMIT_GRACE, Inbox
 from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.autograded_folder import CopyRules, write_autograded
 from autograder.intake import copying
 from autograder.intake.copying import open_folder
 from autograder.intake.folder_normalization import LEFT_OUT, NOT_FOLLOWED, normalize_folder
 from autograder.intake.safe_names import CONFIGURATION, NOT_RUN
-from autograder.model.arrivals import CLOCKS, NEVER, Arrival, select_newest
+from autograder.model.arrivals import CLOCK_TOLERANCE, NEVER, Arrival, select_newest
 from autograder.model.term import LabTerm
 
 LAB = "01_squares"
@@ -228,14 +228,14 @@ def test_folders_that_may_still_be_copied_are_opened_again_a_few_at_a_time(fille
 
 
 def test_folders_that_never_become_submissions_are_not_opened_at_each_look(filled_inbox: FilledInbox) -> None:
-    late = get_utc_now() + HANDING_IN * 2
+    late = get_utc_now() + SUBMIT_GRACE * 2
     for _ in range(11):
         filled_inbox.look(late)
     assert filled_inbox.look(late)[0] == [], "nothing changed, and nothing is opened"
 
 
 def test_an_old_folder_that_becomes_a_submission_is_opened(filled_inbox: FilledInbox) -> None:
-    late = get_utc_now() + HANDING_IN * 2
+    late = get_utc_now() + SUBMIT_GRACE * 2
     for _ in range(11):
         filled_inbox.look(late)
     incomplete = next(iter(filled_inbox.memory.incomplete))
@@ -276,7 +276,7 @@ def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) 
     until = arrival.changed_at - timedelta(hours=1)
     assert arrival.submitted < until
     decision = decide_attempt(
-        arrival.submitted, [], LabTerm(until=until), arrival.changed_at, arrival.changed_at - CLOCKS
+        arrival.submitted, [], LabTerm(until=until), arrival.changed_at, arrival.changed_at - CLOCK_TOLERANCE
     )
     assert decision.refusal.startswith("it arrived after")
 
@@ -458,7 +458,7 @@ def test_a_folder_changed_later_counts_as_later_whatever_its_secret_says(inbox: 
     (after,) = list_arrivals(inbox)
     assert after.changed_at > before.changed_at
     with pytest.raises(OSError, match="changed after"):
-        collect_submission(replace(after, changed_at=after.changed_at - CLOCKS * 2), tmp_path)
+        collect_submission(replace(after, changed_at=after.changed_at - CLOCK_TOLERANCE * 2), tmp_path)
 
 
 @pytest.mark.parametrize("year", ["0001", "1000", "1970"])

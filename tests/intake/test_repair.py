@@ -22,7 +22,7 @@ from autograder.authoring.new_lab import create_lab
 from autograder.authoring.notebooks import build_release_notebook, build_source_notebook
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.intake.claims import read_claims
-from autograder.intake.notebook_reading import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
+from autograder.intake.notebook_reading import MAX_BYTES, SubmissionRefusedError, read_notebook, read_submission
 from autograder.intake.repair import RepairedNotebook, build_blank_notebook, read_notes, repair_lab_notebook
 from autograder.model.course import CellKind, Lab
 from autograder.model.note_sentences import describe_notes
@@ -199,7 +199,7 @@ def test_a_notebook_of_another_lab_is_refused_even_if_both_have_a_question_of_on
                 cell.metadata.nbgrader.grade_id, cell.source = name, "def cubes(x):\n    return x**3"
                 cell.id = name
 
-    with pytest.raises(RefusedSubmission, match="another lab: it contains exercise-cubes, check-cubes"):
+    with pytest.raises(SubmissionRefusedError, match="another lab: it contains exercise-cubes, check-cubes"):
         repair_edited(lab_with_questions, tmp_path / "in" / "n.ipynb", edit)
 
 
@@ -272,7 +272,7 @@ def test_reordered_cells_are_put_back_into_the_courses_order(lab: Lab, tmp_path:
 )  # fmt: skip
 def test_a_file_that_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "n.ipynb").write_bytes(content)
-    with pytest.raises(RefusedSubmission, match=reason):
+    with pytest.raises(SubmissionRefusedError, match=reason):
         read_submission(tmp_path / "n.ipynb")
 
 
@@ -307,18 +307,18 @@ def test_a_strange_heading_costs_no_more_than_itself(level: Any) -> None:
 
 @pytest.mark.parametrize("sheets", [None, [], [3], [{"cells": 3}], [{"cells": []}, {}], {"cells": []}])
 def test_an_old_notebook_without_cells_is_refused(sheets: Any) -> None:
-    with pytest.raises(RefusedSubmission, match="no list of cells"):
+    with pytest.raises(SubmissionRefusedError, match="no list of cells"):
         read_notebook(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": sheets}).encode())
 
 
 def test_a_link_and_a_huge_file_are_refused_unread(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("{}")
     (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
-    with pytest.raises(RefusedSubmission, match="link"):
+    with pytest.raises(SubmissionRefusedError, match="link"):
         read_submission(tmp_path / "link.ipynb")
     with (tmp_path / "huge.ipynb").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    with pytest.raises(RefusedSubmission, match="100 MB"):
+    with pytest.raises(SubmissionRefusedError, match="100 MB"):
         read_submission(tmp_path / "huge.ipynb")
 
 
@@ -371,7 +371,7 @@ def test_any_json_is_refused_or_becomes_a_valid_notebook_with_every_check(data: 
         path.write_text(json.dumps(data))
         try:
             repaired = repair_lab_notebook(read_submission(path), build_source_notebook(lab))
-        except RefusedSubmission as refused:
+        except SubmissionRefusedError as refused:
             assert str(refused)
             return
     nbformat.validate(repaired.notebook)

@@ -94,7 +94,7 @@ def test_docstrings_and_comments_decide_nothing(project: Path, unedited_digests:
 @pytest.mark.parametrize(
     ("entries", "names"),
     [
-        (("autograder.workers.worker", "autograder.forkserver.server", "labkit.check"), MARKS),
+        (("autograder.workers.task_grading", "autograder.forkserver.server", "labkit.check"), MARKS),
         (("autograder.proving.parallel_proofs", "autograder.authoring.course_folder", "labkit.check"), PROOFS),
     ],
     ids=["marks", "proofs"],

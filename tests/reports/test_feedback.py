@@ -21,7 +21,7 @@ from autograder.gradebook.submission_result import GradedCellResult, SubmissionR
 from autograder.intake.repair import build_released_cell
 from autograder.model.course import Course
 from autograder.model.notes import Note
-from autograder.model.term import Tell
+from autograder.model.term import ExcusedChecks, Tell
 from autograder.proving.bench import iter_benches
 from autograder.rendering.picture_size import MAX_PIXELS
 from autograder.rendering.safe_svg import count_safe_pixels
@@ -303,7 +303,7 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
 
 def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> None:
     form, guard = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
-    exercise = GradedCellResult(name="f", points=2, worth=2, checks=(form, guard), excused=frozenset())
+    exercise = GradedCellResult(name="f", points=2, worth=2, checks=(form, guard), excused=ExcusedChecks(is_whole=True))
     failed, passed = build_student_view([exercise])["f"]
     assert (failed.unearned, passed.unearned) == (EXCUSED, "")
     result = SubmissionResult(student="ada", lab="x", points=2, worth=2, exercises=(exercise,))

@@ -9,7 +9,7 @@ import pytest
 
 from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.model.notes import Note, NoteKind
-from autograder.model.term import Tell
+from autograder.model.term import ExcusedChecks, Tell
 from autograder.reports.feedback import PageOptions, render_feedback_page
 from autograder.reports.notice_page import HEAD_BYTES, is_notice_page, render_notice_page
 from autograder.reports.student_view import build_student_view, drop_hidden_checks
@@ -72,11 +72,11 @@ def test_a_required_hidden_check_takes_nothing_from_those_above() -> None:
     assert build_student_view(make_submission(False).exercises, "points")["squares"] == []
 
 
-@pytest.mark.parametrize("labels", [frozenset({"c"}), frozenset()])
-def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(labels: frozenset[str]) -> None:
+@pytest.mark.parametrize("excused", [ExcusedChecks(frozenset({"c"})), ExcusedChecks(is_whole=True)])
+def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(excused: ExcusedChecks) -> None:
     def view_without_hidden_checks(hidden: bool) -> SubmissionResult:
         result = make_submission(hidden)
-        squares = result.exercises[0].model_copy(update={"excused": labels})
+        squares = result.exercises[0].model_copy(update={"excused": excused})
         return drop_hidden_checks(result.model_copy(update={"exercises": (squares, *result.exercises[1:])}), "visible")
 
     assert [(e.points, e.worth) for e in view_without_hidden_checks(True).exercises] == [

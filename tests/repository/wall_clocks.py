@@ -3,7 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns"}  # of the module time
+CLOCK_TOLERANCE = {
+    "monotonic",
+    "monotonic_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "time",
+    "time_ns",
+}  # of the module time
 WAITS = {"communicate", "get", "join", "open", "result", "run", "urlopen", "wait", "wait_for_workers", "wait_procs"}
 LONG = 600  # seconds: a wait that only ends a hanging test
 TEST = 1200  # the same for a whole test
@@ -67,8 +74,10 @@ def _is_clock(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
-        return node.func.attr in CLOCKS and isinstance(node.func.value, ast.Name) and node.func.value.id == "time"
-    return isinstance(node.func, ast.Name) and node.func.id in CLOCKS
+        return (
+            node.func.attr in CLOCK_TOLERANCE and isinstance(node.func.value, ast.Name) and node.func.value.id == "time"
+        )
+    return isinstance(node.func, ast.Name) and node.func.id in CLOCK_TOLERANCE
 
 
 def _find_short_waits(call: ast.Call) -> Iterator[tuple[int, str]]:

@@ -12,6 +12,7 @@ import pytest
 from autograder.base.errors import GradlabError
 from autograder.sandbox import doctor, mounts, trial
 from autograder.sandbox.doctor import find_layers, find_strongest_level, select_layers, select_required_layers
+from autograder.sandbox.isolation import Isolation
 from autograder.sandbox.layers import ALWAYS, KEEPER, LANDLOCK, LAYERS, LIMITS, MOUNTS, NAMESPACES, PROC, SECCOMP, UID
 from autograder.sandbox.plan import Layer, Plan
 from autograder.sandbox.trial import try_together
@@ -55,7 +56,7 @@ def test_layers_that_fail_together_are_left_out(
     assert find_strongest_level(states) == level
     assert not culprit <= select_layers(states) and trials[-1] == select_layers(states)
     with pytest.raises(GradlabError, match=r"not together with the others: they clash"):
-        select_required_layers("full", states)
+        select_required_layers(Isolation.FULL, states)
 
 
 @pytest.mark.usefixtures("separate_layers")
@@ -63,9 +64,9 @@ def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.M
     monkeypatch.setattr(doctor, "try_together", lambda _: ("", {LIMITS: "a fork bomb has no bound"}))
     states = find_layers()
     assert find_strongest_level(states) == "same-user"
-    assert LIMITS in select_required_layers("same-user", states)
+    assert LIMITS in select_required_layers(Isolation.SAME_USER, states)
     with pytest.raises(GradlabError, match="a fork bomb has no bound"):
-        select_required_layers("full", states)
+        select_required_layers(Isolation.FULL, states)
 
 
 @pytest.mark.usefixtures("separate_layers")
@@ -75,7 +76,7 @@ def test_no_trial_is_made_if_python_is_closed_to_the_run(monkeypatch: pytest.Mon
     states = find_layers()
     assert not any(is_offered for name, is_offered, _ in doctor.report_layers(states) if name.startswith("--isolation"))
     with pytest.raises(GradlabError, match=r"can't enter /root; run chmod o\+x /root"):
-        select_required_layers("same-user", states)
+        select_required_layers(Isolation.SAME_USER, states)
 
 
 def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

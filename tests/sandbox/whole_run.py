@@ -20,6 +20,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograder.sandbox import (
+    Isolation,
     Layer,
     Limits,
     Plan,
@@ -193,7 +194,7 @@ def main(identity: str) -> None:
         become_a_user()
     if identity == attempts.CONTAINER:
         attempts.become(identity)
-    layers = select_required_layers("full")
+    layers = select_required_layers(Isolation.FULL)
     report: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
     adopt_orphans()
     runs: dict[str, tuple[Callable[[attempts.World, int], Any], Network]] = {

@@ -9,7 +9,7 @@ import pytest
 from traitlets.config import Config
 
 from autograder.base.errors import GradlabError
-from autograder.grading.task import Settings, apply_stock_limits
+from autograder.grading.task import GradingSettings, apply_stock_limits
 from autograder.nbgrader_plugin import configure, make_default_config
 from autograder.stock.settings import (
     UNLIMITED,
@@ -57,20 +57,20 @@ def test_files_of_students_in_another_form_are_refused(value: Any) -> None:
 @pytest.mark.parametrize("section", ["NotebookClient", "ExecutePreprocessor", "Execute"])
 def test_nbgraders_time_limit_counts_if_gradlabs_is_not_set(section: str) -> None:
     config = make_config(**{section: {"timeout": 7}})
-    assert apply_stock_limits(Settings(), config).timeouts.cell == 7
+    assert apply_stock_limits(GradingSettings(), config).timeouts.cell == 7
     config.Examine.cell_seconds = 9
-    assert apply_stock_limits(Settings(), config) == Settings()
+    assert apply_stock_limits(GradingSettings(), config) == GradingSettings()
 
 
 def test_nbgraders_own_class_counts_before_those_that_it_inherits_from() -> None:
     config = make_config(ExecutePreprocessor={"timeout": 7}, Execute={"timeout": 5})
-    assert apply_stock_limits(Settings(), config).timeouts.cell == 5
+    assert apply_stock_limits(GradingSettings(), config).timeouts.cell == 5
 
 
 @pytest.mark.parametrize("none", [None, -1, 0])
 def test_without_a_limit_only_that_of_the_submission_ends_a_cell(none: int | None) -> None:
     config = make_config(Execute={"timeout": none})
-    assert apply_stock_limits(Settings(), config).timeouts.cell == UNLIMITED
+    assert apply_stock_limits(GradingSettings(), config).timeouts.cell == UNLIMITED
 
 
 def test_a_cell_has_the_limit_that_the_courses_function_gives_it() -> None:

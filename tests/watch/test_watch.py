@@ -15,7 +15,7 @@ from nbgrader.api import Gradebook
 from autograder.base.timestamps import get_utc_now
 from autograder.exchange.collection import collect_submission
 from autograder.exchange.course_exchange import open_inbox, read_exchange
-from autograder.exchange.inbox import HANDING_IN
+from autograder.exchange.inbox import SUBMIT_GRACE
 from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.nbgrader_course import open_course
@@ -25,7 +25,7 @@ from autograder.model.result import ResultDocument
 from autograder.model.term import TERM_FILE, Team, Term
 from autograder.model.versions import Versions
 from autograder.reports.notice_page import render_notice_page
-from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
+from autograder.watch.watch_state import WatchState, describe_leftovers, poll_inbox, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
 from tests.classroom.processes import list_children, wait_for
 from tests.watch.watched_exchange import ONE, THREE, TWO, add_exchange, read_scores, start, submit
@@ -262,7 +262,7 @@ class IncompleteInbox:
     @property
     def late(self) -> datetime:
         """When a copy would be done."""
-        return get_utc_now() + 2 * HANDING_IN
+        return get_utc_now() + 2 * SUBMIT_GRACE
 
     def look_late(self) -> None:
         self.state.arrivals = list(self.state.inbox.iter_arrivals([LAB], self.state.memory, self.late))
@@ -277,7 +277,7 @@ def incomplete_inbox(course: Path) -> IncompleteInbox:
     messages: list[str] = []
     api = open_course(course)
     state = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=InboxMemory())
-    assert find_due_arrivals(state) == []
+    assert poll_inbox(state) == []
     return IncompleteInbox(course, state, messages)
 
 
@@ -316,7 +316,7 @@ def test_submissions_with_the_same_reason_share_a_line(incomplete_inbox: Incompl
 
 def test_a_whole_submission_is_due_next_to_incomplete_ones(incomplete_inbox: IncompleteInbox) -> None:
     submit(incomplete_inbox.course, "cy", ONE)
-    assert [each.student for each in find_due_arrivals(incomplete_inbox.state)] == ["cy"]
+    assert [each.student for each in poll_inbox(incomplete_inbox.state)] == ["cy"]
     assert set(incomplete_inbox.state.memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
 
@@ -324,7 +324,7 @@ def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Pa
     api = open_course(course)
     page = submit(course, "ada", ONE)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), ignores_limits=True)
-    (arrival,) = find_due_arrivals(on)
+    (arrival,) = poll_inbox(on)
     result = ResultDocument(
         lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=()
     )
@@ -332,12 +332,12 @@ def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Pa
     page.parent.mkdir(exist_ok=True)
     page.write_text("its mark")
     collect_submission(arrival, course)
-    assert find_due_arrivals(on) == [] and arrival.folder in on.finished
+    assert poll_inbox(on) == [] and arrival.folder in on.finished
     on.finished.clear()
     (
         get_submitted_path(course, arrival.lab, arrival.student) / "timestamp.txt"
     ).unlink()  # as a zip from an LMS leaves it
-    assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
+    assert poll_inbox(on) == [arrival] and describe_leftovers(on) == []
 
 
 def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course: Path) -> None:
@@ -347,9 +347,9 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     term = Term(team=(Team(name="blue", members=("ben", "cy")),))
     (course / TERM_FILE).write_text('[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, ignores_limits=True)
-    ben, cy = find_due_arrivals(on)
+    ben, cy = poll_inbox(on)
     collect_submission(cy, course)
-    assert find_due_arrivals(on) == [cy] and ben.folder in on.finished
+    assert poll_inbox(on) == [cy] and ben.folder in on.finished
 
 
 def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> None:
@@ -357,9 +357,7 @@ def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> Non
     for student, timestamp in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
         submit(course, student, timestamp)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
-    assert {arrival.student for arrival in find_due_arrivals(on)} == {"ada", "ben", "cy"} and describe_leftovers(
-        on
-    ) == []
+    assert {arrival.student for arrival in poll_inbox(on)} == {"ada", "ben", "cy"} and describe_leftovers(on) == []
     ada, ben, cy = (on.memory.arrivals[name] for name in sorted(on.memory.arrivals))
     on.due_times |= {ada.folder: ada.submitted + timedelta(days=1), ben.folder: ada.when}
     on.tries[ben.folder] = 1  # it failed, which its student's line reports

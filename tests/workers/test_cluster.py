@@ -19,17 +19,18 @@ import dask
 import nbformat
 import pytest
 
+from autograder.base.device import Device
 from autograder.base.errors import GradlabError
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document
-from autograder.grading.task import NotebookFile, Settings, Task
+from autograder.grading.task import GradingSettings, NotebookFile, Task
 from autograder.model.fingerprint import collect_environment
 from autograder.workers import cluster, cluster_worker
 from autograder.workers.cluster import DaskExecutor
 from autograder.workers.executors import LocalExecutor
-from autograder.workers.worker import TRIES, Failure, plan_next_try
+from autograder.workers.task_grading import TRIES, GradingFailure, plan_next_try
 from tests.classroom.graded_class import (
     FOR_EVER,
     LAB,
@@ -203,7 +204,7 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
     """Dask's client also asks its scheduler for totals without workers: here all the time."""
     import distributed  # noqa: F401  what is set before its defaults are there takes them along when it ends
 
-    settings = Settings()
+    settings = GradingSettings()
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
         run_worker(scheduler, tmp_path),
@@ -256,9 +257,9 @@ def test_a_submission_whose_workers_die_is_given_up(small_course: Path, tmp_path
     assert "every worker that graded it died" in outcome.failure
 
 
-def find_refusal(address: str, device: str, secret: Path) -> str:
+def find_refusal(address: str, device: Device, secret: Path) -> str:
     with pytest.raises(GradlabError) as refusal:
-        DaskExecutor(address, 1).find_layers(Settings(device=device), [secret])
+        DaskExecutor(address, 1).find_layers(GradingSettings(device=device), [secret])
     return str(refusal.value)
 
 
@@ -277,12 +278,12 @@ def test_a_resource_that_no_worker_has_is_an_error_after_a_while(
     small_course: Path, tmp_path: Path, scheduler: str
 ) -> None:
     with run_worker(scheduler, tmp_path):
-        assert "network namespace" in DaskExecutor(scheduler, 1000).find_layers(Settings(), [small_course])
+        assert "network namespace" in DaskExecutor(scheduler, 1000).find_layers(GradingSettings(), [small_course])
         assert f"fix: start one with dask worker {scheduler} --resources CUDA=1" in find_refusal(
-            scheduler, "cuda", small_course
+            scheduler, Device.CUDA, small_course
         )
         with run_worker(scheduler, tmp_path, "--resources", "CUDA=1"):
-            assert DaskExecutor(scheduler, 1000).find_layers(Settings(device="cuda"), [small_course])
+            assert DaskExecutor(scheduler, 1000).find_layers(GradingSettings(device=Device.CUDA), [small_course])
 
 
 @pytest.mark.parametrize(
@@ -293,7 +294,7 @@ def test_a_resource_that_no_worker_has_is_an_error_after_a_while(
     ],
 )
 def test_an_address_without_a_scheduler_is_refused(tmp_path: Path, address: str, words: str) -> None:
-    assert words in find_refusal(address, "cpu", tmp_path)
+    assert words in find_refusal(address, Device.CPU, tmp_path)
 
 
 def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path, scheduler: str) -> None:
@@ -317,9 +318,9 @@ def test_a_worker_that_joins_later_is_checked_too() -> None:
 
 
 def test_a_submission_that_ends_its_graders_is_given_up() -> None:
-    task = Task(LAB, "student", (NotebookFile(LAB, b"{}"),), b"", Settings())
+    task = Task(LAB, "student", (NotebookFile(LAB, b"{}"),), b"", GradingSettings())
     retry, blank_try, last_try = (plan_next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
     assert retry == replace(task, isolates_tests=True)
-    assert not isinstance(blank_try, Failure) and blank_try.notebooks[0].content is None
+    assert not isinstance(blank_try, GradingFailure) and blank_try.notebooks[0].content is None
     assert "failed twice" in blank_try.notebooks[0].refusal
-    assert isinstance(last_try, Failure) and "exit status -9" in last_try.reason
+    assert isinstance(last_try, GradingFailure) and "exit status -9" in last_try.reason

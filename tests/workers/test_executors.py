@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.base.device import DeviceChoice
 from autograder.base.errors import GradlabError
 from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
@@ -15,7 +16,7 @@ LAB = "01_squares"
 HALL = """
     from dataclasses import dataclass
 
-    from autograder.workers.worker import Failure
+    from autograder.workers.task_grading import GradingFailure
 
 
     @dataclass
@@ -32,7 +33,7 @@ HALL = """
 
         def grade(self, tasks, settings, secret, stop):
             for task in tasks:
-                yield task, Failure(f"no seat within {self.wait:g} s at {self.address}")
+                yield task, GradingFailure(f"no seat within {self.wait:g} s at {self.address}")
 """
 
 
@@ -47,7 +48,7 @@ def test_an_executor_gets_every_submission(
         folder = small_course / "submitted" / student / LAB
         folder.mkdir(parents=True)
         (folder / f"{LAB}.ipynb").write_bytes((small_course / "release" / LAB / f"{LAB}.ipynb").read_bytes())
-    executor = make_executor("hall", "hall://north", "cpu", 5)
+    executor = make_executor("hall", "hall://north", DeviceChoice.CPU, 5)
     outcomes = {outcome.student: outcome.failure for outcome in grade_lab(open_course(small_course), LAB, executor)}
     assert outcomes == dict.fromkeys(("ada", "ben"), "no seat within 5 s at hall://north")
 
@@ -56,4 +57,4 @@ def test_an_executor_that_no_package_provides_is_refused() -> None:
     with pytest.raises(
         GradlabError, match=r"no package provides 'slurm' in gradlab.executors\n    fix: name one of dask"
     ):
-        make_executor("slurm", "x", "cpu")
+        make_executor("slurm", "x", DeviceChoice.CPU)

@@ -17,6 +17,7 @@ import torch
 
 from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import build_source_notebook
+from autograder.base.device import Device
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.examiner.time_budget import CellTimeLimit
 from autograder.forkserver.client import ForkServerClient, ProcessSettings
@@ -62,7 +63,7 @@ def test_without_a_driver_there_are_no_figures() -> None:
 def supervisor() -> Iterator[Supervisor]:
     layers = select_required_layers(LEVEL)
     limits = Limits(gpu_memory=1 << 30)
-    running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", _enter_and_wait)
+    running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), Device.CPU, _enter_and_wait)
     yield running
     running.stop_all()
 
@@ -103,8 +104,8 @@ cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServerClient]:
-    settings = make_settings(ExamineSettings(isolation=LEVEL, gpu_memory_gib=2), "cuda")
-    process = ForkServerClient(ProcessSettings(LEVEL, settings.limits, "cuda"))
+    settings = make_settings(ExamineSettings(isolation=LEVEL, gpu_memory_gib=2), Device.CUDA)
+    process = ForkServerClient(ProcessSettings(LEVEL, settings.limits, Device.CUDA))
     yield process
     process.close()
 
@@ -113,13 +114,13 @@ def fork_server() -> Iterator[ForkServerClient]:
 @cuda
 def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServerClient, course: Course) -> None:
     for lab in read_labs(course):
-        settings = make_settings(ExamineSettings(isolation=LEVEL), "cuda")
+        settings = make_settings(ExamineSettings(isolation=LEVEL), Device.CUDA)
         content = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
         source = nbformat.writes(build_source_notebook(lab)).encode()
         result = grade_lab_task(
             Task(lab.name, "ada", (NotebookFile(lab.name, content),), source, settings), fork_server
         ).result
-        assert result.device == "cuda" and torch.cuda.get_device_name() in result.versions.gpu
+        assert result.device == Device.CUDA and torch.cuda.get_device_name() in result.versions.gpu
         assert [cell.id for cell in result.cells if cell.points < cell.worth] == []
 
 

@@ -15,7 +15,7 @@ from autograder.forkserver import client
 from autograder.forkserver.client import ForkServerClient
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.grading.lab_submission import GradedSubmission
-from autograder.grading.task import NotebookFile, Settings, Task
+from autograder.grading.task import GradingSettings, NotebookFile, Task
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet
 from autograder.model.notes import Note
@@ -24,11 +24,11 @@ from autograder.model.versions import Versions
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers import pool, worker
 from autograder.workers.pool import grade_all
-from autograder.workers.worker import UNGRADABLE, Failure, take_tasks
+from autograder.workers.task_grading import UNGRADABLE, GradingFailure, TaskResult, take_tasks
 from tests.classroom.processes import list_children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-SETTINGS = Settings(find_strongest_level(find_layers()), timeouts=Timeouts(submission=900))
+SETTINGS = GradingSettings(find_strongest_level(find_layers()), timeouts=Timeouts(submission=900))
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def grade_lab_task(task: Task, fork_server: ForkServerClient) -> GradedSubmissio
     return GradedSubmission(result, MarkSheet(task.student, {}), {})
 
 
-def grade_students(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
+def grade_students(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, TaskResult]:
     """Grade with two workers, which are forks of this process and therefore run the replacement for grading."""
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     monkeypatch.setattr(
@@ -91,8 +91,8 @@ def test_a_submission_that_ends_its_grader_even_then_is_reported_and_the_others_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     outcomes = grade_students(monkeypatch, "dies always", "raises", "ada", "ben")
-    assert isinstance(outcomes["dies always"], Failure) and "ended 3 times" in outcomes["dies always"].reason
-    assert isinstance(outcomes["raises"], Failure) and "an error of the course" in outcomes["raises"].reason
+    assert isinstance(outcomes["dies always"], GradingFailure) and "ended 3 times" in outcomes["dies always"].reason
+    assert isinstance(outcomes["raises"], GradingFailure) and "an error of the course" in outcomes["raises"].reason
     assert isinstance(outcomes["ada"], GradedSubmission) and isinstance(outcomes["ben"], GradedSubmission)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from autograder.examiner.submission_runner import ProcessFactory
 from autograder.examiner.time_budget import Timeouts
-from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
+from autograder.intake.notebook_reading import SubmissionRefusedError, read_notebook
 from autograder.stock.content import StockNotebook
-from autograder.stock.eligibility import can_use_proxies, inspect_course_source
 from autograder.stock.notebook_execution import OutputFilter, run_notebook
 from autograder.stock.notebook_repair import repair_stock_notebook
+from autograder.stock.proxy_eligibility import can_use_proxies, inspect_course_source
 
 
 def find_own_process_cells(
@@ -31,7 +31,7 @@ def find_own_process_cells(
         return frozenset()
     try:
         notebook, _ = repair_stock_notebook(read_notebook(source.worked_notebook.encode(), []), source)
-    except RefusedSubmission:
+    except SubmissionRefusedError:
         return frozenset()
     result = run_notebook(notebook, source, start, timeouts, filter_outputs)
     if result.is_doubtful:  # another process may have taken its memory, so only a second failure counts

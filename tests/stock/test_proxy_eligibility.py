@@ -3,7 +3,7 @@
 import pytest
 
 from autograder.stock.content import StockNotebook
-from autograder.stock.eligibility import can_use_proxies, inspect_course_source
+from autograder.stock.proxy_eligibility import can_use_proxies, inspect_course_source
 
 SQUARES = "def squares(n):\n    return [i * i for i in range(n)]"
 

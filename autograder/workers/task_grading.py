@@ -28,10 +28,13 @@ ForkServers = dict[ProcessSettings, ForkServerClient]  # see make_process_settin
 
 
 @dataclass(frozen=True)
-class Failure:
+class GradingFailure:
     """A reason why a submission couldn't be graded: a fault of the machine, or an error in the course."""
 
     reason: str
+
+
+TaskResult = GradedSubmission | GradingFailure
 
 
 def serve_tasks(connection: Connection, secret_folders: Sequence[Path], fork_servers: ForkServers) -> None:
@@ -65,14 +68,14 @@ def make_process_settings(task: Task) -> ProcessSettings:
     return ProcessSettings(settings.isolation, settings.limits, settings.device, cache)
 
 
-def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
-    """Return what to grade after this many tries that ended the grader; a Failure after the last.
+def plan_next_try(task: Task, tries: int, ending: str) -> Task | GradingFailure:
+    """Return what to grade after this many tries that ended the grader; a GradingFailure after the last.
 
     Args:
         ending: How the grader ended.
     """
     if tries > TRIES:
-        return Failure(
+        return GradingFailure(
             f"its grader ended {tries} times, most recently with {ending}: free memory on the machine that graded it, "
             "and run the same command again, or grade it by hand"
         )
@@ -84,14 +87,12 @@ def list_fallback_tasks(task: Task) -> tuple[Task, Task, Task]:
     return task, replace(task, isolates_tests=True), task.make_refused(UNGRADABLE)
 
 
-def grade_with_retries(
-    task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers
-) -> GradedSubmission | Failure:
+def grade_with_retries(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> TaskResult:
     """Grade a task with one of these fork servers, or with a new one that is added to them.
 
     A submission that makes the grader itself raise is tried once more, then graded as an empty one, with the error as
     `problem`, so every submission gets a score. If the empty one raises too, the course or the machine is at fault, and
-    the outcome is a Failure.
+    the outcome is a GradingFailure.
     """
     log = ""
     for attempt in list_fallback_tasks(task):
@@ -101,13 +102,13 @@ def grade_with_retries(
         except GradlabError as error:
             fork_server = fork_servers.get(make_process_settings(task))
             if fork_server is None or not fork_server.lost:
-                return Failure(str(error))
+                return GradingFailure(str(error))
             log = log or traceback.format_exc()
         except Exception:
             log = log or traceback.format_exc()
             for each in fork_servers.values():
                 each.mark_lost()
-    return Failure(log)
+    return GradingFailure(log)
 
 
 def _grade(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission:

@@ -40,7 +40,7 @@ NODES = (
 
 
 @dataclass(frozen=True)
-class StockSource:
+class ProxyFacts:
     """Facts from the notebook's source."""
 
     functions: frozenset[str] = frozenset()
@@ -49,22 +49,22 @@ class StockSource:
     """The import statements of the notebook's cells."""
 
 
-def inspect_course_source(notebook: StockNotebook) -> StockSource:
+def inspect_course_source(notebook: StockNotebook) -> ProxyFacts:
     """Inspect the source. The result is empty if it depends on more than arguments: chance, time, files or state."""
     graded = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     return _inspect_cells((*notebook.code, *graded), notebook.solutions)
 
 
 @functools.lru_cache(maxsize=16)
-def _inspect_cells(sources: tuple[str, ...], solutions: tuple[str, ...]) -> StockSource:
+def _inspect_cells(sources: tuple[str, ...], solutions: tuple[str, ...]) -> ProxyFacts:
     """Inspect the cells. Cached, since they're the same for all submissions of an assignment."""
     if any(AMBIENT.search(source) for source in sources):
-        return StockSource()
+        return ProxyFacts()
     functions, imports, bound = set(), [], []
     for source in dict.fromkeys(sources):
         tree = _parse_source(source)
         if tree is None:
-            return StockSource()  # unknown syntax may bind any name
+            return ProxyFacts()  # unknown syntax may bind any name
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef) and source in solutions:
                 functions.add(statement.name)
@@ -74,11 +74,11 @@ def _inspect_cells(sources: tuple[str, ...], solutions: tuple[str, ...]) -> Stoc
                 )
             elif not isinstance(statement, ast.FunctionDef):
                 bound += _list_bound(statement)
-    return StockSource(frozenset(functions - set(bound)), tuple(dict.fromkeys(imports)))
+    return ProxyFacts(frozenset(functions - set(bound)), tuple(dict.fromkeys(imports)))
 
 
 @functools.lru_cache(maxsize=1024)
-def can_use_proxies(source: str, course: StockSource) -> bool:
+def can_use_proxies(source: str, course: ProxyFacts) -> bool:
     """Return whether this test cell only calls these functions and looks at values. Cached for all submissions."""
     tree = _parse_source(source)
     if tree is None or not course.functions:
