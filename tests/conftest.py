@@ -35,7 +35,7 @@ LONGEST = """hostile/test_attacks workers/test_cluster repository/test_teaching 
     nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader stock/test_like_nbgrader
     labext/test_notebook_seven proving/test_judgement stock/test_marks workers/test_compile_cache
     browser/test_instructor nbgrader_plugin/test_plugin sandbox/test_whole_run examiner/test_limits
-    sandbox/test_limits hostile/test_damaged authoring/test_notebooks classroom/test_term
+    sandbox/test_rlimits hostile/test_damaged authoring/test_notebooks classroom/test_term
     student_process/test_outputs_like_a_kernel proving/test_answer_run""".split()
 CommandLine = Callable[..., str]
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"

@@ -10,9 +10,10 @@ from autograder.authoring.regions import MARKER
 from autograder.base.errors import SourceError
 
 ANSWERS = ("right", "wrong", "liar", "equivalent")
-ORDER = ("given", "exercise", "checks", "hidden checks", "answers")
+ORDER = ("given", "exercise", "domain", "checks", "hidden checks", "answers")
+SINGLE = ("exercise", "domain", "checks", "hidden checks")
 FORM = (
-    "write its cells in this order: '# %% given' (helpers, if any), '# %% exercise', '# %% checks', "
+    "write its cells in this order: '# %% given' (helpers, if any), '# %% exercise', '# %% domain', '# %% checks', "
     "'# %% hidden checks', and answers: '# %% right \"label\"', '# %% wrong \"label\" fails=id,id', "
     "'# %% liar \"label\"', '# %% equivalent \"mutant\"'"
 )
@@ -24,6 +25,8 @@ class ExerciseFile:
 
     given: list[RawCell]
     exercise: RawCell
+    domain: RawCell | None
+    """None if no inputs are drawn."""
     checks: RawCell
     hidden: RawCell | None
     """None if there are no hidden checks."""
@@ -38,7 +41,7 @@ def read_exercise_file(text: str, path: Path) -> ExerciseFile:
         part = _parse_part(raw)
         if ORDER.index(part) < ORDER.index(last):
             raise SourceError(path, raw.line, f"{part} below {last}", FORM)
-        if part in ORDER[1:4] and parts[part]:
+        if part in SINGLE and parts[part]:
             raise SourceError(path, raw.line, f"a second cell '# %% {part}'", "join the two")
         _refuse_markers_of_checks(raw, part)
         parts[part].append(raw)
@@ -46,9 +49,14 @@ def read_exercise_file(text: str, path: Path) -> ExerciseFile:
     for part in ("exercise", "checks"):
         if not parts[part]:
             raise SourceError(path, 1, f"this file has no cell '# %% {part}'", FORM)
+    if parts["domain"] and not parts["hidden checks"]:
+        raise SourceError(
+            path, parts["domain"][0].line, "a domain without hidden checks", "try it out in hidden checks"
+        )
     return ExerciseFile(
         given=parts["given"],
         exercise=parts["exercise"][0],
+        domain=parts["domain"][0] if parts["domain"] else None,
         checks=parts["checks"][0],
         hidden=parts["hidden checks"][0] if parts["hidden checks"] else None,
         answers=parts["answers"],
@@ -66,6 +74,6 @@ def _parse_part(raw: RawCell) -> str:
     if not raw.markdown:
         if words in ANSWERS and raw.label:
             return "answers"
-        if words in ORDER[:4] and not raw.label and not raw.options:
+        if words in ORDER[:-1] and not raw.label and not raw.options:
             return words
     raise SourceError(raw.path, raw.line, "unknown kind of cell in an exercise", FORM)

@@ -18,6 +18,7 @@ from autograder.authoring.headers import FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predictions import read_prediction
 from autograder.authoring.raw_cells import RawCell, read_cells
+from autograder.authoring.reference import render_reference
 from autograder.authoring.regions import add_hidden
 from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable
 from autograder.base.errors import SourceError
@@ -135,8 +136,14 @@ class _LabReader:
         )
         source, lines = parts.checks.source, parts.checks.line_numbers
         if hidden := parts.hidden:
-            source = add_hidden(source, hidden.source)
-            lines = (*lines, hidden.line, *hidden.line_numbers, hidden.line_numbers[-1])
+            hidden_source, hidden_lines = hidden.source, hidden.line_numbers
+            if drawn := parts.domain:
+                begin = render_reference(name, cell.source)
+                hidden_source = f"{begin}\n{drawn.source}\n\n\n{hidden_source}"
+                begin_lines = _repeat_line(drawn.line, begin)
+                hidden_lines = (*begin_lines, *drawn.line_numbers, hidden.line, hidden.line, *hidden_lines)
+            source = add_hidden(source, hidden_source)
+            lines = (*lines, hidden.line, *hidden_lines, hidden_lines[-1])
         check = self.add(parts.checks, CellKind.CHECK, source, lines, name=name, points=points)
         self.exercises.append(_ExerciseCells(cell, check, answers=parts.answers))
 

@@ -33,7 +33,7 @@ def read_settings(config: Any, device: Device = Device.CPU) -> GradingSettings:
     except ValidationError as error:
         (problem, *_) = error.errors(include_url=False)
         raise _make_error(config, str(problem["loc"][0]), problem) from None
-    return make_settings(examine, device, read_preprocessor_settings(config))
+    return make_settings(examine, Device(device), read_preprocessor_settings(config))
 
 
 def _make_error(config: Any, name: str, problem: Mapping[str, Any]) -> GradlabError:

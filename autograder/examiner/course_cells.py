@@ -28,7 +28,7 @@ def run_given(
     Args:
         seconds: Processor time after which it raises StoppedError.
     """
-    if may_mention_names(source, defined):
+    if can_mention_names(source, defined):
         connection.begin_check()
         _put_proxies(namespace, defined, connection)
     with (
@@ -40,7 +40,7 @@ def run_given(
         run_cell(source, namespace, file)
 
 
-def may_mention_names(source: str, names: Sequence[str]) -> bool:
+def can_mention_names(source: str, names: Sequence[str]) -> bool:
     """Return whether one of the names may occur in this source."""
     return any(name in source for name in names)
 

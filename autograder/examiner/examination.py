@@ -12,7 +12,7 @@ import torch
 from autograder.cell_analysis.effects import EffectAnalysis
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.connection import StoppedError
-from autograder.examiner.course_cells import may_mention_names, run_checks, run_given
+from autograder.examiner.course_cells import can_mention_names, run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
@@ -95,7 +95,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
             except StoppedError as stopped:
                 last.stop_reason = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
-        if step.kind is StepKind.CHECK or (step.kind is StepKind.GIVEN and may_mention_names(step.source, defined)):
+        if step.kind is StepKind.CHECK or (step.kind is StepKind.GIVEN and can_mention_names(step.source, defined)):
             runner.add_replay_point(step.id)
     last.changed_names = runner.find_changed_names()
     _fork_or_blame(last, runner.share_last_state)

@@ -126,7 +126,7 @@ class StudentProcess:
         self.supervisor.adopt(self.pid, group)
         return StudentProcess(ours, self.pid, self.supervisor, restores_names=self.restores_names)
 
-    def with_supervisor(self, supervisor: ProcessSupervisor) -> StudentProcess:
+    def copy_with_supervisor(self, supervisor: ProcessSupervisor) -> StudentProcess:
         """Return this process with another supervisor."""
         return StudentProcess(self.control, self.pid, supervisor, self.can_fork, self.restores_names)
 

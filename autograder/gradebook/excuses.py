@@ -30,4 +30,4 @@ def compute_points(labels: CellLabels, cell: GradedCell, excused: Excused) -> fl
 
 def set_passed(outcomes: Sequence[Outcome], excused: ExcusedChecks) -> list[Outcome]:
     """Return the outcomes with excused checks as passed."""
-    return [replace(o, passed=True) if excused.covers(o.id) else o for o in outcomes]
+    return [replace(o, passed=True) if excused.has_check(o.id) else o for o in outcomes]

@@ -18,7 +18,7 @@ from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import GradingSettings, NotebookFile, Task, compute_key, compute_part_digests
-from autograder.intake.cell_origin import digest_answer, find_stock_answer, needs_reader
+from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_to_be_read
 from autograder.intake.notebook_reading import SubmissionRefusedError, read_notebook
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import get_cell_name, is_student_written, make_stock_name
@@ -30,7 +30,7 @@ from autograder.stock.content import StockContent, StockNotebook
 from autograder.stock.notebook_execution import provide_files, run_notebook
 from autograder.stock.notebook_repair import build_blank_notebook, build_released_notebook, repair_stock_notebook
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
-from autograder.stock.own_process_cells import find_own_process_cells
+from autograder.stock.student_process_cells import find_own_process_cells
 from labkit.outcome import Outcome
 
 _own_process_cells: dict[str, frozenset[str]] = {}  # of find_own_process_cells(), each as costly as a submission
@@ -150,14 +150,14 @@ def compute_stock_marks(
             elif is_task(cell) and notebook in result.missing:
                 scores[name] = 0.0
             if is_solution(cell) or is_task(cell):
-                is_unchanged = is_blank(cell) and not needs_reader(cell)
+                is_unchanged = is_blank(cell) and not is_to_be_read(cell)
                 blank[name] = is_unchanged and not is_task(cell) and notebook not in result.missing
     return MarkSheet(result.student, scores, blank, submitted, worth)
 
 
 def _get_manual_score(cell: NotebookNode) -> float | None:
     """Return 0 for an unchanged answer without work next to it, else None: a person has to read it."""
-    if needs_reader(cell):
+    if is_to_be_read(cell):
         return None
     return determine_grade(cell)[0] if is_by_hand(cell.cell_type, is_solution(cell)) else None
 

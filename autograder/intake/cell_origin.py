@@ -29,12 +29,12 @@ def record_origin(cell: NotebookNode, number: int, text: str, grade_id: str = ""
     cell.metadata[KEY] = {"name": _format_name(number, text, grade_id), "number": number, "given": given}
 
 
-def set_needs_reader(cell: NotebookNode) -> None:
+def mark_to_be_read(cell: NotebookNode) -> None:
     """Mark an unchanged answer to be read by a person anyway, because the student wrote something next to it."""
     cell.metadata.setdefault(KEY, {})["waits"] = True
 
 
-def needs_reader(cell: NotebookNode) -> bool:
+def is_to_be_read(cell: NotebookNode) -> bool:
     return bool(_get_origin(cell).get("waits"))
 
 

@@ -16,7 +16,7 @@ FILE = re.compile(NUMBERED + r"(?P<file>\d+)_(?P<rest>[^/]+)")
 PAGE = re.compile(NUMBERED + r"_?(?:text|link)\.html")  # typed text instead of an uploaded file
 
 
-def _may_have_named(entry: ZipEntry) -> bool:
+def _can_have_named(entry: ZipEntry) -> bool:
     return bool(FILE.fullmatch(entry.first) or PAGE.fullmatch(entry.first))
 
 
@@ -56,8 +56,8 @@ CANVAS = LearningSystem(
     Exporter("canvas.csv", GRADES.write),
     roster={"name": "student", "id": "sis login id", "lms_id": "id"},
     other_rows=("Points Possible", "Student, Test"),  # each column's points, and the test student
-    may_have_named=_may_have_named,
-    find_foreign_files=lambda entries: [entry for entry in entries if not _may_have_named(entry)],
+    can_have_named=_can_have_named,
+    find_foreign_files=lambda entries: [entry for entry in entries if not _can_have_named(entry)],
     group_files=_group_files,
     is_origin=FILE.fullmatch,
     name_pages=_name_pages,

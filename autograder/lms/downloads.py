@@ -109,7 +109,7 @@ def detect_system(entries: Sequence[ZipEntry], systems: Sequence[LearningSystem]
     A name can have the forms of two, since a student may choose the end of it. The other names decide.
     """
     makers = {
-        entry: [system for system in systems if system.may_have_named and system.may_have_named(entry)]
+        entry: [system for system in systems if system.can_have_named and system.can_have_named(entry)]
         for entry in entries
     }
     certain = [candidates[0] for candidates in makers.values() if len(candidates) == 1]
@@ -117,7 +117,7 @@ def detect_system(entries: Sequence[ZipEntry], systems: Sequence[LearningSystem]
         if possible := sorted({f"{system.title}'s" for candidates in makers.values() for system in candidates}):
             names = format_short_names([entry.name for entry in entries])
             raise GradlabError(f"the zip may be {' or '.join(possible)}: {names}{ZIP_FIX}")
-        *titles, last = [system.title for system in systems if system.may_have_named]
+        *titles, last = [system.title for system in systems if system.can_have_named]
         raise GradlabError(
             f"this isn't a download from {', '.join(titles)} or {last}: no name in it has their form"
             f"{''.join(f', for instance {entry.name[:MAX_SHOWN]!r}' for entry in entries[:1])}{ZIP_FIX}"

@@ -114,7 +114,7 @@ GRADES = GradeTableFormat(
 GRADESCOPE = LearningSystem(
     "Gradescope",
     Exporter("gradescope.csv", GRADES.write),
-    may_have_named=_is_metadata_file,
+    can_have_named=_is_metadata_file,
     find_foreign_files=_find_foreign_files,
     group_files=_group_files,
     name_pages=None,

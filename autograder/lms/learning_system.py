@@ -31,7 +31,7 @@ class LearningSystem:
     """The heading of each field of Person in its export, in lower case; used if a file has all of these headings."""
     other_rows: tuple[str, ...] = ()
     """The first cells of rows in its export that aren't about a student."""
-    may_have_named: Callable[[ZipEntry], bool] | None = None
+    can_have_named: Callable[[ZipEntry], bool] | None = None
     """Returns whether it may have named this file of a zip; None if it makes no zip of submissions."""
     find_foreign_files: Callable[[Sequence[ZipEntry]], Sequence[ZipEntry]] = lambda entries: ()
     """Returns the files of a zip that it can't have made. The zip is refused if there are any."""

@@ -46,7 +46,7 @@ GRADES = GradeTableFormat(
 MOODLE = LearningSystem(
     "Moodle",
     Exporter("moodle.csv", GRADES.write),
-    may_have_named=lambda entry: bool(FILE.fullmatch(entry.first)),
+    can_have_named=lambda entry: bool(FILE.fullmatch(entry.first)),
     group_files=_group_files,
     is_origin=re.compile(rf".+{MARK}file_").fullmatch,
 )

@@ -61,7 +61,7 @@ class ExcusedChecks:
     def __bool__(self) -> bool:
         return self.is_whole or bool(self.ids)
 
-    def covers(self, check_id: str) -> bool:
+    def has_check(self, check_id: str) -> bool:
         return self.is_whole or check_id in self.ids
 
 

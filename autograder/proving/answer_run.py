@@ -93,12 +93,17 @@ def _examine_run(
     if run.lie_args:
         run_cell_in(process, _render_install_cell(liars.install_liar, run.name, *run.lie_args))
     with open_check_connection(process, run.name) as connection:
-        outcomes = run_checks(run.checks, f"<check of {run.name}>", namespace, defined, connection)
+        outcomes = run_checks(run.checks, make_check_file(run.name), namespace, defined, connection)
         for outcome in outcomes:
             if outcome.blame is Blame.PROCESS:
                 raise ForkError(outcome.seen)
         note = getattr(RemoteNamespace(connection, namespace).get_proxy(NOTE), run.note) if run.note else None
     return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
+
+
+def make_check_file(name: str) -> str:
+    """Return the name of an exercise's check cell in tracebacks."""
+    return f"<check of {name}>"
 
 
 def _render_install_cell(install: Callable[..., None], *args: Any) -> str:

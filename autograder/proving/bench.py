@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,8 @@ from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
 from autograder.model.course import Cell, CellKind, Exercise, Lab, StepKind
-from autograder.proving.answer_run import AnswerRun, open_check_connection, run_through_examiner
+from autograder.proving.answer_run import AnswerRun, make_check_file, open_check_connection, run_through_examiner
+from autograder.proving.edge_spoilers import WRONG_AT, digest_arguments
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
 from autograder.proving.near_misses import get_near_misses
@@ -24,6 +26,7 @@ from autograder.proving.replacements import RECORDED
 from autograder.proving.spoiled_results import HARD_CODED, get_spoilers
 from autograder.proving.unsandboxed_process import CellError, run_cell_in, start_process
 from autograder.rpc.random_states import seed_all
+from labkit.domain import Domain
 from labkit.outcome import Outcome, build_outcome, compute_earned
 
 RUNS = (StepKind.GIVEN, StepKind.EXAMPLE, StepKind.STUDENT)  # the steps that a student's notebook runs besides checks
@@ -75,6 +78,30 @@ class Bench:
         if self.exercise.parameters:
             results[HARD_CODED] = self._run(self._reference, (HARD_CODED, self._count_visible_calls()))
         return {label: result for label, result in results.items() if result.has_effect or result.failure}
+
+    def try_edges(self) -> dict[str, AnswerResult]:
+        """Try answers that are wrong at one edge of the domain each. Returns the results by edge."""
+        drawn = self._domain
+        digests = (
+            {edge: [digest_arguments(case.arguments) for case in drawn.list_cases(edge)] for edge in drawn.edges}
+            if drawn
+            else {}
+        )
+        return {edge: self._run(self._reference, (WRONG_AT, *found)) for edge, found in digests.items()}
+
+    @functools.cached_property
+    def _domain(self) -> Domain | None:
+        """The domain that the check cell declares. Its cases are drawn once here, for the forks of all answers."""
+        tree = ast.parse(self.check_cell.source)
+        tree.body = [node for node in tree.body if not is_check(node)]
+        namespace = dict(self.namespace)
+        if not any(isinstance(node, ast.ImportFrom) and node.module == "labkit.domain" for node in tree.body):
+            return None
+        exec(compile(tree, make_check_file(self.exercise.name), "exec"), namespace)
+        drawn = next(value for value in namespace.values() if isinstance(value, Domain))
+        for edge in ("", *drawn.edges):
+            drawn.list_cases(edge)
+        return drawn
 
     def try_near_misses(self) -> dict[str, AnswerResult]:
         """Try the near misses. Returns, by description, the results of those that differed from the reference."""

@@ -40,7 +40,7 @@ class CallRecorder:
         if self._signature is not None:
             bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            self._notes.write(" ".join(_digest_value(bound.arguments[name]) for name in self.parameters))
+            self._notes.write(" ".join(digest_value(bound.arguments[name]) for name in self.parameters))
         return self.function(*args, **kwargs)
 
     @property
@@ -50,7 +50,7 @@ class CallRecorder:
         return [name for n, name in enumerate(self.parameters) if len({values[n] for values in calls}) < 2]
 
 
-def _digest_value(value: Any) -> str:
+def digest_value(value: Any) -> str:
     return hashlib.sha256(repr([_describe_leaf(leaf) for leaf in tree_leaves(value)]).encode()).hexdigest()
 
 

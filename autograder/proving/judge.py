@@ -63,6 +63,17 @@ def judge_generated(lab: Lab, exercise: Exercise, label: str, result: AnswerResu
         )
 
 
+def judge_edge(lab: Lab, exercise: Exercise, edge: str, result: AnswerResult) -> Iterator[str]:
+    """Yield a problem if no check notices that the reference is wrong at this edge of its domain."""
+    location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
+    if result.failure:
+        yield f'{location}: the reference, wrong with "{edge}", stops the check cell: {result.failure}'
+    elif not result.failed_checks:
+        yield format_problem(
+            f'{location}: the reference, wrong with "{edge}", gets full marks', "try this edge out in a check"
+        )
+
+
 def judge_lie(lab: Lab, exercise: Exercise, label: str, result: AnswerResult) -> Iterator[str]:
     """Yield a problem if a liar that gradlab makes earns points without the observed checks.
 

@@ -15,6 +15,7 @@ from autograder.proving.judge import (
     judge_answer,
     judge_blank,
     judge_coverage,
+    judge_edge,
     judge_generated,
     judge_liars,
     judge_lie,
@@ -81,12 +82,15 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
         generated = bench.try_generated()
         for label, result in generated.items():
             proof.problems += judge_generated(lab, exercise, label, result)
+        edges = bench.try_edges()
+        for edge, result in edges.items():
+            proof.problems += judge_edge(lab, exercise, edge, result)
         blank[exercise.name] = bench.try_blank()
         _try_lies(lab, exercise, bench, proof)
         proof.problems += judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters())
         proof.right += sum(a.right for a in answers)
         proof.wrong += sum(not a.right for a in answers)
-        proof.generated += len(generated)
+        proof.generated += len(generated) + len(edges)
         if mutate:
             _try_mutants(lab, exercise, bench, proof)
     blank_points = compute_notebook_points(lab, {})  # after the benches, which report a cell that raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 from autograder.proving.call_recorder import CallRecorder
 from autograder.proving.constant_objects import replace_methods
+from autograder.proving.edge_spoilers import WRONG_AT, spoil_edge
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.note_file import NOTE
 from autograder.proving.spoiled_results import HARD_CODED, METHODS, HardCodedFunction, SpoiledFunction, get_spoilers
@@ -33,8 +35,9 @@ def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[A
     """Return the replacement of the reference, and its note.
 
     Args:
-        label: The label of a generated wrong answer, HARD_CODED with the number of visible calls, or RECORDED with the
-            parameters to watch. The note of a generated answer has `has_effect`, that of RECORDED is a CallRecorder.
+        label: The label of a generated wrong answer; HARD_CODED with the number of visible calls; WRONG_AT with digests
+            of arguments; or RECORDED with the parameters to watch. The note of a generated answer has `has_effect`,
+            that of RECORDED is a CallRecorder.
     """
     if label == RECORDED:
         recorder = CallRecorder(reference, *args)
@@ -45,5 +48,8 @@ def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[A
     if label == HARD_CODED:
         hard_coded = HardCodedFunction(reference, *args)
         return hard_coded, hard_coded
+    if label == WRONG_AT:
+        spoiled = SpoiledFunction(reference, functools.partial(spoil_edge, frozenset(args)))
+        return spoiled, spoiled
     spoiled = SpoiledFunction(reference, (get_spoilers() | get_near_misses())[label])
     return spoiled, spoiled

@@ -101,7 +101,7 @@ def fork_process(process: StudentProcess) -> StudentProcess:
     except StoppedError as stopped:
         raise ForkError(str(stopped)) from None
     assert isinstance(process.supervisor, UnsandboxedSupervisor)
-    return forked.with_supervisor(replace(process.supervisor, supervises_fork=True))
+    return forked.copy_with_supervisor(replace(process.supervisor, supervises_fork=True))
 
 
 def run_cell_in(process: StudentProcess, source: str) -> None:

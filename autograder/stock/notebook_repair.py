@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from nbformat import NotebookNode
 
-from autograder.intake.cell_origin import get_shown_name, record_origin, set_needs_reader, shorten_first_line
+from autograder.intake.cell_origin import get_shown_name, mark_to_be_read, record_origin, shorten_first_line
 from autograder.intake.claims import read_claims
 from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
@@ -41,7 +41,7 @@ def repair_stock_notebook(submitted: NotebookNode, source: StockNotebook) -> tup
         text = course_cell.released if course_cell and course_cell.locked else piece.cell.source
         record_origin(cell, piece.number, text, piece.identity, piece.is_given)
         if piece.needs_reader:
-            set_needs_reader(cell)
+            mark_to_be_read(cell)
         cells.append(cell)
     _add_missing(cells, source.cells, log)
     _number(cells)

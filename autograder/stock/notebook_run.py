@@ -14,7 +14,7 @@ class DecisionPlan:
     """How test cells are decided."""
 
     own_process_cells: frozenset[str] = frozenset()
-    """Cells that are decided only in the submission's own process; see own_process_cells.py."""
+    """Cells that are decided only in the submission's own process; see student_process_cells.py."""
     isolates_tests: bool = False
     """Whether tests outside that process run in a child of the grader; see run_tests_on_proxies()."""
 

@@ -342,3 +342,29 @@ def test_a_probe_may_read_a_file() -> None:
             "\n@probes.probe\ndef opened(f):\n    return torch.load(f())\n\n# %% [markdown]\n# # A lab",
         )
     )
+
+
+DOMAIN = """# %% domain
+@domain(reference, "zero")
+def arguments(draw, edge):
+    return (0 if edge else draw(st.integers(1, 9)),)
+
+"""
+
+
+def test_a_domain_and_the_reference_are_in_the_hidden_part_of_the_checks() -> None:
+    text = GOOD.replace("# %% checks\n", f"{DOMAIN}# %% checks\n")
+    text = text.replace("assert_close(double(3), 6)", "arguments.assert_results(double)")
+    (check,) = (cell for cell in read_course_text(text).cells if cell.kind is CellKind.CHECK)
+    visible, _, hidden = check.source.partition("### BEGIN HIDDEN TESTS")
+    assert "return x * 2" in hidden and "st.integers(1, 9)" in hidden and "BEGIN SOLUTION" not in hidden
+    assert "return x * 2" not in visible and "domain" not in visible
+    file = text.partition("# ---- exercises/double.py\n")[2].split("\n")
+    for line in (DOMAIN.split("\n")[3], "    arguments.assert_results(double)"):
+        assert check.get_line(check.source.split("\n").index(line) + 1) == file.index(line) + 1
+
+
+def test_a_domain_that_no_hidden_check_tries_out_is_refused() -> None:
+    text = GOOD.replace("# %% checks\n", f"{DOMAIN}# %% checks\n")
+    begin, end = text.index("# %% hidden checks"), text.index("# ---- lab.py")
+    assert "a domain without hidden checks" in get_refusal(text[:begin] + text[end:]).problem

@@ -39,7 +39,7 @@ SLATE = """
         Exporter("slate.csv", GradeTableFormat({"Pupil": "id"}, {" mark": format_points}).write),
         roster={"id": "pupil", "email": "parent's address"},
         other_rows=("The teacher",),
-        may_have_named=lambda entry: entry.first.startswith("slate-"),
+        can_have_named=lambda entry: entry.first.startswith("slate-"),
         group_files=group,
         is_origin=lambda origin: origin.startswith("slate-"),
     )

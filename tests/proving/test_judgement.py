@@ -77,6 +77,29 @@ def test_an_unproved_lab_is_refused(folder: Path, edits: list[tuple[str, str, st
     assert f"{folder}/" in problems
 
 
+DOMAIN = """# %% domain
+@domain(reference, "no numbers", "negative")
+def arguments(draw, edge):
+    numbers = draw(st.lists(st.integers(1, 9), min_size=not edge == "no numbers", max_size=5 * (edge != "no numbers")))
+    return (torch.tensor(numbers, dtype=torch.float32) * (-1 if edge == "negative" else 1),)
+
+
+# %% checks
+"""
+DRAWN = f"""{LAST}
+with check("drawn", "other numbers"):
+    arguments.assert_results(sum_of_squares)
+    arguments.assert_results(sum_of_squares, "negative")
+"""
+
+
+def test_the_reference_wrong_at_an_edge_must_fail_a_check(folder: Path) -> None:
+    edit(folder, "# %% checks\n", DOMAIN)
+    edit(folder, LAST, DRAWN)
+    problems = [problem for problem in prove(folder).problems if "the reference, wrong with" in problem]
+    assert len(problems) == 1 and 'wrong with "no numbers", gets full marks' in problems[0]
+
+
 def test_a_check_that_reads_an_undefined_name_is_refused(folder: Path) -> None:
     edit(folder, "sum_of_squares(torch.tensor([3.0, 4.0]))", "sum_of_squares(nothing)")
     with pytest.raises(SourceError, match="not defined"):

@@ -19,10 +19,10 @@ IRREGULAR = set(
 # First words of functions. A new verb is added here; is there one for the same thing already?
 VERBS = set(
     """
-    add adjust adopt align allocate allow answer append apply ask assert assign attach backward become begin
+    add adjust adopt advance align allocate allow answer append apply ask assert assign attach backward become begin
     bind blame block branch build call capture carry cast catch change charge check choose claim clean
     clear close collect colour compare compile compose compute configure confirm connect convert copy count
-    create decide decode delete describe detach detect die digest disguise dissolve do double drain draw drop duplicate
+    create decide decode define delete describe detach detect die digest disguise dissolve do double drain draw drop duplicate
     emphasize empty enable encode end enlarge ensure enter escape estimate evaluate examine excuse exit expect explain
     explore export extend extract fetch fill filter find finish fit flush fold follow forbid forget fork format
     forward free  gather generate get grade grant group guard hang hide hold identify import initialize
@@ -32,8 +32,8 @@ VERBS = set(
     probe protect prove provide publish push put query queue quote raise rate read reap rebuild receive record
     reduce refuse register regrade release remember remove rename render renew repair repeat replace replay reply
     report request require reserve reset resolve restart restore restrict retain retry return reuse revoke
-    rotate round ruin run sanitize save say schedule score search seed select send separate serve set settle
-    share shorten show shrink silence skip slugify snapshot sort spend split start step stop store strip stub
+    rotate round ruin run sanitize save say schedule score search seed select send separate serve set settle shift
+    share shorten show shrink silence skip slugify snapshot sort spend split spoil start step stop store strip stub
     submit subtract suggest summarize supervise swap sweep tag take thin trace transfer truncate trust try uncomment
     unmask unpack unshare unsqueeze update upgrade use view wait walk watch work wrap write zero zip
     """.split()
@@ -58,7 +58,7 @@ CONVERSIONS = {"to", "from", "as"}
 FIXED = set(
     """main fileno writable tolist msg syscall prctl runtest reportinfo showtraceback init_signal
     new desk roster doctor demo feedback similar status
-    unchanged device hint nbytes progress on_device live_bytes captured operations ranks saved saved_bytes state_of
+    unchanged domain device hint nbytes progress on_device live_bytes captured operations ranks saved saved_bytes state_of
     gradients_of trained on_second_device
     cell exercise lab points""".split()
 )

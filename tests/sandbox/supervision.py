@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
+from autograder.base.device import Device
 from autograder.forkserver.supervisor import Supervisor
 from autograder.sandbox import memory_watch
 from autograder.sandbox.plan import Layer, Limits, Network, find_runtime_paths
@@ -52,7 +53,7 @@ def supervise(
         act(control)
 
     start = replace(limits, memory=max(limits.memory, ROOM_TO_START))
-    supervisor = Supervisor(frozenset(layers), start, find_runtime_paths(), network, "cpu", enter_and_act)
+    supervisor = Supervisor(frozenset(layers), start, find_runtime_paths(), network, Device.CPU, enter_and_act)
     parent_end, child_end = socket.socketpair()
     with parent_end:
         pid, problem = supervisor.start(child_end.detach())

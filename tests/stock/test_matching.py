@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode
 
-from autograder.intake.cell_origin import is_students, needs_reader
+from autograder.intake.cell_origin import is_students, is_to_be_read
 from autograder.model.metadata import get_cell_name
 from autograder.stock.content import StockNotebook
 from autograder.stock.notebook_repair import build_released_notebook
@@ -110,16 +110,16 @@ def test_a_person_reads_text_next_to_a_blank_answer_that_may_belong_to_it(
     cells: list[Cell], course: StockNotebook
 ) -> None:
     repaired, _ = repair_source(make_notebook(*cells, *SOURCE[3:]), course)
-    assert find_cell(repaired, "words").source == "YOUR ANSWER HERE" and needs_reader(find_cell(repaired, "words"))
+    assert find_cell(repaired, "words").source == "YOUR ANSWER HERE" and is_to_be_read(find_cell(repaired, "words"))
 
 
 def test_a_blank_answer_on_its_own_waits_for_no_one(course: StockNotebook) -> None:
     repaired, notes = repair_source(make_notebook(*SOURCE), course)
-    assert not any(needs_reader(each) for each in repaired.cells) and not notes
+    assert not any(is_to_be_read(each) for each in repaired.cells) and not notes
     below, _ = repair_source(
         make_notebook(Q1, WORDS, Q2, make_text("Written below the next question."), *SOURCE[3:]), course
     )
-    assert not needs_reader(find_cell(below, "words"))
+    assert not is_to_be_read(find_cell(below, "words"))
 
 
 def test_text_after_one_answer_does_not_belong_to_the_next_one(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_text_after_one_answer_does_not_belong_to_the_next_one(tmp_path: Path) -
     course = read_course_notebook(tmp_path, make_notebook(WORDS, second))
     repaired, _ = repair_source(make_notebook({**WORDS, "source": "A"}, make_text("B"), second), course)
     assert describe_cells(repaired) == [("words", "A"), ("own", "B"), ("second", "YOUR ANSWER HERE")]
-    assert not needs_reader(find_cell(repaired, "second"))
+    assert not is_to_be_read(find_cell(repaired, "second"))
 
 
 @pytest.mark.parametrize("order", [0, 1])
@@ -188,7 +188,7 @@ def test_a_footer_that_nbgrader_adds_to_each_notebook_is_no_answer(tmp_path: Pat
     for line in ("Hand in by Friday.", "Added by another step."):
         repaired, notes = repair_source(make_notebook(WORDS, make_text(line)), course)
         assert find_cell(repaired, "words").source == "YOUR ANSWER HERE"
-        assert not needs_reader(find_cell(repaired, "words"))
+        assert not is_to_be_read(find_cell(repaired, "words"))
         assert not notes
 
 
@@ -209,7 +209,7 @@ def test_a_cell_that_nbgrader_has_only_a_name_for_is_the_courses(name: str, tmp_
         "t",
         "course",
     ] and not notes
-    assert find_cell(repaired, "words").source == "YOUR ANSWER HERE" and not needs_reader(find_cell(repaired, "words"))
+    assert find_cell(repaired, "words").source == "YOUR ANSWER HERE" and not is_to_be_read(find_cell(repaired, "words"))
 
 
 def test_a_mark_scheme_that_students_never_had_is_no_change_and_in_no_file(tmp_path: Path) -> None:

@@ -359,7 +359,7 @@ def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> Non
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
     assert {arrival.student for arrival in poll_inbox(on)} == {"ada", "ben", "cy"} and describe_leftovers(on) == []
     ada, ben, cy = (on.memory.arrivals[name] for name in sorted(on.memory.arrivals))
-    on.due_times |= {ada.folder: ada.submitted + timedelta(days=1), ben.folder: ada.when}
+    on.due_times |= {ada.folder: ada.submitted + timedelta(days=1), ben.folder: ada.submitted}
     on.tries[ben.folder] = 1  # it failed, which its student's line reports
     on.refused.add(ben.folder)
     on.arrivals = [ada, ben, replace(cy, problem="its folder is a link"), replace(cy, submitted=datetime(9999, 1, 1))]

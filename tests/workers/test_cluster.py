@@ -27,6 +27,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_documents import load_document
 from autograder.grading.task import GradingSettings, NotebookFile, Task
 from autograder.model.fingerprint import collect_environment
+from autograder.sandbox import Isolation
 from autograder.workers import cluster, cluster_worker
 from autograder.workers.cluster import DaskExecutor
 from autograder.workers.executors import LocalExecutor
@@ -314,7 +315,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
 def test_a_worker_that_joins_later_is_checked_too() -> None:
     expected = replace(collect_environment(None), torch="0.1")
     with pytest.raises(GradlabError, match=r"torch is .* and must be 0.1"):
-        cluster_worker.grade_on_worker(b"", "full", (), expected, 1.0)
+        cluster_worker.grade_on_worker(b"", Isolation.FULL, (), expected, 1.0)
 
 
 def test_a_submission_that_ends_its_graders_is_given_up() -> None:

@@ -1,0 +1,56 @@
+"""Wrong answers for an exercise with a domain: the reference, wrong at one edge of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves, tree_map
+
+from autograder.proving.call_recorder import digest_value
+from autograder.proving.spoiled_results import Function
+
+WRONG_AT = "wrong at an edge"
+
+
+def digest_arguments(args: tuple[Any, ...]) -> str:
+    """Return a digest of a call's arguments, the same in the process that draws them and in the student process."""
+    return digest_value(list(args))
+
+
+def spoil_edge(
+    digests: Container[str], function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, bool]:
+    """Return the function's result, or another one if the arguments are among these, and whether that is so."""
+    is_edge = digest_arguments((*args, *kwargs.values())) in digests
+    result = function(*args, **kwargs)
+    return (_spoil(result, args), True) if is_edge else (result, False)
+
+
+def _spoil(result: Any, args: tuple[Any, ...]) -> Any:
+    tensors = [leaf for leaf in tree_leaves(args) if isinstance(leaf, Tensor)]
+    if result is None:
+        for t in tensors:
+            with torch.no_grad():
+                t.add_(1)
+        return None
+    return tree_map(lambda value: _shift(value, any(value is t for t in tensors)), result)
+
+
+def _shift(value: Any, is_argument: bool) -> Any:
+    """Return another value of the same type. An argument is changed in place, so it's still returned itself."""
+    if isinstance(value, Tensor | np.ndarray) and not np.prod(value.shape):
+        return value[None]
+    if isinstance(value, Tensor) and value.dtype == torch.bool:
+        return value.logical_not_() if is_argument else value.logical_not()
+    if isinstance(value, Tensor):
+        with torch.no_grad():
+            return value.add_(1) if is_argument else value + 1
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float | complex | np.ndarray):
+        return value + 1
+    return f"{value}?" if isinstance(value, str) else value
