@@ -3,7 +3,8 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
     """For each class: the mean, over the samples of that class, of the probability given to that class.
 
     probs: (n, c), float32 or float64, row i belongs to sample i. labels: (n,) int64, the true classes, 0 to c - 1.
-    Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0. Inputs are not changed.
+    Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0, c is at least 1. Strides may be any. Inputs
+    are not changed.
     """
     ### BEGIN SOLUTION
     classes = probs.shape[1]
@@ -12,6 +13,39 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
     count = torch.bincount(labels, minlength=classes)
     return total / count.clamp(min=1)
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("first class empty", "last class empty", "several classes empty", "one class has all", "zeros and ones"),
+    *("square", "float64", "many samples", "one sample", "no sample", "one class"),
+    *("transposed", "every second one", "expanded"),
+)
+def arguments(draw, edge):
+    c = 1 if edge == "one class" else draw(st.integers(3, 5))
+    n = {"square": c, "many samples": 3000, "one sample": 1, "no sample": 0}.get(edge, c + draw(st.integers(2, 6)))
+    g = draw.make_generator(here)
+    probs = torch.randn(n, c, dtype=torch.float64, generator=g).softmax(1)
+    labels = (torch.randperm(n, generator=g) + draw(st.integers(0, c - 1))) % c  # every class, if there are enough
+    if edge == "first class empty":
+        labels = labels.clamp(min=1)
+    if edge == "last class empty":
+        labels = labels.clamp(max=c - 2)
+    if edge == "several classes empty":
+        labels = labels // 2 * 2 % c
+    if edge == "one class has all":
+        labels = labels[:1].repeat(n)
+    if edge == "zeros and ones":
+        probs = torch.nn.functional.one_hot(torch.randint(c, (n,), generator=g), c).double()
+    probs = probs if edge == "float64" else probs.float()
+    if edge == "transposed":
+        probs = probs.T.contiguous().T
+    if edge == "every second one":
+        probs, labels = torch.stack([probs, 1 - probs], 2).flatten(1)[:, ::2], torch.stack([labels, -labels], 1)[:, 0]
+    if edge == "expanded":
+        probs, labels = probs[:1].expand(n, c), labels[:1].expand(n)
+    return probs, labels
 
 
 # %% checks
@@ -57,54 +91,21 @@ with check(
     required=True,
     hint="Which samples belong to class k, and which column do you read from them?",
 ):
-    for n, c in ((9, 4), (5, 2)):
-        t = torch.rand(n, c, generator=torch.Generator(here).manual_seed(n)).softmax(1)
-        labels = torch.arange(n) * 3 % c
-        rows = t.tolist()
-        groups = [[row[k] for row, label in zip(rows, labels.tolist(), strict=True) if label == k] for k in range(c)]
-        last, total = torch.tensor([g[-1] for g in groups]), torch.tensor([sum(g) for g in groups])
-        sizes = torch.tensor([len(g) for g in groups])
-        explain(
-            class_confidence(t, labels),
-            total / sizes,
-            {
-                "of several samples of a class, only the last one was added": last / sizes,
-                "the total was divided by the number of all samples": total / n,
-                "the mean over all samples was taken, whatever their class": t.mean(0),
-                "the predicted class was used, and not the label": torch.stack(
-                    [t.amax(1)[labels == k].mean() for k in range(c)]
-                ),
-            },
-        )
+    arguments.assert_results(class_confidence, "", "many samples", "zeros and ones")
 with check(
     "empty_class", "a class without samples gets 0", weight=2, hint="What is 0 / 0? And how long is bincount's result?"
 ):
-    t = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.25, 0.5, 0.15, 0.1]])
-    assert_close(class_confidence(t, torch.tensor([1, 1])), torch.tensor([0.0, 0.4, 0.0, 0.0]))
-    assert_close(class_confidence(t, torch.tensor([2, 0])), torch.tensor([0.25, 0.0, 0.2, 0.0]))
-    t = torch.tensor([[0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
-    assert_close(class_confidence(t, torch.tensor([0, 0, 1])), torch.tensor([0.25, 0.0, 0.0]))
-    t = torch.tensor([[0.25, 0.75]]).repeat(3000, 1)
-    assert_close(class_confidence(t, torch.ones(3000, dtype=torch.int64)), torch.tensor([0.0, 0.75]))
+    arguments.assert_results(class_confidence, "first class empty", "last class empty", "several classes empty")
+    arguments.assert_results(class_confidence, "one class has all")
 with check("equal_sizes", "as many samples as classes", hint="Which dimension of probs does the label choose from?"):
-    t = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.15, 0.05, 0.8]])
-    assert_close(class_confidence(t, torch.tensor([1, 0, 1])), torch.tensor([0.2, 0.175, 0.0]))
+    arguments.assert_results(class_confidence, "square")
 with check("float64", "float64 stays float64, with its precision"):
-    t = torch.tensor([[1 / 3, 2 / 3], [1 / 7, 6 / 7], [1 / 11, 10 / 11]], dtype=torch.float64)
-    want = torch.tensor([(1 / 3 + 1 / 11) / 2, 6 / 7], dtype=torch.float64)
-    assert_close(class_confidence(t, torch.tensor([0, 1, 0])), want, rtol=1e-12, atol=1e-14)
-    t = torch.tensor([[0.1, 0.9], [0.7, 0.3]], dtype=torch.float64)
-    want = torch.tensor([0.1, 0.3], dtype=torch.float64)
-    assert_close(class_confidence(t, torch.tensor([0, 1])), want, rtol=1e-12, atol=1e-14)
-    none = torch.empty(0, 2, dtype=torch.float64), torch.empty(0, dtype=torch.int64)
-    assert_close(class_confidence(*none), torch.zeros(2, dtype=torch.float64))
-with check("non_contiguous", "transposed probabilities, one class, no sample"):
-    t = torch.tensor([[0.9, 0.2], [0.1, 0.8]])
-    assert_close(class_confidence(t.T, torch.tensor([1, 1])), torch.tensor([0.0, 0.45]))
-    assert_close(class_confidence(torch.ones(3, 1), torch.tensor([0, 0, 0])), torch.ones(1))
-    assert_close(class_confidence(torch.empty(0, 3), torch.empty(0, dtype=torch.int64)), torch.zeros(3))
+    arguments.assert_results(class_confidence, "float64")
+with check("non_contiguous", "views that are not contiguous, one class, one sample, and no sample"):
+    arguments.assert_results(class_confidence, "transposed", "every second one", "expanded")
+    arguments.assert_results(class_confidence, "one class", "one sample", "no sample")
 with check("keeps_input", "probs and labels keep their values", guard=True):
-    unchanged(class_confidence, torch.tensor([[0.4, 0.6], [0.7, 0.3]]), torch.tensor([1, 0]))
+    arguments.assert_arguments(class_confidence)
 
 
 # %% right "a loop over the classes"
@@ -145,7 +146,7 @@ def class_confidence(probs, labels):
     return torch.tensor([sum(g) / max(len(g), 1) for g in groups], dtype=probs.dtype)
 
 
-# %% wrong "an index repeated is added repeatedly" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
+# %% wrong "an index repeated is added repeatedly" fails=example,several_samples,empty_class,float64,non_contiguous
 def class_confidence(probs, labels):
     c = probs.shape[1]
     total = torch.zeros(c, dtype=probs.dtype)
@@ -153,13 +154,13 @@ def class_confidence(probs, labels):
     return total / torch.bincount(labels, minlength=c).clamp(min=1)
 
 
-# %% wrong "a mean divides by n" fails=example,several_samples,empty_class,equal_sizes,float64
+# %% wrong "a mean divides by n" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
 def class_confidence(probs, labels):
     right = probs.gather(1, labels[:, None])[:, 0]
     return torch.zeros(probs.shape[1], dtype=probs.dtype).scatter_add(0, labels, right) / max(len(labels), 1)
 
 
-# %% wrong "scatter_add makes the mean too" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
+# %% wrong "scatter_add makes the mean too" fails=example,several_samples,empty_class,float64,non_contiguous
 def class_confidence(probs, labels):
     right = probs.gather(1, labels[:, None])[:, 0]
     return torch.zeros(probs.shape[1], dtype=probs.dtype).scatter_add(0, labels, right)
@@ -178,12 +179,12 @@ def class_confidence(probs, labels):
     return total / torch.bincount(labels, minlength=c).clamp(min=1)
 
 
-# %% wrong "the mean of an empty class is 0" fails=empty_class,equal_sizes,float64,non_contiguous
+# %% wrong "the mean of an empty class is 0" fails=empty_class,non_contiguous
 def class_confidence(probs, labels):
     return torch.stack([probs[labels == k, k].mean() for k in range(probs.shape[1])])
 
 
-# %% wrong "the labels say how many classes there are" fails=empty_class,equal_sizes,float64,non_contiguous
+# %% wrong "the labels say how many classes there are" fails=empty_class,non_contiguous
 def class_confidence(probs, labels):
     right = probs.gather(1, labels[:, None])[:, 0]
     count = torch.bincount(labels)
@@ -191,7 +192,7 @@ def class_confidence(probs, labels):
     return total / count.clamp(min=1)
 
 
-# %% wrong "gather along the samples" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
+# %% wrong "gather along the samples" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous,keeps_input
 def class_confidence(probs, labels):
     c = probs.shape[1]
     right = probs.gather(0, labels[:, None])[:, 0]
@@ -206,7 +207,7 @@ def class_confidence(probs, labels):
     return torch.zeros(probs.shape[1]).scatter_add(0, labels, right) / count.clamp(min=1)
 
 
-# %% wrong "column labels from all rows" fails=example,several_samples,empty_class,equal_sizes,float64
+# %% wrong "column labels from all rows" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
 def class_confidence(probs, labels):
     c = probs.shape[1]
     right = probs[:, labels].mean(0) if len(labels) else probs.new_zeros(0)
