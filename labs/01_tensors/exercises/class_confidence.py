@@ -19,12 +19,23 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
 @domain(
     reference,
     *("first class empty", "last class empty", "several classes empty", "one class has all", "zeros and ones"),
-    *("square", "float64", "many samples", "one sample", "no sample", "one class"),
+    *(
+        "float64",
+        "float64, empty classes",
+        "float64, no sample",
+        "square",
+        "many samples",
+        "one sample",
+        "no sample",
+        "one class",
+    ),
     *("transposed", "every second one", "expanded"),
 )
 def arguments(draw, edge):
-    c = 1 if edge == "one class" else draw(st.integers(3, 5))
-    n = {"square": c, "many samples": 3000, "one sample": 1, "no sample": 0}.get(edge, c + draw(st.integers(2, 6)))
+    c = 1 if edge == "one class" else 2 if edge == "many samples" else draw(st.integers(3, 5))
+    n = {"square": c, "many samples": 1202, "one sample": 1, "no sample": 0, "float64, no sample": 0}.get(
+        edge, c + draw(st.integers(2, 6))
+    )
     g = draw.make_generator(here)
     probs = torch.randn(n, c, dtype=torch.float64, generator=g).softmax(1)
     labels = (torch.randperm(n, generator=g) + draw(st.integers(0, c - 1))) % c  # every class, if there are enough
@@ -32,19 +43,19 @@ def arguments(draw, edge):
         labels = labels.clamp(min=1)
     if edge == "last class empty":
         labels = labels.clamp(max=c - 2)
-    if edge == "several classes empty":
+    if edge in ("several classes empty", "float64, empty classes"):
         labels = labels // 2 * 2 % c
     if edge == "one class has all":
-        labels = labels[:1].repeat(n)
+        labels = labels[:1].expand(n)
     if edge == "zeros and ones":
         probs = torch.nn.functional.one_hot(torch.randint(c, (n,), generator=g), c).double()
-    probs = probs if edge == "float64" else probs.float()
+    probs = probs if "float64" in edge else probs.float()
     if edge == "transposed":
         probs = probs.T.contiguous().T
     if edge == "every second one":
         probs, labels = torch.stack([probs, 1 - probs], 2).flatten(1)[:, ::2], torch.stack([labels, -labels], 1)[:, 0]
     if edge == "expanded":
-        probs, labels = probs[:1].expand(n, c), labels[:1].expand(n)
+        probs = probs[:1].expand(n, c)
     return probs, labels
 
 
@@ -91,19 +102,32 @@ with check(
     required=True,
     hint="Which samples belong to class k, and which column do you read from them?",
 ):
+    t = torch.rand(9, 4, generator=torch.Generator(here).manual_seed(9)).softmax(1)
+    labels = torch.arange(9) * 3 % 4
+    total, size = torch.zeros(4).index_add(0, labels, t[torch.arange(9), labels]), labels.bincount()
+    explain(
+        class_confidence(t, labels),
+        total / size,
+        {
+            "of several samples of a class, only the last one was added": t[[8, 7, 6, 5], [0, 1, 2, 3]] / size,
+            "the total was divided by the number of all samples": total / 9,
+            "the mean over all samples was taken, whatever their class": t.mean(0),
+            "the predicted class was used, and not the label": torch.zeros(4).index_add(0, labels, t.amax(1)) / size,
+        },
+    )
     arguments.assert_results(class_confidence, "", "many samples", "zeros and ones")
 with check(
     "empty_class", "a class without samples gets 0", weight=2, hint="What is 0 / 0? And how long is bincount's result?"
 ):
     arguments.assert_results(class_confidence, "first class empty", "last class empty", "several classes empty")
-    arguments.assert_results(class_confidence, "one class has all")
+    arguments.assert_results(class_confidence, "one class has all", "one sample")
 with check("equal_sizes", "as many samples as classes", hint="Which dimension of probs does the label choose from?"):
     arguments.assert_results(class_confidence, "square")
 with check("float64", "float64 stays float64, with its precision"):
-    arguments.assert_results(class_confidence, "float64")
-with check("non_contiguous", "views that are not contiguous, one class, one sample, and no sample"):
+    arguments.assert_results(class_confidence, "float64", "float64, empty classes", "float64, no sample")
+with check("non_contiguous", "views that are not contiguous, one class, no sample"):
     arguments.assert_results(class_confidence, "transposed", "every second one", "expanded")
-    arguments.assert_results(class_confidence, "one class", "one sample", "no sample")
+    arguments.assert_results(class_confidence, "one class", "no sample")
 with check("keeps_input", "probs and labels keep their values", guard=True):
     arguments.assert_arguments(class_confidence)
 
@@ -179,12 +203,12 @@ def class_confidence(probs, labels):
     return total / torch.bincount(labels, minlength=c).clamp(min=1)
 
 
-# %% wrong "the mean of an empty class is 0" fails=empty_class,non_contiguous
+# %% wrong "the mean of an empty class is 0" fails=empty_class,float64,non_contiguous
 def class_confidence(probs, labels):
     return torch.stack([probs[labels == k, k].mean() for k in range(probs.shape[1])])
 
 
-# %% wrong "the labels say how many classes there are" fails=empty_class,non_contiguous
+# %% wrong "the labels say how many classes there are" fails=empty_class,float64,non_contiguous
 def class_confidence(probs, labels):
     right = probs.gather(1, labels[:, None])[:, 0]
     count = torch.bincount(labels)
@@ -192,7 +216,7 @@ def class_confidence(probs, labels):
     return total / count.clamp(min=1)
 
 
-# %% wrong "gather along the samples" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous,keeps_input
+# %% wrong "gather along the samples" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous,keeps_input raises=RuntimeError
 def class_confidence(probs, labels):
     c = probs.shape[1]
     right = probs.gather(0, labels[:, None])[:, 0]
