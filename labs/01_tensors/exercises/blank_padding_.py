@@ -2,15 +2,58 @@
 def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
 
-    x: (n, t, d), any dtype, any strides, but no two elements share a place in memory. What is left over may be NaN
-        or inf. What is within the length keeps its value, also NaN and inf.
-    lengths: (n,) int64, each from 0 to t, not changed.
+    x: (n, t, d), bool, uint8, int8 to int64, or a floating-point or complex dtype. Any strides, but no two elements share
+        a place in memory. What is left over may be NaN or inf. What is within the length keeps its value, also NaN and
+        inf, and so does the memory beside x's elements.
+    lengths: (n,) int64, each from 0 to t, any strides, not changed.
+    Each of n, t and d may be 0.
     """
     ### BEGIN SOLUTION
     for i, length in enumerate(lengths):
         x[i, length:] = 0
     return x
     ### END SOLUTION
+
+
+# %% domain
+DTYPES = "float64 float16 bfloat16 complex64 bool uint8 int8 int16 int32 int64"
+
+
+@domain(
+    reference,
+    *("some blank", "all blank", "some full", "all full", "junk", "NaN inside", "square", *DTYPES.split()),
+    *("one sentence", "one step", "one number", "no sentence", "no step"),
+    *("no number", "no number, some blank", "no number, some full"),
+    *("transposed", "reversed dimensions", "slice"),
+)
+def arguments(draw, edge):
+    n, t, d = draw(st.integers(2, 5)), draw(st.integers(3, 5)), draw(st.integers(1, 4))
+    n = {"one sentence": 1, "no sentence": 0, "square": t}.get(edge, n + (n == t))
+    t = {"one step": 1, "no step": 0}.get(edge, t)
+    d = {"one number": 1, "no number": 0, "junk": 4, "NaN inside": 4}.get(edge.split(",")[0], d)
+    g = draw.make_generator(here)
+    lengths = torch.arange(n) + draw(st.integers(0, 9))
+    lengths = lengths % (t - 1) + 1 if t > 1 else lengths % (t + 1)
+    if "blank" in edge or "full" in edge:
+        lengths[:: 2 if "some" in edge else 1] = 0 if "blank" in edge else t
+    x = torch.rand(n, t, d, dtype=torch.float64, generator=g) * 100 + 1
+    x = x.to(getattr(torch, edge if edge in DTYPES.split() else "float32"))
+    if edge == "complex64":
+        x *= 1 - 2j
+    if edge == "int64":
+        x += 2**53
+    odd = torch.tensor([float("nan"), float("inf"), -float("inf"), 5.0])
+    inside = torch.arange(t) < lengths[:, None]
+    if edge in ("junk", "NaN inside"):
+        x[inside if edge == "NaN inside" else ~inside] = odd
+    if edge == "transposed":
+        x = x.transpose(0, 1).contiguous().transpose(0, 1)
+    if edge == "reversed dimensions":
+        x = x.permute(2, 1, 0).contiguous().permute(2, 1, 0)
+    if edge == "slice":
+        x = torch.stack([torch.cat([x, x])] * 2, 3).flatten(2)[n:, :, ::2]
+        lengths = torch.stack([lengths, t - lengths], 1)[:, 0]
+    return x, lengths
 
 
 # %% checks
@@ -74,32 +117,26 @@ with check(
     required=True,
     hint="After your function, does the caller's tensor have zeros? Did you read with a mask, or assign with one?",
 ):
-    for lengths in ([2, 0, 5, 3], [5, 5, 1, 4]):
-        t = torch.arange(1, 61).reshape(4, 5, 3)
-        before, keep = t.clone(), torch.arange(5) < torch.tensor(lengths)[:, None]
-        blank_padding_(t, torch.tensor(lengths))
-        explain(
-            t,
-            before * keep[:, :, None],
-            {
-                "nothing was written into x": before,
-                "one step too many was kept: the last index inside a sentence is its length minus 1": (
-                    before * (torch.arange(5) <= torch.tensor(lengths)[:, None])[:, :, None]
-                ),
-            },
-        )
+    t, lengths = torch.arange(1, 61).reshape(4, 5, 3), torch.tensor([[2], [0], [5], [3]])
+    before, want = t.clone(), t * (torch.arange(5) < lengths)[:, :, None]
+    one_more = t * (torch.arange(5) <= lengths)[:, :, None]
+    blank_padding_(t, lengths[:, 0].clone())
+    explain(
+        t,
+        want,
+        {
+            "nothing was written into x": before,
+            "one step too many was kept: the last index inside a sentence is its length minus 1": one_more,
+        },
+    )
+    arguments.assert_results(blank_padding_, "", "some blank", "all blank", "some full", "all full")
 with check(
     "returns_x",
     "the result is x, and no copy of it",
     weight=2,
     hint="What does the caller see who writes into the result?",
 ):
-    t = torch.arange(1.0, 25.0).reshape(2, 4, 3)
-    got = blank_padding_(t, torch.tensor([3, 1]))
-    want = torch.full((2, 4, 3), 7.0)
-    assert got is t, "your result is another tensor than x, perhaps an alias of it"
-    got.fill_(7.0)
-    assert_close(t, want)
+    arguments.assert_returns(blank_padding_, "x")
 with check(
     "view",
     "a view is changed too, and nothing beside it",
@@ -125,28 +162,19 @@ with check(
         },
     )
     assert_close(whole, want)
-with check("dtypes", "integers, booleans and float64 keep their dtype"):
-    for dtype in (torch.int64, torch.bool, torch.float64, torch.uint8, torch.float16, torch.bfloat16):
-        t = torch.arange(2**53 + 1, 2**53 + 25) if dtype == torch.int64 else torch.arange(1, 25) / 7
-        t = t.to(dtype).reshape(2, 3, 4)
-        want = t.clone()
-        want[0, 2:] = 0
-        want[1, 1:] = 0
-        assert_close(blank_padding_(t, torch.tensor([2, 1])), want)
-        assert_close(t, want)
+    arguments.assert_results(blank_padding_, "junk", "NaN inside", "transposed", "reversed dimensions", "slice")
+with check("dtypes", "integers, booleans, complex and other floating-point numbers keep their dtype"):
+    arguments.assert_results(blank_padding_, *DTYPES.split())
 with check("equal_sizes", "as many steps as sentences", hint="Which dimension does lengths belong to?"):
-    t = torch.arange(1.0, 19.0).reshape(3, 3, 2)
-    want = t.clone()
-    want[0], want[1, 2:], want[2, 1:] = 0.0, 0.0, 0.0
-    blank_padding_(t, torch.tensor([0, 2, 1]))
-    assert_close(t, want)
-with check("empty", "no sentence, and sentences without steps", guard=True):
-    assert blank_padding_(torch.empty(0, 3, 2), torch.empty(0, dtype=torch.int64)).shape == (0, 3, 2)
-    assert blank_padding_(torch.empty(2, 0, 3), torch.tensor([0, 0])).shape == (2, 0, 3)
+    arguments.assert_results(blank_padding_, "square")
+with check("empty", "sizes of 0 and 1", guard=True):
+    arguments.assert_results(blank_padding_, "one sentence", "one step", "one number")
+    arguments.assert_results(blank_padding_, "no sentence", "no step", "no number")
 with check("keeps_input", "lengths keep their values", guard=True):
     t = torch.tensor([1, 2])
     blank_padding_(torch.ones(2, 3, 1), t)
     assert_close(t, torch.tensor([1, 2]))
+    arguments.assert_arguments(blank_padding_, "all full", "no number", "no number, some blank", "no number, some full")
 
 
 # %% right "a mask and one pair of brackets"
@@ -183,7 +211,7 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong "the old name is the old tensor" fails=nan,in_place,returns_x,view,dtypes,equal_sizes
+# %% wrong "the old name is the old tensor" fails=nan,in_place,returns_x,view
 def blank_padding_(x, lengths):
     keep = torch.arange(x.shape[1]) < lengths[:, None]
     x = x * keep[:, :, None]
@@ -196,14 +224,14 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong "a selection can be written to" fails=example,nan,in_place,view,dtypes,equal_sizes
+# %% wrong "a selection can be written to" fails=example,nan,in_place,view,dtypes,equal_sizes,empty
 def blank_padding_(x, lengths):
     padding = torch.arange(x.shape[1]) >= lengths[:, None]
     x[padding].zero_()
     return x
 
 
-# %% wrong "a loop variable can be assigned to" fails=example,nan,in_place,view,dtypes,equal_sizes
+# %% wrong "a loop variable can be assigned to" fails=example,nan,in_place,view,dtypes,equal_sizes,empty
 def blank_padding_(x, lengths):
     for row, length in zip(x, lengths):
         row = torch.where(torch.arange(len(row))[:, None] < length, row, 0)
@@ -217,14 +245,14 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong "step number length is still inside" fails=example,nan,in_place,view,dtypes,equal_sizes
+# %% wrong "step number length is still inside" fails=example,nan,in_place,view,dtypes,equal_sizes,empty
 def blank_padding_(x, lengths):
     for row, length in zip(x, lengths):
         row[length + 1 :] = 0
     return x
 
 
-# %% wrong "True is what to keep, also for masked_fill_" fails=example,nan,in_place,view,dtypes,equal_sizes
+# %% wrong "True is what to keep, also for masked_fill_" fails=example,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input
 def blank_padding_(x, lengths):
     keep = torch.arange(x.shape[1]) < lengths[:, None]
     return x.masked_fill_(keep[:, :, None], 0)
