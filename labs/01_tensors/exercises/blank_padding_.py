@@ -2,9 +2,9 @@
 def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
 
-    x: (n, t, d), bool, uint8, int8 to int64, or a floating-point or complex dtype. Any strides, but no two elements share
-        a place in memory. What is left over may be NaN or inf. What is within the length keeps its value, also NaN and
-        inf, and so does the memory beside x's elements.
+    x: (n, t, d), bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but no two
+        elements share a place in memory. What is left over may be NaN or inf. What is within the length keeps its
+        value, also NaN and inf, and so does the memory beside x's elements.
     lengths: (n,) int64, each from 0 to t, any strides, not changed.
     Each of n, t and d may be 0.
     """
