@@ -18,7 +18,7 @@ from autograder.gradebook.result_documents import load_document
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Task
 from autograder.model.assignments import AssignmentKind
-from autograder.workers import worker
+from autograder.workers import task_grading
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, hand_in, read_gradebook_rows
 
@@ -130,14 +130,14 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
     """Slow: a class is graded three times."""
     hand_in(small_course, {"ada": None, "ben": SOLUTION})
     assert set(list_failures(small_course, two_graders).values()) == {""}
-    real = worker.grade_lab_task
+    real = task_grading.grade_lab_task
 
     def raise_for_what_is_written(task: Task, fork_server: ForkServerClient) -> GradedSubmission:
         if task.notebooks[0].content is not None:
             raise RecursionError("too deep")
         return real(task, fork_server)
 
-    monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, raise_for_what_is_written)
+    monkeypatch.setitem(task_grading.GRADERS, AssignmentKind.LAB, raise_for_what_is_written)
     hand_in(small_course, {"ben": SOLUTION.replace("x * x", "x ** 2"), "cy": SOLUTION})
     before = read_gradebook_rows(small_course)
     outcomes = {each.student: each for each in grade_lab(open_course(small_course), LAB, include_current=True)}

@@ -22,7 +22,7 @@ from autograder.model.notes import Note
 from autograder.model.result import ResultDocument
 from autograder.model.versions import Versions
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.workers import pool, worker
+from autograder.workers import pool, task_grading
 from autograder.workers.pool import grade_all
 from autograder.workers.task_grading import UNGRADABLE, GradingFailure, TaskResult, take_tasks
 from tests.classroom.processes import list_children
@@ -60,7 +60,7 @@ def grade_lab_task(task: Task, fork_server: ForkServerClient) -> GradedSubmissio
 
 def grade_students(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, TaskResult]:
     """Grade with two workers, which are forks of this process and therefore run the replacement for grading."""
-    monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
+    monkeypatch.setitem(task_grading.GRADERS, AssignmentKind.LAB, grade_lab_task)
     monkeypatch.setattr(
         pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
     )
@@ -83,7 +83,7 @@ def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_wo
     assert not pool.is_stuck(busy, 900)
     busy.since -= 900
     assert not pool.is_stuck(busy, 900)
-    busy.since -= worker.STUCK_SECONDS
+    busy.since -= task_grading.STUCK_SECONDS
     assert pool.is_stuck(busy, 900)
 
 
@@ -107,7 +107,7 @@ def test_a_submission_that_makes_the_grader_raise_is_graded_as_an_empty_notebook
 
 
 def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
+    monkeypatch.setitem(task_grading.GRADERS, AssignmentKind.LAB, grade_lab_task)
     taken_count = done_count = 0
 
     def tasks() -> Iterator[Task]:
@@ -142,7 +142,7 @@ def test_an_empty_class_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_pool_that_is_stopped_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
+    monkeypatch.setitem(task_grading.GRADERS, AssignmentKind.LAB, grade_lab_task)
     before = list_fork_servers()
     stop = Event()
     running = grade_all(map(make_task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
