@@ -17,7 +17,9 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
 
 
 # %% domain
-@domain(reference, "float64", "constant rows", "tiny rows", "one column", "no rows", "transposed", "every second column")
+@domain(
+    reference, "float64", "constant rows", "tiny rows", "one column", "no rows", "transposed", "every second column"
+)
 def arguments(draw, edge):
     n = 0 if edge == "no rows" else draw(st.integers(1, 6))
     d = 1 if edge == "one column" else draw(st.integers(2, 5))
