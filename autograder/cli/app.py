@@ -17,6 +17,7 @@ from rich.text import Text
 
 from autograder.base.atomic_files import is_full
 from autograder.base.errors import GradlabError, format_problem
+from autograder.base.processors import count_processors
 from autograder.base.text import format_count as format_count
 from autograder.base.text import replace_controls
 
@@ -24,8 +25,7 @@ DOC = "A course whose labs grade themselves. For a whole term, step by step, see
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one with nbgrader_config.py.")]
 LabNames = Annotated[list[str] | None, typer.Argument(help="Names of labs; all labs by default.")]
-# macOS has no affinity.
-CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CPUS = count_processors()
 PER_CPU = "one per processor"  # as help says it, the same on every machine
 Jobs = Annotated[int, typer.Option(min=1, help="Submissions graded at a time.", show_default=PER_CPU)]
 IsolationName = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.base.errors import GradlabError
+from autograder.base.processors import count_processors
 from autograder.base.progress_bar import show_progress
 from autograder.base.text import format_count
 from autograder.classroom.open_class import grade_lab
@@ -95,7 +95,7 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
     out.print(f"submissions are isolated at the level {level!r}; gradlab doctor lists the layers")
     nbgrader = open_course(folder, level)
     with show_progress(out, f"grading {count} submissions of {lab.name}", count) as counter:
-        for outcome in grade_lab(nbgrader, lab.name, LocalExecutor(len(os.sched_getaffinity(0)))):
+        for outcome in grade_lab(nbgrader, lab.name, LocalExecutor(count_processors())):
             counter.advance(bool(outcome.failure))
             if outcome.failure:
                 out.print(f"{outcome.student}: {outcome.failure}", markup=False)

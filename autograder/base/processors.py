@@ -1,0 +1,10 @@
+"""The processors that this process may use."""
+
+from __future__ import annotations
+
+import os
+
+
+def count_processors() -> int:
+    """Count the processors that this process may use; on macOS, which has no affinity, those of the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
