@@ -13,13 +13,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Event
 
 import nbformat
 import torch
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
+from autograder.base.stop_request import StopRequest
 from autograder.demo.students import make_class
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import GradingSettings, NotebookFile, Task
@@ -90,7 +90,7 @@ def _measure_grading(tasks: Sequence[Task], workers: int) -> float:
 
 
 def _grade_tasks(tasks: Sequence[Task], address: str) -> None:
-    outcomes = list(DaskExecutor(address).grade(iter(tasks), GradingSettings(), (), Event()))
+    outcomes = list(DaskExecutor(address).grade(iter(tasks), GradingSettings(), (), StopRequest()))
     if len(outcomes) < len(tasks) or not all(isinstance(outcome, GradedSubmission) for _, outcome in outcomes):
         raise SystemExit("a submission was not graded, so the times can't be compared")
 

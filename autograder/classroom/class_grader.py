@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from threading import Event
 from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
+from autograder.base.stop_request import StopRequest
 from autograder.classroom.assignment import Assignment
 from autograder.classroom.grading_outcome import GradingOutcome, find_last_error, run_guarded, write_log
 from autograder.classroom.submitted_folder import read_folder
@@ -95,7 +95,7 @@ class ClassGrader:
         self._counting |= counting
 
     def grade(
-        self, students: Sequence[str], executor: Executor, include_current: bool, stop: Event
+        self, students: Sequence[str], executor: Executor, include_current: bool, stop: StopRequest
     ) -> Iterator[GradingOutcome]:
         """Grade the submissions and yield each as it's done; every one, unless stopped.
 
@@ -116,7 +116,7 @@ class ClassGrader:
                 yield GradingOutcome(student, "it came back without a mark: run the same command again")
 
     def iter_outcomes(
-        self, students: Sequence[str], executor: Executor, include_current: bool, stop: Event
+        self, students: Sequence[str], executor: Executor, include_current: bool, stop: StopRequest
     ) -> Iterator[GradingOutcome | tuple[Task, TaskResult]]:
         """Yield each submission as it's done: an outcome if it needs no grading, else its task and unwritten result."""
         selected = students if len(students) <= MAX_SELECTED else ()

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from threading import Event
 
 from autograder.base.errors import GradlabError
+from autograder.base.stop_request import StopRequest
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.class_grader import ClassGrader, ClassPolicy
 from autograder.classroom.grading_outcome import GradingOutcome
@@ -33,7 +33,7 @@ def grade_lab(
     executor: Executor | None = None,
     student: str = "",
     include_current: bool = False,
-    stop: Event | None = None,
+    stop: StopRequest | None = None,
 ) -> Iterator[GradingOutcome]:
     """Grade every submission of the lab, or one student's, and yield each as it's done.
 
@@ -45,7 +45,7 @@ def grade_lab(
     """
     executor = executor or LocalExecutor()
     with open_class(nbgrader, lab, executor, student) as opened:
-        yield from opened.grader.grade(opened.students, executor, include_current, stop or Event())
+        yield from opened.grader.grade(opened.students, executor, include_current, stop or StopRequest())
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import functools
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import Any
 
 from autograder.base.errors import GradlabError
+from autograder.base.stop_request import StopRequest
 from autograder.classroom.class_grader import ClassGrader
 from autograder.classroom.decisions import read_checks
 from autograder.classroom.grading_outcome import GradingOutcome, run_guarded
@@ -71,7 +71,7 @@ def regrade(
     executor: Executor,
     confirm: Callable[[RegradeResult], bool],
     scope: RegradeScope = EVERYTHING,
-    stop: Event | None = None,
+    stop: StopRequest | None = None,
 ) -> RegradeResult:
     """Grade what isn't up to date, call `confirm` with what would change, and write it if that returns True.
 
@@ -86,7 +86,7 @@ def regrade(
     Raises:
         GradlabError: If the lab has no such exercise.
     """
-    stop, exercise = stop or Event(), scope.exercise
+    stop, exercise = stop or StopRequest(), scope.exercise
     if exercise and exercise not in (exercises := read_checks(nbgrader.root, lab)):
         raise GradlabError(
             f"{lab} has no exercise {exercise!r}", fix=f"check the name{suggest_nearest(exercise, exercises)}"

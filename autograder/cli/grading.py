@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ import typer
 from autograder.base.device import DeviceChoice
 from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import show_progress
+from autograder.base.stop_request import StopRequest
 from autograder.cli.app import (
     CPUS,
     ClusterAddress,
@@ -183,9 +183,9 @@ def mark(
 
 
 @contextlib.contextmanager
-def catch_ctrl_c() -> Iterator[Event]:
-    """Yield an event that the first Ctrl-C sets, so a write in progress is finished; the second Ctrl-C interrupts."""
-    stop = Event()
+def catch_ctrl_c() -> Iterator[StopRequest]:
+    """Yield a request that the first Ctrl-C makes, so a write in progress is finished; the second Ctrl-C interrupts."""
+    stop = StopRequest()
 
     def request_stop(number: int, frame: object) -> None:
         if stop.is_set():

@@ -7,8 +7,8 @@ continues where it was. The fork server and its workers keep running, so a mark 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from threading import Event
 
+from autograder.base.stop_request import StopRequest
 from autograder.exchange.course_exchange import open_inbox
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_assignments
@@ -23,7 +23,7 @@ def watch_exchange(
     labs: Sequence[str],
     executor: Executor,
     report: Callable[[str], None],
-    stop: Event,
+    stop: StopRequest,
     once: bool = False,
     ignores_limits: bool = False,
 ) -> Iterator[ArrivalMark]:

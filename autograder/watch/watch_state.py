@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from threading import Event
 
 from autograder.base.errors import GradlabError
+from autograder.base.stop_request import StopRequest
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
 from autograder.classroom.grading_outcome import write_log
@@ -46,7 +46,7 @@ class WatchState:
     inbox: Inbox
     report: Callable[[str], None]
     """Called with what isn't marked, and why."""
-    stop: Event
+    stop: StopRequest
     term: Term
     """As it could last be read."""
     ignores_limits: bool = False

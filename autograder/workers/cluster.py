@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from autograder.base.device import Device, DeviceChoice
 from autograder.base.errors import GradlabError
+from autograder.base.stop_request import StopRequest
 from autograder.grading.task import GradingSettings, Task
 from autograder.model.fingerprint import Environment, collect_environment
 from autograder.workers.cluster_worker import describe_difference, grade_on_worker, inspect_worker
@@ -48,12 +48,12 @@ class DaskExecutor:
     def find_layers(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers between a submission and the grader on its workers. Raises GradlabError like grade()."""
         with connect_client(self.address, self.wait) as client:
-            slots = wait_for_slots(client, self.address, settings, self.wait, Event())
+            slots = wait_for_slots(client, self.address, settings, self.wait, StopRequest())
             environment = _require_same_environment(client, slots, settings, [str(path) for path in secret_folders])
             return list(environment.layers or ())
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: Event
+        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: StopRequest
     ) -> Iterator[tuple[Task, TaskResult]]:
         """Grade the tasks, taking only as many at a time as keep the cluster busy.
 
@@ -149,7 +149,9 @@ def _get_resources(settings: GradingSettings) -> dict[str, float]:
     return {} if settings.device is Device.CPU else {"CUDA": 1}
 
 
-def wait_for_slots(client: Client, address: str, settings: GradingSettings, wait: float, stop: Event) -> dict[str, int]:
+def wait_for_slots(
+    client: Client, address: str, settings: GradingSettings, wait: float, stop: StopRequest
+) -> dict[str, int]:
     deadline = time.monotonic() + wait
     while not (slots := count_slots(client, address, settings)) and not stop.wait(min(wait, 0.2)):
         if time.monotonic() > deadline:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import Protocol
 
 from autograder.base.device import Device, DeviceChoice
 from autograder.base.entry_points import load_entry_point
 from autograder.base.errors import GradlabError
+from autograder.base.stop_request import StopRequest
 from autograder.forkserver.server_process import ForkServerProcess
 from autograder.grading.task import GradingSettings, Task
 from autograder.sandbox import list_layer_names, select_required_layers
@@ -34,7 +34,7 @@ class Executor(Protocol):
         """Find the layers of the sandbox that submissions get. Raises GradlabError if it can't grade."""
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: Event
+        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: StopRequest
     ) -> Iterator[tuple[Task, TaskResult]]:
         """Grade the tasks, taking only as many at a time as there is room for, and yield each when it's done.
 
@@ -66,7 +66,7 @@ class LocalExecutor:
         return list_layer_names(select_required_layers(settings.isolation))
 
     def grade(
-        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: Event
+        self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: StopRequest
     ) -> Iterator[tuple[Task, TaskResult]]:
         return grade_all(tasks, settings, self.jobs, secret_folders, stop, self.server_process, self.pool)
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import torch
 
+from autograder.base.stop_request import StopRequest
 from autograder.forkserver.client import ForkServerClient, ProcessSettings, start_fork_servers
 from autograder.forkserver.imports import find_import_groups
 from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
@@ -54,7 +54,7 @@ def grade_all(
     settings: GradingSettings,
     jobs: int,
     secret_folders: Iterable[Path],
-    stop: Event,
+    stop: StopRequest,
     server_process: ForkServerProcess | None = None,
     pool: Pool | None = None,
 ) -> Iterator[tuple[Task, TaskResult]]:

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from threading import Event
 from typing import Any
 
 import nbformat
@@ -14,6 +13,7 @@ import nbformat
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.device import Device
 from autograder.base.errors import GradlabError
+from autograder.base.stop_request import StopRequest
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import ExamineSettings, NotebookFile, Task, make_settings
 from autograder.model.course import Lab
@@ -54,7 +54,7 @@ def grade_submissions(
         for student, content in submissions
     ]
     results, outputs, start = {}, {}, time.perf_counter()
-    for task, outcome in grade_all(tasks, task_settings, jobs, (), Event()):
+    for task, outcome in grade_all(tasks, task_settings, jobs, (), StopRequest()):
         if not isinstance(outcome, GradedSubmission):
             raise GradlabError(f"{lab.name}, {task.student}: {outcome.reason}")
         results[task.student] = outcome.result

@@ -7,11 +7,11 @@ import subprocess
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from threading import Event
 
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.base.stop_request import StopRequest
 from autograder.base.timestamps import get_utc_now
 from autograder.exchange.collection import collect_submission
 from autograder.exchange.course_exchange import open_inbox, read_exchange
@@ -276,7 +276,7 @@ def incomplete_inbox(course: Path) -> IncompleteInbox:
     (inbound / f"ben+{LAB}+{ONE}+x1").write_text("no folder")
     messages: list[str] = []
     api = open_course(course)
-    state = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=InboxMemory())
+    state = WatchState(api, [LAB], open_inbox(api), messages.append, StopRequest(), Term(), memory=InboxMemory())
     assert poll_inbox(state) == []
     return IncompleteInbox(course, state, messages)
 
@@ -323,7 +323,7 @@ def test_a_whole_submission_is_due_next_to_incomplete_ones(incomplete_inbox: Inc
 def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Path) -> None:
     api = open_course(course)
     page = submit(course, "ada", ONE)
-    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), ignores_limits=True)
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, StopRequest(), Term(), ignores_limits=True)
     (arrival,) = poll_inbox(on)
     result = ResultDocument(
         lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=()
@@ -346,7 +346,7 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     submit(course, "cy", TWO)
     term = Term(team=(Team(name="blue", members=("ben", "cy")),))
     (course / TERM_FILE).write_text('[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
-    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, ignores_limits=True)
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, StopRequest(), term, ignores_limits=True)
     ben, cy = poll_inbox(on)
     collect_submission(cy, course)
     assert poll_inbox(on) == [cy] and ben.folder in on.finished
@@ -356,7 +356,7 @@ def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> Non
     api = open_course(course)
     for student, timestamp in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
         submit(course, student, timestamp)
-    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, StopRequest(), Term())
     assert {arrival.student for arrival in poll_inbox(on)} == {"ada", "ben", "cy"} and describe_leftovers(on) == []
     ada, ben, cy = (on.memory.arrivals[name] for name in sorted(on.memory.arrivals))
     on.due_times |= {ada.folder: ada.submitted + timedelta(days=1), ben.folder: ada.submitted}

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import dask
@@ -21,6 +20,7 @@ import pytest
 
 from autograder.base.device import Device
 from autograder.base.errors import GradlabError
+from autograder.base.stop_request import StopRequest
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.open_class import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
@@ -211,7 +211,7 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
         run_worker(scheduler, tmp_path),
         cluster.connect_client(scheduler, 1000) as client,
     ):
-        places = cluster.wait_for_slots(client, scheduler, settings, 1000, Event())
+        places = cluster.wait_for_slots(client, scheduler, settings, 1000, StopRequest())
         assert all(cluster.count_slots(client, scheduler, settings) == places for _ in range(200))
 
 

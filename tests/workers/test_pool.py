@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from threading import Event
 
 import pytest
 
+from autograder.base.stop_request import StopRequest
 from autograder.examiner.time_budget import Timeouts
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServerClient
@@ -64,7 +64,7 @@ def grade_students(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str,
     monkeypatch.setattr(
         pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
     )
-    outcomes = grade_all(map(make_task, students), SETTINGS, 2, (), Event())
+    outcomes = grade_all(map(make_task, students), SETTINGS, 2, (), StopRequest())
     return {each.student: outcome for each, outcome in outcomes}
 
 
@@ -118,7 +118,7 @@ def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.Monke
             yield make_task(str(number))
 
     pids = set()
-    for _, outcome in grade_all(tasks(), SETTINGS, 2, (), Event()):
+    for _, outcome in grade_all(tasks(), SETTINGS, 2, (), StopRequest()):
         done_count += 1
         assert isinstance(outcome, GradedSubmission)
         pids.add(outcome.result.notes[1].words)
@@ -138,13 +138,13 @@ def test_tasks_are_taken_up_to_none_and_later_after_it() -> None:
 
 def test_an_empty_class_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "start_fork_servers", None)
-    assert list(grade_all(iter(()), SETTINGS, 2, (Path("/nowhere"),), Event())) == []
+    assert list(grade_all(iter(()), SETTINGS, 2, (Path("/nowhere"),), StopRequest())) == []
 
 
 def test_a_pool_that_is_stopped_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(task_grading.GRADERS, AssignmentKind.LAB, grade_lab_task)
     before = list_fork_servers()
-    stop = Event()
+    stop = StopRequest()
     running = grade_all(map(make_task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
     next(running)
     stop.set()
