@@ -2,126 +2,175 @@
 
 A wrong answer is rarely wrong everywhere: it forgets an edge, such as no rows, a transposed tensor, or a row of equal
 numbers. So a domain names its edges, and inputs are drawn with and without each of them. What the function should
-return, and how it should leave its arguments, is what the reference does with a copy of the same input.
+return, and how it should leave its arguments, is what the reference does with the same input.
 """
 
 from __future__ import annotations
 
-import copy
-import functools
+import contextlib
 import inspect
-import linecache
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map
-
 from labkit.comparison import Mismatch, assert_close
-from labkit.draw import DrawArguments, draw_inputs
+from labkit.draw import DrawArguments, add_repeats, draw_inputs
+from labkit.probes.trials import EARLIER_RESULT, NEW, OWN_RESULT
+from labkit.reference import Reference, collect_codes
+from labkit.trial import Case, Trial, assert_same_state, compute_cases, keep_values, run_trials
 
-PLAIN_CASES = 6  # without an edge
+PLAIN_CASES = 6  # without an edge; the first is repeated
 EDGE_CASES = 2  # with each edge
-SEED = 1
 
 Function = Callable[..., Any]
+Context = Callable[[], contextlib.AbstractContextManager[Any]]
 
-_cases: dict[tuple[Any, ...], tuple[Case, ...]] = {}  # drawn once in a process, since that takes longer than the calls
-
-
-@dataclass(frozen=True)
-class Case:
-    """One input, and what the reference does with it."""
-
-    arguments: tuple[Any, ...]
-    result: Any
-    arguments_after: tuple[Any, ...]
-    """The arguments as the reference leaves them."""
-    error: type[Exception] | None = None
-    """What the reference raises."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One call of the student's function."""
-
-    case: Case
-    arguments: tuple[Any, ...]
-    result: Any
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The worked solution of an exercise, defined apart from the student's function of the same name."""
-
-    name: str
-    source: str
-    function: Function
+# Drawn once in a process, since that takes longer than the calls.
+_cases: dict[tuple[str, frozenset[tuple[str, CodeType]], str, int], tuple[Case, ...]] = {}
 
 
 class Domain:
-    """The arguments that an exercise's function takes."""
+    """The arguments that an exercise's function takes.
 
-    def __init__(self, draw_arguments: DrawArguments, edges: Sequence[str], reference: Reference) -> None:
+    Args:
+        call: Calls the function, see domain().
+        contexts: Those in which it's called, by edge.
+        errors: Which exceptions are right if the reference raises one.
+    """
+
+    def __init__(
+        self,
+        draw_arguments: DrawArguments,
+        edges: Sequence[str],
+        reference: Reference,
+        call: Function | None,
+        contexts: Mapping[str, Context],
+        errors: Sequence[type[Exception]],
+    ) -> None:
         self.draw_arguments, self.edges, self.reference = draw_arguments, tuple(edges), reference
-        self.parameters = list(inspect.signature(reference.function).parameters)
+        self.call, self.contexts, self.errors = call, contexts, errors
+        self.parameters = list(inspect.signature(call or reference.function).parameters)[call is not None :]
+        codes = [collect_codes(value) for value in (draw_arguments, reference.function, call)]
+        self._codes = frozenset(item for found in codes for item in found.items())
         self._trials: dict[str, list[Trial]] = {}
         self._function: Function | None = None
 
     def assert_results(self, function: Function, *edges: str, **options: Any) -> None:
         """Raise Mismatch unless the function returns what the reference does, with each of these edges; without, plain.
 
-        After them comes an input of the same sizes as the first, with other numbers, and all results are compared at
-        the end. So a function that remembers results, or returns the same memory twice, differs.
+        After the plain inputs come the sizes of the first with other numbers, and the first again, and all results are
+        compared at the end. So a function that remembers results, or returns the same memory twice, differs.
 
         Args:
             options: As for assert_close().
         """
-        for trial in self._iter_trials(function, edges or ("",)):
-            assert_close(trial.result, trial.case.result, **options)
+        for trial in self.iter_trials(function, *edges or ("",)):
+            assert_close(trial.report.result, trial.case.report.result, **options)
 
-    def assert_arguments(self, function: Function, *edges: str, **options: Any) -> None:
+    def assert_arguments(self, function: Function, *edges: str, ignore: Sequence[str] = (), **options: Any) -> None:
         """Raise Mismatch unless the function leaves its arguments as the reference does; by default, with every edge.
 
-        That includes the memory around a view, requires_grad, and .grad.
+        That includes the memory around a view, requires_grad, .grad, and which tensors are in a list or a dict.
+
+        Args:
+            ignore: Parameters to leave out, or their .grad: ("w.grad",).
         """
-        for trial in self._iter_trials(function, edges or ("", *self.edges)):
-            for name, got, want in zip(self.parameters, trial.arguments, trial.case.arguments_after, strict=True):
-                assert_close(got, want, name=name, **options)
-                _assert_same_state(got, want, name, options)
+        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+            for name, got, want in zip(self.parameters, trial.arguments, trial.case.arguments, strict=True):
+                if name not in ignore:
+                    assert_close(keep_values(got), keep_values(want), name=name, **options)
+                    assert_same_state(got, want, name, options, with_grad=f"{name}.grad" not in ignore)
+            if trial.find_replaced() != trial.case.replaced:
+                raise Mismatch("an argument holds other tensors than before")
 
     def assert_returns(self, function: Function, parameter: str, *edges: str) -> None:
         """Raise Mismatch unless the function returns this argument itself; by default, with every edge."""
-        place = self.parameters.index(parameter)
-        for trial in self._iter_trials(function, edges or ("", *self.edges)):
-            if trial.result is not trial.arguments[place]:
+        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+            if trial.report.identities != trial.case.report.identities:
                 raise Mismatch(f"your result is not {parameter} itself")
+
+    def assert_memory(self, function: Function, *edges: str) -> None:
+        """Raise Mismatch unless each tensor of the result is in the memory that the reference's is in.
+
+        That's new memory, or an argument's, or that of another tensor of the result. By default, with every edge.
+        """
+        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+            for got, want in zip(trial.report.owners, trial.case.report.owners, strict=False):
+                if got != want:
+                    raise Mismatch(_describe_owner(got), _describe_owner(want))
+
+    def assert_gradients(self, function: Function, *edges: str, **options: Any) -> None:
+        """Raise Mismatch unless gradients go back through the result as through the reference's.
+
+        Compares requires_grad, whether the result is a leaf or an inference tensor, and the gradients of all tensors
+        among the arguments. By default, with every edge.
+        """
+        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+            got, want = trial.report, trial.case.report
+            for mine, other in zip(got.states, want.states, strict=False):
+                if mine.requires_grad != other.requires_grad:
+                    raise Mismatch("your result requires grad" if mine.requires_grad else "your result has no gradient")
+                if mine != other:
+                    raise Mismatch(f"your result is {mine}", str(other))
+            if want.gradients is not None and got.gradients is None:
+                raise Mismatch("a backward pass through your result raises an exception")
+            assert_close(got.gradients, want.gradients, name="the gradients", **options)
+
+    def assert_settings(self, function: Function, *edges: str) -> None:
+        """Raise Mismatch unless PyTorch's settings are afterwards as after the reference; by default, with every edge.
+
+        They are: whether operations are recorded, the default dtype, autocast, anomaly detection, and whether only
+        deterministic algorithms may be used.
+        """
+        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+            if trial.report.kept != trial.case.report.kept:
+                raise Mismatch("one of PyTorch's settings is not as before")
 
     def list_cases(self, edge: str = "") -> tuple[Case, ...]:
         """List the cases with this edge, or the plain ones. They are drawn once for each process and seed."""
-        codes = _collect_codes(self.draw_arguments, {}) | _collect_codes(self.reference.function, {})
-        key = (self.reference.source, frozenset(codes.items()), edge, SEED)
+        key = (self.reference.source, self._codes, edge, self.reference.seed)
         if key not in _cases:
-            _cases[key] = tuple(
-                _compute_case(self.reference.function, arguments)
-                for arguments in draw_inputs(self.draw_arguments, edge, EDGE_CASES if edge else PLAIN_CASES, SEED)
-            )
+            count = EDGE_CASES if edge else PLAIN_CASES
+            inputs = draw_inputs(self.draw_arguments, edge, count, self.reference.seed)
+            inputs = inputs if edge else add_repeats(inputs)
+            with self._enter_context(edge):
+                _cases[key] = compute_cases(self.reference.function, inputs, self.call, self.errors)
         return _cases[key]
 
-    def _iter_trials(self, function: Function, edges: Sequence[str]) -> Iterator[Trial]:
-        """Yield the calls with these edges. Each is made once, by the first check that needs it."""
+    def iter_trials(self, function: Function, *edges: str) -> Iterator[Trial]:
+        """Yield the calls with these edges. Each is made once, by the first check that needs it.
+
+        Raises what the function raises, unless the reference raises such an exception too.
+        """
         if function is not self._function:
             self._function, self._trials = function, {}
+        cases: dict[str, list[tuple[str, Case]]] = {}
         for edge in edges:
             if edge not in self._trials:
-                self._trials[edge] = [_call_with_copy(function, case) for case in self.list_cases(edge)]
-            yield from self._trials[edge]
+                context = edge if edge in self.contexts else ""
+                cases.setdefault(context, []).extend((edge, case) for case in self.list_cases(edge))
+        for context, pairs in cases.items():
+            with self._enter_context(context):
+                trials = run_trials(function, [case for _, case in pairs], self.call)
+            for (edge, _), trial in zip(pairs, trials, strict=True):
+                self._trials.setdefault(edge, []).append(trial)
+        for edge in edges:
+            for trial in self._trials[edge]:
+                with self._enter_context(edge):
+                    trial.raise_error(function, self.call)
+                yield trial
+
+    def _enter_context(self, edge: str) -> contextlib.AbstractContextManager[Any]:
+        return self.contexts.get(edge, contextlib.nullcontext)()
 
 
-def domain(reference: Reference, *edges: str) -> Callable[[DrawArguments], Domain]:
+def domain(
+    reference: Reference,
+    *edges: str,
+    call: Function | None = None,
+    contexts: Mapping[str, Context] | None = None,
+    errors: Sequence[type[Exception]] = (),
+) -> Callable[[DrawArguments], Domain]:
     """Declare the domain of an exercise's arguments, by a function that draws them.
 
     The function is called as draw_arguments(draw, edge), with a Draw, and one of the edges, or "" for an input without
@@ -129,78 +178,19 @@ def domain(reference: Reference, *edges: str) -> Callable[[DrawArguments], Domai
 
     Args:
         edges: The names of the edges.
+        call: A probe or given function that calls the exercise's, as call(function, *arguments), and returns what to
+            compare: for a class, or for what can only be seen in the student's process, such as a model.
+        contexts: A context manager for the calls with an edge: {"recording off": torch.no_grad}.
+        errors: Which exceptions are right if the reference raises one; by default, one of its type.
     """
-    return lambda draw_arguments: Domain(draw_arguments, edges, reference)
+    return lambda draw_arguments: Domain(draw_arguments, edges, reference, call, contexts or {}, errors)
 
 
-def define_reference(name: str, source: str, namespace: Mapping[str, Any]) -> Reference:
-    """Define the worked solution in a namespace of its own, where its name isn't the student's function.
-
-    The builder writes this call.
-
-    Args:
-        namespace: The names that it uses.
-    """
-    file = f"<reference of {name}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    own_namespace = dict(namespace)
-    exec(_compile_source(source, file), own_namespace)
-    return Reference(name, source, own_namespace[name])
-
-
-@functools.lru_cache(maxsize=256)
-def _compile_source(source: str, file: str) -> Any:
-    return compile(source, file, "exec")
-
-
-def _collect_codes(value: Any, found: dict[str, CodeType]) -> dict[str, CodeType]:
-    """Return the code of this function and of the lab's functions that it leads to, by name."""
-    if isinstance(value, FunctionType) and value.__name__ not in found and value.__module__ == "__main__":
-        found[value.__name__] = value.__code__
-        for name in value.__code__.co_names:
-            _collect_codes(value.__globals__.get(name), found)
-    return found
-
-
-def _compute_case(function: Function, arguments: tuple[Any, ...]) -> Case:
-    after = copy.deepcopy(arguments)
-    try:
-        result = function(*after)
-        return Case(arguments, tree_map(_copy_leaf, result), after)
-    except Exception as error:
-        return Case(arguments, None, after, type(error))
-
-
-def _copy_leaf(value: Any) -> Any:
-    return value.detach().clone() if isinstance(value, Tensor) else copy.deepcopy(value)
-
-
-def _call_with_copy(function: Function, case: Case) -> Trial:
-    """Call the function. Raises what it raises, unless the reference raises such an exception too."""
-    arguments = copy.deepcopy(case.arguments)
-    try:
-        result = function(*arguments)
-    except Exception as error:
-        if case.error is None or not isinstance(error, case.error):
-            raise
-        return Trial(case, arguments, None)
-    if case.error is not None:
-        raise Mismatch("your function returned", f"{case.error.__name__}, raised")
-    return Trial(case, arguments, result)
-
-
-def _assert_same_state(got: Any, want: Any, name: str, options: Mapping[str, Any]) -> None:
-    """Compare what assert_close() doesn't: the memory around a view, requires_grad, and .grad."""
-    for mine, other in zip(tree_leaves(got), tree_leaves(want), strict=True):
-        if isinstance(mine, Tensor) and isinstance(other, Tensor):
-            assert_close(_view_memory(mine), _view_memory(other), name=f"the memory around {name}", **options)
-            if mine.requires_grad != other.requires_grad:
-                raise Mismatch(f"requires_grad of {name} is {mine.requires_grad}")
-            if other.is_leaf:
-                assert_close(mine.grad, other.grad, name=f".grad of {name}", **options)
-
-
-def _view_memory(t: Tensor) -> Tensor:
-    """Return all numbers of the tensor's storage, in a row."""
-    with torch.no_grad():
-        return torch.empty(0, dtype=t.dtype, device=t.device).set_(t.untyped_storage())
+def _describe_owner(owner: int) -> str:
+    if owner == NEW:
+        return "your result has memory of its own"
+    if owner == EARLIER_RESULT:
+        return "your result is in the memory of an earlier result"
+    if owner <= OWN_RESULT:
+        return "two tensors of your result share memory"
+    return "your result shares memory with an argument"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,32 +14,44 @@ class Draw:
     """Draws the parts of one input: draw(strategy) returns a value of a hypothesis strategy.
 
     Args:
-        draw: Draws from hypothesis.
-        choices: What an earlier input drew, to draw the same again, with other random numbers.
+        choose: Returns a value of a strategy.
+        shift: Added to the seeds of generators.
     """
 
-    def __init__(self, draw: Callable[[Any], Any], choices: Sequence[Any] = ()) -> None:
-        self.choices: list[Any] = []
-        self._draw, self._earlier = draw, iter(choices)
-        self._is_twin = bool(choices)
+    def __init__(self, choose: Callable[[Any], Any], shift: int = 0) -> None:
+        self._choose, self._shift = choose, shift
 
     def __call__(self, strategy: Any) -> Any:
-        value = next(self._earlier) if self._is_twin else self._draw(strategy)
-        self.choices.append(value)
-        return value
+        return self._choose(strategy)
 
     def make_generator(self, device: Any = "cpu") -> torch.Generator:
         """Return a generator for the numbers of a tensor."""
         from hypothesis.strategies import integers
 
-        return torch.Generator(device).manual_seed(self(integers(0, 2**32)) + self._is_twin)
+        return torch.Generator(device).manual_seed(self(integers(0, 2**32)) + self._shift)
 
 
 DrawArguments = Callable[[Draw, str], tuple[Any, ...]]  # called with the edge, too
 
 
-def draw_inputs(draw_arguments: DrawArguments, edge: str, count: int, number: int) -> list[tuple[Any, ...]]:
-    """Draw this many inputs, and a twin of the first: with the same choices, but other numbers in tensors.
+@dataclass(frozen=True)
+class DrawnInput:
+    """One input of a domain. It's made anew for each call, because a call can change everything that it's given."""
+
+    draw_arguments: DrawArguments
+    edge: str
+    choices: tuple[Any, ...]
+    """What hypothesis chose."""
+    shift: int = 0
+    """Added to the seeds of generators: the twin of an input has the same choices, and other numbers in tensors."""
+
+    def make_arguments(self) -> tuple[Any, ...]:
+        choices: Iterator[Any] = iter(self.choices)
+        return self.draw_arguments(Draw(lambda _: copy.copy(next(choices)), self.shift), self.edge)
+
+
+def draw_inputs(draw_arguments: DrawArguments, edge: str, count: int, number: int) -> list[DrawnInput]:
+    """Draw this many inputs.
 
     Args:
         number: The seed.
@@ -45,13 +59,17 @@ def draw_inputs(draw_arguments: DrawArguments, edge: str, count: int, number: in
     from hypothesis import HealthCheck, Phase, given, seed, settings
     from hypothesis.strategies import composite
 
-    inputs: list[tuple[Any, ...]] = []
-    twins: list[tuple[Any, ...]] = []
+    inputs: list[DrawnInput] = []
 
-    def draw_with_twin(draw: Callable[[Any], Any]) -> None:
-        first = Draw(draw)
-        inputs.append(draw_arguments(first, edge))
-        twins.append(draw_arguments(Draw(draw, first.choices), edge))
+    def draw_one(draw: Callable[[Any], Any]) -> None:
+        choices: list[Any] = []
+
+        def choose(strategy: Any) -> Any:
+            choices.append(draw(strategy))
+            return copy.copy(choices[-1])
+
+        draw_arguments(Draw(choose), edge)
+        inputs.append(DrawnInput(draw_arguments, edge, tuple(choices)))
 
     @seed(number)
     @settings(
@@ -61,9 +79,15 @@ def draw_inputs(draw_arguments: DrawArguments, edge: str, count: int, number: in
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    @given(composite(draw_with_twin)())
+    @given(composite(draw_one)())
     def collect(_: None) -> None:
         pass
 
     collect()
-    return [*inputs, twins[0]]
+    return inputs
+
+
+def add_repeats(inputs: Sequence[DrawnInput]) -> list[DrawnInput]:
+    """Add a twin of the first input, and the first again: a function that remembers a call differs there."""
+    first = inputs[0]
+    return [*inputs, DrawnInput(first.draw_arguments, first.edge, first.choices, shift=1), first]

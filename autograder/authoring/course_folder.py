@@ -32,7 +32,7 @@ def read_course(root: Path) -> Course:
         text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text)
         for entry in data.get("labs", []):
-            labs.append(LabEntry(**entry))
+            labs.append(LabEntry(**{"seed": data.get("seed", 1), **entry}))
         course = Course(title=data["title"], root=root, labs=tuple(labs))
     except FileNotFoundError:
         raise GradlabError(

@@ -43,7 +43,7 @@ def read_lab(folder: Path, entry: LabEntry) -> Lab:
 
 def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
     """Read a lab as read_lab() does, from texts instead of files. `folder` is the lab's folder, for messages."""
-    lab = _LabReader(sources, folder)
+    lab = _LabReader(sources, folder, entry.seed)
     for raw in read_cells(sources[LESSON], folder / LESSON):
         lab.read(raw)
     for file in sources.keys() - lab.used - {LESSON}:
@@ -94,6 +94,8 @@ class _LabReader:
 
     sources: Sources
     folder: Path
+    seed: int
+    """Of the inputs that hidden checks draw."""
     cells: list[Cell] = field(default_factory=list)
     exercises: list[_ExerciseCells] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
@@ -138,7 +140,7 @@ class _LabReader:
         if hidden := parts.hidden:
             hidden_source, hidden_lines = hidden.source, hidden.line_numbers
             if drawn := parts.domain:
-                begin = render_reference(name, cell.source)
+                begin = render_reference(name, cell.source, self.seed)
                 hidden_source = f"{begin}\n{drawn.source}\n\n\n{hidden_source}"
                 begin_lines = _repeat_line(drawn.line, begin)
                 hidden_lines = (*begin_lines, *drawn.line_numbers, hidden.line, hidden.line, *hidden_lines)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from autograder.authoring.regions import strip_markers
 
-IMPORTS = "from hypothesis import strategies as st\n\nfrom labkit.domain import define_reference, domain"
+IMPORTS = (
+    "from hypothesis import strategies as st\n\n"
+    "from labkit.domain import domain\n"
+    "from labkit.reference import define_reference"
+)
 
 
-def render_reference(name: str, source: str) -> str:
+def render_reference(name: str, source: str, seed: int) -> str:
     """Return code that defines `reference`.
 
     The solution is a text, and not a function of the check cell: there, its name is the student's function, which a
@@ -16,8 +20,9 @@ def render_reference(name: str, source: str) -> str:
     Args:
         name: The exercise.
         source: Its cell, with the solution.
+        seed: Of the inputs that are drawn.
     """
     text = strip_markers(source)
     is_plain = "'''" not in text and not text.endswith("\\")
     literal = f"r'''\n{text}\n'''" if is_plain else repr(text)
-    return f"{IMPORTS}\n\nreference = define_reference({name!r}, {literal}, globals())\n\n"
+    return f"{IMPORTS}\n\nreference = define_reference({name!r}, {literal}, globals(), seed={seed})\n\n"

@@ -215,6 +215,8 @@ class LabEntry(StrictModel):
     minutes: int
     needs: tuple[str, ...] = ()
     """The labs to do before it."""
+    seed: int = 1
+    """Of the inputs that hidden checks draw; by default, the course's."""
 
 
 class Course(StrictModel):

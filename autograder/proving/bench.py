@@ -18,7 +18,7 @@ from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
 from autograder.model.course import Cell, CellKind, Exercise, Lab, StepKind
 from autograder.proving.answer_run import AnswerRun, make_check_file, open_check_connection, run_through_examiner
-from autograder.proving.edge_spoilers import WRONG_AT, digest_arguments
+from autograder.proving.edge_spoilers import WRONG_AT, find_digests
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
 from autograder.proving.near_misses import get_near_misses
@@ -81,13 +81,12 @@ class Bench:
 
     def try_edges(self) -> dict[str, AnswerResult]:
         """Try answers that are wrong at one edge of the domain each. Returns the results by edge."""
-        drawn = self._domain
-        digests = (
-            {edge: [digest_arguments(case.arguments) for case in drawn.list_cases(edge)] for edge in drawn.edges}
-            if drawn
-            else {}
-        )
-        return {edge: self._run(self._reference, (WRONG_AT, *found)) for edge, found in digests.items()}
+        if self._domain is None or isinstance(self._domain.reference.function, type):
+            return {}
+        return {
+            edge: self._run(self._reference, (WRONG_AT, *find_digests(self._domain, edge)))
+            for edge in self._domain.edges
+        }
 
     @functools.cached_property
     def _domain(self) -> Domain | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,27 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from autograder.proving.call_recorder import digest_value
 from autograder.proving.spoiled_results import Function
+from labkit.domain import Domain
+from labkit.trial import compute_cases
 
 WRONG_AT = "wrong at an edge"
 
 
-def digest_arguments(args: tuple[Any, ...]) -> str:
+def digest_arguments(args: Sequence[Any]) -> str:
     """Return a digest of a call's arguments, the same in the process that draws them and in the student process."""
-    return digest_value(list(args))
+    return digest_value(["callable" if callable(leaf) else leaf for leaf in tree_leaves(list(args))])
+
+
+def find_digests(domain: Domain, edge: str) -> set[str]:
+    """Return the digests of the arguments that the reference gets with this edge."""
+    digests: set[str] = set()
+
+    def note(*args: Any, **kwargs: Any) -> Any:
+        digests.add(digest_arguments((*args, *kwargs.values())))
+        return domain.reference.function(*args, **kwargs)
+
+    compute_cases(note, [case.drawn for case in domain.list_cases(edge)], domain.call, ())
+    return digests
 
 
 def spoil_edge(
