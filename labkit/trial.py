@@ -166,4 +166,6 @@ def _read_report(
     result: Any, error: Any, gradients: Any, states: Sequence[Any], places: Sequence[Any], kept: Sequence[Any]
 ) -> CallReport:
     owners, identities = zip(*places, strict=True) if places else ((), ())
-    return CallReport(result, tuple(error), gradients, [TensorState(*state) for state in states], owners, identities, kept)
+    return CallReport(
+        result, tuple(error), gradients, [TensorState(*state) for state in states], owners, identities, kept
+    )

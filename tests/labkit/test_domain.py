@@ -12,7 +12,7 @@ from labkit import domain as module
 from labkit.comparison import Mismatch
 from labkit.domain import Domain, domain
 from labkit.draw import Draw
-from labkit.reference import define_reference
+from labkit.reference import Reference, define_reference
 
 Function = Callable[..., Any]
 EDGES = ("no rows", "transposed", "every second column")
@@ -108,6 +108,164 @@ def test_a_function_that_remembers_results_differs() -> None:
     with pytest.raises(Mismatch):
         make_halves().assert_results(remember(lambda x, times: x / 2**times))
     make_halves().assert_results(lambda x, times: x / 2**times)
+
+
+def make_domain(source: str, draw_arguments: Any, *edges: str, **options: Any) -> Domain:
+    name = source.split("def ")[1].split("(")[0]
+    return domain(define_reference(name, source, globals()), *edges, **options)(draw_arguments)
+
+
+def draw_pair(draw: Draw, edge: str) -> tuple[Tensor, Tensor]:
+    g = draw.make_generator()
+    x, w = torch.randn(3, generator=g), torch.randn(3, generator=g)
+    return x, w.requires_grad_()
+
+
+BLEND = """
+def blend(x, w):
+    return (x * w).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda x, w: (x * w).sum().detach(), "your result has no gradient"),
+        (lambda x, w: (x * w).sum().detach().requires_grad_(), "your result is a leaf"),
+        (lambda x, w: (x * w.detach()).sum() + 0 * w.sum(), "the gradients"),
+    ],
+    ids=["detached", "a leaf", "another gradient"],
+)
+def test_a_gradient_goes_back_as_through_the_references_result(wrong: Function, message: str) -> None:
+    blends = make_domain(BLEND, draw_pair)
+    blends.assert_gradients(lambda x, w: torch.dot(x, w))
+    with pytest.raises(Mismatch, match=message):
+        blends.assert_gradients(wrong)
+
+
+HALVES = """
+def split_in_two(x):
+    return x[:1].clone(), x[1:]
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda x: (x[:1], x[1:]), "shares memory with an argument"),
+        (lambda x: (x[:1].clone(), x[1:].clone()), "memory of its own"),
+        (lambda x: x.clone().split([1, len(x) - 1]), "two tensors of your result"),
+    ],
+    ids=["a view", "a copy", "two views of a copy"],
+)
+def test_the_result_is_in_the_memory_that_the_references_is_in(wrong: Function, message: str) -> None:
+    halves = make_domain(HALVES, lambda draw, edge: (torch.randn(4, generator=draw.make_generator()),))
+    halves.assert_memory(lambda x: (x.clone()[:1], x.view(-1)[1:]))
+    with pytest.raises(Mismatch, match=message):
+        halves.assert_memory(wrong)
+
+
+def test_a_result_in_the_memory_of_an_earlier_one_differs() -> None:
+    copies = make_domain(
+        "def double(x):\n    return x + x\n", lambda draw, edge: (torch.randn(4, generator=draw.make_generator()),)
+    )
+    buffer = torch.empty(4)
+    for check in (copies.assert_memory, copies.assert_results):
+        with pytest.raises(Mismatch):
+            check(lambda x: torch.add(x, x, out=buffer))
+
+
+def test_an_argument_that_a_promise_leaves_open_is_ignored() -> None:
+    blends = make_domain(BLEND, draw_pair)
+
+    def leave_a_gradient(x: Tensor, w: Tensor) -> Tensor:
+        (x * w).sum().backward()
+        return (x * w).sum()
+
+    blends.assert_arguments(leave_a_gradient, ignore=("w.grad",))
+    with pytest.raises(Mismatch, match=".grad of w"):
+        blends.assert_arguments(leave_a_gradient)
+
+
+def test_a_list_must_hold_the_same_tensors_as_before() -> None:
+    sums = make_domain(
+        "def total(tensors):\n    return sum(tensors)\n",
+        lambda draw, edge: ([torch.randn(2, generator=draw.make_generator()) for _ in range(2)],),
+    )
+
+    def replace(tensors: list[Tensor]) -> Tensor:
+        tensors[0] = tensors[0].clone()
+        return tensors[0] + tensors[1]
+
+    sums.assert_arguments(lambda tensors: torch.stack(tensors).sum(0))
+    with pytest.raises(Mismatch, match="other tensors than before"):
+        sums.assert_arguments(replace)
+
+
+def test_settings_are_put_back() -> None:
+    blends = make_domain(BLEND, draw_pair)
+
+    def switch_off(x: Tensor, w: Tensor) -> Tensor:
+        torch.set_grad_enabled(False)
+        return (x * w).sum()
+
+    blends.assert_settings(lambda x, w: (x * w).sum())
+    with pytest.raises(Mismatch, match="settings"):
+        blends.assert_settings(switch_off)
+    assert torch.is_grad_enabled()
+
+
+def test_calls_with_an_edge_are_made_in_its_context() -> None:
+    blends = make_domain(BLEND, draw_pair, "recording off", contexts={"recording off": torch.no_grad})
+    seen = []
+
+    def note(x: Tensor, w: Tensor) -> Tensor:
+        seen.append(torch.is_grad_enabled())
+        return (x * w).sum()
+
+    blends.assert_gradients(note)
+    assert seen == [True] * (module.PLAIN_CASES + 2) + [False] * module.EDGE_CASES
+
+
+class Scale:
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def apply(self, x: Tensor) -> Tensor:
+        return self.factor * x
+
+
+def scale_twice(kind: type[Scale], factor: float, x: Tensor) -> list[Tensor]:
+    scale = kind(factor)
+    return [scale.apply(x), scale.apply(x)]
+
+
+def test_a_class_is_called_by_a_function_that_uses_it() -> None:
+    reference = Reference("Scale", "", Scale)
+    scales = domain(reference, call=scale_twice)(
+        lambda draw, edge: (draw(st.sampled_from([2.0, 3.0])), torch.randn(2, generator=draw.make_generator()))
+    )
+
+    class Counting(Scale):
+        def apply(self, x: Tensor) -> Tensor:
+            self.factor += 1
+            return super().apply(x)
+
+    assert scales.parameters == ["factor", "x"]
+    scales.assert_results(Scale)
+    with pytest.raises(Mismatch):
+        scales.assert_results(Counting)
+
+
+def test_any_exception_of_those_allowed_is_right() -> None:
+    numbers = make_domain(INVERT, lambda draw, edge: (0,), errors=(ValueError, ZeroDivisionError))
+
+    def refuse(number: int) -> float:
+        raise ValueError
+
+    numbers.assert_results(refuse)
+    with pytest.raises(TypeError):
+        numbers.assert_results(lambda number: None + number)
 
 
 def test_an_exception_of_the_reference_is_expected_and_no_other() -> None:
