@@ -183,7 +183,7 @@ def test_an_argument_that_a_promise_leaves_open_is_ignored() -> None:
         return (x * w).sum()
 
     blends.assert_arguments(leave_a_gradient, ignore=("w.grad",))
-    with pytest.raises(Mismatch, match=".grad of w"):
+    with pytest.raises(Mismatch, match=r"\.grad of w"):
         blends.assert_arguments(leave_a_gradient)
 
 
