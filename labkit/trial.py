@@ -39,8 +39,9 @@ class CallReport:
     result: Any
     error: tuple[str, ...]
     """The names of the types of the exception that it raised, the most derived first."""
-    gradients: Sequence[Tensor | None] | None
-    """Those of the tensors among the arguments; None if the backward pass raises an exception."""
+    gradients: Sequence[Sequence[Tensor | None] | None]
+    """For each tensor of the result, those that go back from it to the tensors among the arguments; None if a backward
+    pass raises an exception."""
     states: Sequence[TensorState]
     """Of each tensor of the result."""
     owners: Sequence[int]

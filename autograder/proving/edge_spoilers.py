@@ -51,6 +51,8 @@ def _spoil(result: Any, args: tuple[Any, ...]) -> Any:
             with torch.no_grad():
                 t.add_(1)
         return None
+    if not tree_leaves(result):  # an empty list or dict
+        return [None]
     return tree_map(lambda value: _shift(value, any(value is t for t in tensors)), result)
 
 

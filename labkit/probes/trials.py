@@ -34,7 +34,8 @@ def call_each(
     """Call the function on each input, and report each call as [result, error, gradients, states, places, kept].
 
     error: The names of the exception's type and of its bases.
-    gradients: Those of the tensors among the arguments, for fixed gradients of the result; None if they raise.
+    gradients: For each tensor of the result, those that go back from it to the tensors among the arguments; None if a
+    backward pass raises an exception.
     states: For each tensor of the result: requires_grad, is_leaf, is_inference().
     places: For each tensor or array of the result: whose memory it's in, and which argument it is, or NEW.
     kept: Which of the SETTINGS are as before.
@@ -70,7 +71,7 @@ def _report_call(
     earlier += own_spans
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     states = [[t.requires_grad, t.is_leaf, t.is_inference()] for t in tensors]
-    gradients = _compute_gradients(tensors, argument_leaves)
+    gradients = [_compute_gradients(t, argument_leaves) for t in tensors]
     if any(t.requires_grad for t in tensors):
         result = tree_map(_detach, result)  # its graph would be sent too
     return [result, error, gradients, states, list(zip(owners, identities, strict=True)), kept]
@@ -112,15 +113,15 @@ def _find_owner(place: int, own: list[Span], arguments: list[Span], earlier: lis
     return NEW if find(earlier) is None else EARLIER_RESULT
 
 
-def _compute_gradients(results: list[Tensor], arguments: list[Any]) -> list[Tensor | None] | None:
-    outputs = [t for t in results if t.requires_grad]
+def _compute_gradients(result: Tensor, arguments: list[Any]) -> list[Tensor | None] | None:
+    """Return the gradients for the arguments, for a fixed gradient of the result."""
     inputs = [t for t in arguments if isinstance(t, Tensor) and t.requires_grad]
-    if not outputs or not inputs:
+    if not result.requires_grad or not inputs:
         return []
     generator = torch.Generator().manual_seed(0)
+    grad = torch.randn(result.shape, generator=generator, dtype=result.dtype).to(result.device)
     try:
-        grads = [torch.randn(t.shape, generator=generator, dtype=t.dtype).to(t.device) for t in outputs]
-        return list(torch.autograd.grad(outputs, inputs, grads, allow_unused=True))
+        return list(torch.autograd.grad(result, inputs, grad, retain_graph=True, allow_unused=True))
     except RuntimeError:
         return None
 

@@ -4,12 +4,35 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 
     W (d_out, d_in), b (d_out,), X (n, d_in), Y (n, d_out); all float32 or all float64; n may be 0.
     Returns {"W": ..., "b": ..., "X": ...}, each of the shape and dtype of that tensor.
-    Works where recording is off.
+    The arguments stay as they are. Works with recording off, and in inference mode too.
     """
     ### BEGIN SOLUTION
     slope = 2 * (X @ W.T + b - Y)  # (n, d_out): the loss's derivative by each residual
     return {"W": slope.T @ X, "b": slope.sum(0), "X": slope @ W}
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float64", "no samples", "one sample", "one input", "one output", "square", "transposed", "expanded"),
+    *("recording off", "inference mode"),
+    contexts={"recording off": torch.no_grad, "inference mode": torch.inference_mode},
+)
+def arguments(draw, edge):
+    n, inputs, outputs = draw(st.integers(2, 5)), draw(st.integers(2, 5)), draw(st.integers(2, 5))
+    if edge == "square":
+        n = inputs = outputs
+    n = {"no samples": 0, "one sample": 1}.get(edge, n)
+    inputs, outputs = (inputs, 1) if edge == "one output" else (1 if edge == "one input" else inputs, outputs)
+    g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
+    sizes = ((outputs, inputs), (outputs,), (n, inputs), (n, outputs))
+    W, b, X, Y = (torch.randn(size, generator=g, dtype=dtype) for size in sizes)
+    if edge == "transposed":
+        W, X, Y = (t.T.contiguous().T for t in (W, X, Y))
+    if edge == "expanded":
+        b, X, Y = b[:1].expand(outputs), X[:1].expand(n, inputs), Y[:, :1].expand(n, outputs)
+    return W, b, X, Y
 
 
 # %% checks
@@ -53,73 +76,30 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "five samples, three inputs and two outputs",
+    "other sizes, float64, and all sizes equal",
     weight=4,
     required=True,
     hint="What does a second sample add to the gradients of W and b? Does a factor depend on the batch size?",
 ):
-    t = torch.randn(5 * 3 + 2 * 3 + 2 + 5 * 2, dtype=torch.float64, generator=torch.Generator(here).manual_seed(3))
-    rows, matrix, shift, goals = t[:15].reshape(5, 3), t[15:21].reshape(2, 3), t[21:23], t[23:].reshape(5, 2)
-    leaves = [p.clone().requires_grad_() for p in (matrix, shift, rows)]
-    every = torch.autograd.grad((leaves[2] @ leaves[0].T + leaves[1] - goals).square().sum(), leaves)
-    want = dict(zip(("W", "b", "X"), every, strict=True))
-    with torch.inference_mode():
-        got = manual_grads(matrix, shift, rows, goals)
-    explain(
-        got,
-        want,
-        {
-            "the 2 from the square is missing": {k: g / 2 for k, g in want.items()},
-            "this is the gradient of the mean over the samples, and the loss is their sum": {
-                k: g / 5 for k, g in want.items()
-            },
-            "the gradient of W is transposed: it must have the shape of W": {**want, "W": want["W"].T},
-            "each sample adds to the gradient of b: one row for each of them is left": {
-                **want,
-                "b": 2 * (rows @ matrix.T + shift - goals),
-            },
-        },
-    )
-    t = torch.randn(10, 3, dtype=torch.float64, generator=torch.Generator(here).manual_seed(4))  # all sizes are 3
-    matrix, rows, goals, shift = t[:3], t[3:6], t[6:9], t[9]
-    slopes = 2 * (rows @ matrix.T + shift - goals)
-    want = {"W": slopes.T @ rows, "b": slopes.sum(0), "X": slopes @ matrix}
-    with torch.no_grad():
-        got = manual_grads(matrix, shift, rows, goals)
-    assert_close(got, want)
+    arguments.assert_results(manual_grads, "", "float64", "square")
+with check("recording_off", "recording is off", hint="Which lines need a graph?"):
+    arguments.assert_results(manual_grads, "recording off", "inference mode")
 with check(
     "non_contiguous",
-    "float32 with a transposed X",
+    "arguments that are transposed or expanded",
     weight=2,
     hint="Does your code rely on how the numbers lie in memory?",
 ):
-    t = torch.tensor([[1.0, -2.0, 0.5, 3.0], [0.0, 1.5, -1.0, 2.0]]).T
-    matrix, shift, goals = (
-        torch.tensor([[1.0, 2.0], [0.5, -1.0], [2.0, 0.0]]),
-        torch.tensor([0.5, 0.0, -1.0]),
-        torch.ones(4, 3),
-    )
-    slopes = 2 * (t @ matrix.T + shift - goals)
-    want = {"W": slopes.T @ t, "b": slopes.sum(0), "X": slopes @ matrix}
-    with torch.no_grad():
-        got = manual_grads(matrix, shift, t, goals)
-    assert_close(got, want)
-with check("one_sample", "one sample and one input keep their axes", hint="Does your code drop an axis of size 1?"):
-    t = (torch.tensor([[2.0], [-1.0]]), torch.tensor([0.5, 1.0]), torch.tensor([[3.0]]), torch.tensor([[6.0, 1.0]]))
-    want = {"W": torch.tensor([[3.0], [-18.0]]), "b": torch.tensor([1.0, -6.0]), "X": torch.tensor([[8.0]])}
-    with torch.no_grad():
-        got = manual_grads(*t)
-    assert_close(got, want)
+    arguments.assert_results(manual_grads, "transposed", "expanded")
+with check(
+    "one_sample", "one sample, input or output keeps its axis", hint="Does your code drop an axis of size 1?"
+):
+    arguments.assert_results(manual_grads, "one sample", "one input", "one output")
 with check("empty", "no samples at all give zeros and an empty gradient of X", guard=True):
-    want = {"W": torch.zeros(2, 3), "b": torch.zeros(2), "X": torch.zeros(0, 3)}
-    with torch.no_grad():
-        got = manual_grads(torch.ones(2, 3), torch.ones(2), torch.ones(0, 3), torch.ones(0, 2))
-    assert_close(got, want)
+    arguments.assert_results(manual_grads, "no samples")
 with check("keeps_input", "the arguments keep their values", guard=True, hint="Which line works in place?"):
-    t = (torch.tensor([[0.5, 1.5]]), torch.tensor([0.1]), torch.tensor([[1.0, 2.0]]), torch.tensor([[5.0]]))
-    with torch.no_grad():
-        unchanged(manual_grads, *t)
-        assert not torch.is_grad_enabled(), "your function switched recording on, and left it on"
+    arguments.assert_arguments(manual_grads)
+    arguments.assert_settings(manual_grads)
 
 
 # %% right "einsum names the axes"
@@ -149,7 +129,7 @@ def manual_grads(W, b, X, Y):
     return {"X": (R[:, :, None] * W).sum(1), "W": (R[:, :, None] * X[:, None, :]).sum(0), "b": R.sum(dim=0)}
 
 
-# %% wrong "autograd is switched on again" fails=other_cases raises=RuntimeError
+# %% wrong "autograd is switched on again" fails=recording_off,keeps_input raises=RuntimeError
 def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor]:
     with torch.enable_grad():
         leaves = {name: t.detach().clone().requires_grad_() for name, t in {"W": W, "b": b, "X": X}.items()}
@@ -157,25 +137,25 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
         return dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
 
 
-# %% wrong "the 2 of the square does not matter" fails=example,other_cases,non_contiguous,one_sample
+# %% wrong "the 2 of the square does not matter" fails=example,other_cases,recording_off,non_contiguous,one_sample
 def manual_grads(W, b, X, Y):
     R = X @ W.T + b - Y
     return {"W": R.T @ X, "b": R.sum(0), "X": R @ W}
 
 
-# %% wrong "a loss is a mean over the batch" fails=example,other_cases,non_contiguous
+# %% wrong "a loss is a mean over the batch" fails=example,other_cases,recording_off,non_contiguous,one_sample
 def manual_grads(W, b, X, Y):
     R = 2 * (X @ W.T + b - Y) / len(X)
     return {"W": R.T @ X, "b": R.sum(0), "X": R @ W}
 
 
-# %% wrong "X.T @ R, as in the book where W stands on the right" fails=example,other_cases,non_contiguous,one_sample,empty
+# %% wrong "X.T @ R, as in the book where W stands on the right" fails=example,other_cases,recording_off,non_contiguous,one_sample
 def manual_grads(W, b, X, Y):
     R = 2 * (X @ W.T + b - Y)
     return {"W": X.T @ R, "b": R.sum(0), "X": R @ W}
 
 
-# %% wrong "the gradient of b is the slope at the output" fails=example,other_cases,non_contiguous,one_sample,empty
+# %% wrong "the gradient of b is the slope at the output" fails=example,other_cases,recording_off,non_contiguous,one_sample,empty
 def manual_grads(W, b, X, Y):
     R = 2 * (X @ W.T + b - Y)
     return {"W": R.T @ X, "b": R, "X": R @ W}
@@ -187,14 +167,14 @@ def manual_grads(W, b, X, Y):
     return {"W": (R.T @ X).squeeze(), "b": R.sum(0).squeeze(), "X": (R @ W).squeeze()}
 
 
-# %% wrong "autograd will do it" fails=example,other_cases,non_contiguous,one_sample,empty,keeps_input raises=RuntimeError
+# %% wrong "autograd will do it" fails=example,recording_off,keeps_input raises=RuntimeError
 def manual_grads(W, b, X, Y):
     leaves = [t.detach().clone().requires_grad_() for t in (W, b, X)]
     ((leaves[2] @ leaves[0].T + leaves[1] - Y) ** 2).sum().backward()
     return dict(zip("WbX", [t.grad for t in leaves]))
 
 
-# %% wrong "Y can hold the residuals" fails=keeps_input
+# %% wrong "Y can hold the residuals" fails=non_contiguous,keeps_input
 def manual_grads(W, b, X, Y):
     R = Y.sub_(X @ W.T + b).mul_(-2)
     return {"W": R.T @ X, "b": R.sum(0), "X": R @ W}

@@ -3,13 +3,50 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     """The row of x whose weighted sum is largest, times the root mean square of all weighted sums.
 
     x (n, d) with n at least 1, w (d,); both float32 or both float64. The weighted sum of a row is (row * w).sum().
-    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable for x and for w.
+    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable by x and by w; it requires grad
+    if one of them does. x and w stay as they are.
     """
     ### BEGIN SOLUTION
     sums = x @ w
     size = sums.square().mean().sqrt()
     return x[sums.argmax()] * size  # the index has no slope: the row and the size have
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "one row", "one column", "square", "a zero sum", "close sums", "negative sums", "largest by size"),
+    *("transposed", "expanded w", "x alone", "w alone", "neither", "from an operation"),
+)
+def arguments(draw, edge):
+    n, d = draw(st.integers(2, 5)), draw(st.integers(2, 4))
+    n, d = n if edge != "one row" else 1, {"one column": 1, "square": n}.get(edge, d)
+    g = draw.make_generator(here)
+    x = torch.randn(n, d, generator=g, dtype=torch.float64) * 3
+    w = torch.rand(d, generator=g, dtype=torch.float64) + 0.5
+    w[::2] *= -1
+    last = x[-1] * w  # the parts of the last row's sum
+    if edge == "a zero sum":
+        x[-1] = 0
+    if edge == "close sums":  # 1.01 and 1, and the others are negative
+        x[2:] *= -(x[2:] @ w).sign()[:, None]
+        x[:2] = (w / (w * w).sum())[None] * torch.tensor([[1.01], [1.0]], dtype=torch.float64)
+        x[0, 0] += w[1]  # changes no sum
+        x[0, 1] -= w[0]
+    if edge == "negative sums":
+        x *= -(x @ w).sign()[:, None]
+    if edge == "largest by size":
+        x[-1] -= (last.sum() + 50) * w / (w * w).sum()
+    if edge == "transposed":
+        x = x.T.contiguous().T
+    if edge == "expanded w":
+        w = w[:1].expand(d)
+    if edge == "float32":
+        x, w = x.float(), w.float()
+    x.requires_grad_(edge not in ("w alone", "neither"))
+    w.requires_grad_(edge not in ("x alone", "neither"))
+    return (x * 2, w * 0.5) if edge == "from an operation" else (x, w)
 
 
 # %% checks
@@ -65,22 +102,14 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other sizes, negative sums and float64",
+    "other sizes, negative sums and float32",
     weight=2,
     required=True,
     hint="Is one row chosen, by its sum and with the sum's sign?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.tensor([[1.0, -4.0, 2.0, 0.5], [-9.0, 1.0, 0.0, 2.0]], dtype=dtype)
-        t_w = torch.tensor([1.0, 1.5, -1.0, 0.5], dtype=dtype)
-        want = scaled_peak_broken(t, t_w).detach()
-        assert_close(scaled_peak(t.clone(), t_w), want)
-        want = scaled_peak_broken(t[:1], t_w).detach()
-        assert_close(scaled_peak(t[:1].clone(), t_w), want)
-        t = torch.tensor([[1.0, 5.0, 0.0, 0.0], [1.01, 0.0, 5.0, 0.0]], dtype=dtype)  # sums 1 and 1.01
-        t_w = torch.tensor([1.0, 0.0, 0.0, 2.0], dtype=dtype)
-        want = scaled_peak_broken(t, t_w).detach()
-        assert_close(scaled_peak(t, t_w), want)
+    arguments.assert_results(scaled_peak, "", "one row", "one column", "square", "negative sums", "largest by size")
+    arguments.assert_results(scaled_peak, "a zero sum", "close sums", "transposed", "expanded w")
+    arguments.assert_results(scaled_peak, "float32", rtol=1e-4, atol=1e-3)
 with check(
     "gradient",
     "the gradients for x and w are complete",
@@ -88,45 +117,38 @@ with check(
     required=True,
     hint="The result is a row times a number. On what does each of the two depend?",
 ):
-    for rows, factors in (
-        ([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], [1.0, 0.5]),
-        ([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], [-2.0, 0.5]),
-        ([[1.1, 2.0], [3.0, -0.1], [1.0, -2.0]], [1.0, 0.5]),  # the last sum is 0
-        ([[0.1, 0.7]], [0.3, 0.5]),
-        ([[0.1], [0.3]], [0.7]),
-    ):
-        t = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
-        t_w = torch.tensor(factors, dtype=torch.float64, requires_grad=True)
-        weight = torch.tensor([1.0, -3.0][: len(factors)], dtype=torch.float64)
-        sums = (t * t_w).sum(1)
-        size, row = sums.square().mean().sqrt(), t[int(sums.argmax())]
-        want = torch.autograd.grad((row * size * weight).sum(), (t, t_w), retain_graph=True)
-        only_row = torch.autograd.grad((row * size.detach() * weight).sum(), t, retain_graph=True)[0]
-        only_size = torch.autograd.grad((row.detach() * size * weight).sum(), (t, t_w))
-        value = (row * size).detach().clone()
-        got = scaled_peak(t, t_w)
-        assert_close(got.detach(), value, rtol=1e-12, atol=1e-12)
-        got = torch.autograd.grad((got * weight).sum(), (t, t_w), allow_unused=True)
-        explain(
-            got,
-            want,
-            {
-                "the root mean square was treated as a constant": (only_row, None),
-                "the row was treated as a constant": only_size,
-            },
-        )
-with check(
-    "either_alone", "either argument alone may require grad", weight=2, hint="Has each of the two a path to the result?"
-):
-    t = torch.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
-    t_w = torch.tensor([2.0, 1.0])
-    assert scaled_peak(t, t_w).requires_grad, "with x alone, your result does not require grad"
-    assert scaled_peak(t.detach(), t_w.requires_grad_()).requires_grad, (
-        "with w alone, your result does not require grad"
+    t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    t_w = torch.tensor([-2.0, 0.5], dtype=torch.float64, requires_grad=True)
+    weight = torch.tensor([1.0, -3.0], dtype=torch.float64)
+    sums = (t * t_w).sum(1)
+    size, row = sums.square().mean().sqrt(), t[int(sums.argmax())]
+    want = torch.autograd.grad((row * size * weight).sum(), (t, t_w), retain_graph=True)
+    only_row = torch.autograd.grad((row * size.detach() * weight).sum(), t, retain_graph=True)[0]
+    only_size = torch.autograd.grad((row.detach() * size * weight).sum(), (t, t_w))
+    value = (row * size).detach().clone()
+    got = scaled_peak(t, t_w)
+    assert_close(got.detach(), value, rtol=1e-12, atol=1e-12)
+    got = torch.autograd.grad((got * weight).sum(), (t, t_w), allow_unused=True)
+    explain(
+        got,
+        want,
+        {
+            "the root mean square was treated as a constant": (only_row, None),
+            "the row was treated as a constant": only_size,
+        },
     )
-    assert not scaled_peak(t.detach(), t_w.detach()).requires_grad, "with neither, your result requires grad"
+    arguments.assert_gradients(scaled_peak, "", "one row", "one column", "a zero sum", "close sums", "transposed")
+    arguments.assert_gradients(scaled_peak, "from an operation", "expanded w", "negative sums")
+with check(
+    "either_alone",
+    "either argument alone may require grad, or neither",
+    weight=2,
+    hint="Has each of the two a path to the result?",
+):
+    arguments.assert_gradients(scaled_peak, "x alone", "w alone", "neither")
+    arguments.assert_results(scaled_peak, "x alone", "w alone", "neither", "from an operation")
 with check("keeps_input", "x and w keep their values", guard=True, hint="Which line works in place?"):
-    unchanged(scaled_peak, torch.tensor([[1.0, 2.0], [3.0, -1.0]]).T, torch.tensor([2.0, 1.0]))
+    arguments.assert_arguments(scaled_peak)
 
 
 # %% right "line by line, with stack in place of lists of numbers"
@@ -164,26 +186,26 @@ def scaled_peak(x, w):
     return x[sums.argmax()] * sums.square().mean().sqrt()
 
 
-# %% wrong "a row taken by an index is a copy" fails=gradient
+# %% wrong "a row taken by an index is a copy" fails=gradient,either_alone
 def scaled_peak(x, w):
     sums = x @ w
     best = x[sums.argmax()].clone().detach()
     return best * sums.square().mean().sqrt()
 
 
-# %% wrong "the root mean square is the mean of the squares" fails=values,other_cases,gradient
+# %% wrong "the root mean square is the mean of the squares" fails=values,other_cases,gradient,either_alone
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.argmax()] * (sums**2).mean()
 
 
-# %% wrong "the root mean square is the norm" fails=values,other_cases,gradient
+# %% wrong "the root mean square is the norm" fails=values,other_cases,gradient,either_alone
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.argmax()] * torch.linalg.vector_norm(sums)
 
 
-# %% wrong "the largest sum by its size" fails=other_cases,gradient
+# %% wrong "the largest sum by its size" fails=other_cases,gradient,either_alone
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.abs().argmax()] * sums.square().mean().sqrt()

@@ -5,8 +5,9 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
     loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
     w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which must not matter.
     You may accumulate in w.grad, so what it holds afterwards does not matter either. w keeps its values and still
-    requires grad. batches stays as it is.
-    batches: pairs X (n, d), y (n,). The n differ and may be 0, but not in every batch. Returns (d,) in w's dtype.
+    requires grad. The result may be w.grad itself.
+    batches: pairs X (n, d), y (n,). The n may differ, and may be 0, but not in every batch. They stay as they are.
+    Returns (d,) in w's dtype.
     """
     ### BEGIN SOLUTION
     total, count = torch.zeros_like(w), 0
@@ -16,6 +17,36 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
         count += len(y)
     return total / count
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("one batch", "one sample", "one number", "float64", "an empty batch", "empty batches first", "batches of one"),
+    *("old .grad", "NaN in .grad", "views of one", "transposed", "a batch twice", "a loss of 0"),
+)
+def arguments(draw, edge):
+    d = 1 if edge == "one number" else draw(st.integers(2, 4))
+    sizes = draw(st.lists(st.integers(1, 6), min_size=2, max_size=5))
+    sizes = {"one batch": [4], "one sample": [1], "batches of one": [1, 1, 1]}.get(edge, sizes)
+    if edge == "an empty batch":
+        sizes = [*sizes[:1], 0, *sizes[1:], 0]
+    if edge == "empty batches first":
+        sizes = [0, 0, *sizes]
+    g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
+    X, y = torch.randn(sum(sizes), d, generator=g, dtype=dtype), torch.randn(sum(sizes), generator=g, dtype=dtype)
+    if edge == "a loss of 0":
+        X, y = X * 0, y * 0
+    X = X.T.contiguous().T if edge == "transposed" else X
+    batches = list(zip(X.split(sizes), y.split(sizes), strict=True))
+    if edge != "views of one":
+        batches = [(X.clone(), y.clone()) for X, y in batches]
+    if edge == "a batch twice":
+        batches.append(batches[0])
+    w = torch.randn(d, generator=g, dtype=dtype, requires_grad=True)
+    if edge in ("old .grad", "NaN in .grad"):
+        w.grad = torch.full_like(w, float("nan") if edge == "NaN in .grad" else 100.0)
+    return draw(st.sampled_from([squared_error, absolute_error])), w, batches
 
 
 # %% checks
@@ -46,63 +77,49 @@ with check(
     required=True,
     hint="How much does one sample of the smallest batch count in your result?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        for error in (squared_error, absolute_error):
-            numbers = torch.randn(33, 4, dtype=dtype, generator=torch.Generator(here).manual_seed(1))
-            rows, goals = numbers[:, :3], numbers[:, 3]
-            batches = list(zip(rows.split([10, 10, 10, 2, 1]), goals.split([10, 10, 10, 2, 1]), strict=True))
-            t = torch.tensor([0.5, -1.5, 2.0], dtype=dtype, requires_grad=True)
-            (want,) = torch.autograd.grad(error(t, rows, goals), t)
-            parts = [torch.autograd.grad(error(t, *pair), t)[0] for pair in batches]
-            explain(
-                stream_gradient(error, t, batches),
-                want,
-                {
-                    "every batch counts the same here, whatever its size": sum(parts) / 5,
-                    "these are the means of the batches added up, not a mean": sum(parts),
-                    "only the last batch counts": parts[-1],
-                },
-            )
-            assert_close(stream_gradient(error, t, [(rows, goals)]), want)
-            if dtype == torch.float64:
-                assert_close(stream_gradient(error, t, batches), want, rtol=1e-12, atol=1e-12)
+    numbers = torch.randn(33, 4, generator=torch.Generator(here).manual_seed(1))
+    rows, goals = numbers[:, :3], numbers[:, 3]
+    batches = list(zip(rows.split([10, 10, 10, 2, 1]), goals.split([10, 10, 10, 2, 1]), strict=True))
+    t = torch.tensor([0.5, -1.5, 2.0], requires_grad=True)
+    (want,) = torch.autograd.grad(absolute_error(t, rows, goals), t)
+    parts = [torch.autograd.grad(absolute_error(t, *pair), t)[0] for pair in batches]
+    explain(
+        stream_gradient(absolute_error, t, batches),
+        want,
+        {
+            "every batch counts the same here, whatever its size": sum(parts) / 5,
+            "these are the means of the batches added up, not a mean": sum(parts),
+            "only the last batch counts": parts[-1],
+        },
+    )
+    arguments.assert_results(stream_gradient, "", "one batch", "one sample", "one number", "views of one", "transposed")
+    arguments.assert_results(stream_gradient, "float64", rtol=1e-12, atol=1e-12)
 with check("empty", "an empty batch changes nothing", weight=2, hint="Does an empty batch count where you divide?"):
+    arguments.assert_results(stream_gradient, "an empty batch", "empty batches first")
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     batches = [
         (torch.empty(0, 2), torch.empty(0)),
         (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0])),
-        (torch.empty(0, 2), torch.empty(0)),
         (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
         (torch.tensor([[1.0, 0.0]]), torch.tensor([1.0])),  # its loss is 0, and its sample counts
     ]
     want = torch.tensor([2.0, 1.6])
     assert_close(stream_gradient(squared_error, t, batches), want)
 with check(
+    "counts_samples",
+    "batches of one, one batch twice, and a loss of 0",
+    hint="What counts in your mean: samples, batches, or what a batch's loss is?",
+):
+    arguments.assert_results(stream_gradient, "batches of one", "a batch twice", "a loss of 0")
+with check(
     "old_grad",
     "a .grad from before does not matter",
     weight=2,
     hint="What was in w.grad when your function was called?",
 ):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    t.grad = torch.tensor([float("nan"), 1e9])
-    batches = [
-        (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0])),
-        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
-    ]
-    want = torch.tensor([2.5, 2.0])
-    assert_close(stream_gradient(squared_error, t, batches), want)
+    arguments.assert_results(stream_gradient, "old .grad", "NaN in .grad")
 with check("keeps_input", "w and the batches keep their values", guard=True):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    batches = [
-        (torch.tensor([[1.0, 3.0], [4.0, 1.0]]), torch.tensor([0.5, 2.0])),
-        (torch.tensor([[2.0, 0.0]]), torch.tensor([1.0])),
-        (torch.tensor([[1.0, 2.0], [0.5, 3.0], [-1.0, 1.0]]), torch.tensor([1.0, 0.0, 3.0])),
-    ]
-    before = [(p.clone(), q.clone()) for p, q in batches]
-    stream_gradient(squared_error, t, batches)
-    assert_close(batches, before, rtol=0, atol=0, name="batches")
-    assert_close(t.detach(), torch.tensor([1.0, 2.0]), rtol=0, atol=0, name="w")
-    assert t.requires_grad, "w does not require grad any more"
+    arguments.assert_arguments(stream_gradient, ignore=("w.grad",))
 
 
 # %% right "sums of losses, accumulated in .grad of a copy"
@@ -143,7 +160,7 @@ def stream_gradient(loss, w, batches):
     return torch.autograd.grad(loss(w, X, y), w)[0]
 
 
-# %% wrong "divide by the number of batches" fails=uneven_batches,empty,old_grad
+# %% wrong "divide by the number of batches" fails=uneven_batches,empty,counts_samples,old_grad
 def stream_gradient(loss, w, batches):
     total = torch.zeros_like(w)
     for X, y in batches:
@@ -151,12 +168,12 @@ def stream_gradient(loss, w, batches):
     return total
 
 
-# %% wrong "accumulated means are a mean" fails=example,uneven_batches,empty,old_grad
+# %% wrong "accumulated means are a mean" fails=example,uneven_batches,empty,counts_samples,old_grad
 def stream_gradient(loss, w, batches):
     return sum(torch.autograd.grad(loss(w, X, y), w)[0] for X, y in batches)
 
 
-# %% wrong "each backward replaces .grad" fails=example,uneven_batches,empty,old_grad
+# %% wrong "each backward replaces .grad" fails=example,uneven_batches,empty,counts_samples,old_grad
 def stream_gradient(loss, w, batches):
     for X, y in batches:
         if len(y):
@@ -171,7 +188,7 @@ def stream_gradient(loss, w, batches):
     return sum(torch.autograd.grad(loss(w, X, y), w)[0] * len(y) / n for X, y in batches)
 
 
-# %% wrong "an empty batch gives nan, which becomes zero, and counts as a batch" fails=uneven_batches,empty,old_grad
+# %% wrong "an empty batch gives nan, which becomes zero, and counts as a batch" fails=uneven_batches,empty,counts_samples,old_grad
 def stream_gradient(loss, w, batches):
     grads = [torch.autograd.grad(loss(w, X, y), w)[0].nan_to_num() for X, y in batches]
     return torch.stack(grads).mean(0)
@@ -187,7 +204,7 @@ def stream_gradient(loss, w, batches):
     return grad
 
 
-# %% wrong "all batches have the size of the first" fails=uneven_batches,empty,old_grad
+# %% wrong "all batches have the size of the first" fails=uneven_batches,empty,counts_samples,old_grad
 def stream_gradient(loss, w, batches):
     size = len(batches[0][1])
     n = sum(len(y) for _, y in batches)

@@ -16,6 +16,39 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
     ### END SOLUTION
 
 
+# %% domain
+@domain(
+    reference,
+    *("one loss", "no loss", "one loss twice", "one parameter", "three parameters", "0-dim", "empty", "float64"),
+    *("two dtypes", "unused", "old .grad", "old .grad of one", "transposed"),
+)
+def arguments(draw, edge):
+    g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
+    shapes = [(draw(st.integers(1, 3)), draw(st.integers(1, 3))), (draw(st.integers(2, 4)),), (2, 1)]
+    shapes = shapes[: {"one parameter": 1, "three parameters": 3}.get(edge, 2)]
+    if edge in ("0-dim", "empty"):
+        shapes[draw(st.integers(0, 1))] = () if edge == "0-dim" else (0, 2)
+    params = [torch.randn(shape, generator=g, dtype=dtype) for shape in shapes]
+    if edge == "two dtypes":
+        params[draw(st.integers(0, 1))] = params[0].double()
+    if edge == "transposed":
+        params[0] = torch.randn(2, 3, generator=g).T
+    for place, p in enumerate(params):
+        p.requires_grad_()
+        if edge == "old .grad" or edge == "old .grad of one" and place == 1:
+            p.grad = torch.randn(p.shape, generator=g, dtype=p.dtype)
+            p.grad[:1] = draw(st.sampled_from([0.0, 1e9]))
+    known = [decay, total] if edge == "one parameter" else [decay, second_decay, total]
+    losses = draw(st.permutations(known))
+    if edge in ("one loss", "no loss"):
+        losses = losses[: edge == "one loss"]
+    if edge == "one loss twice":
+        losses = [losses[0], losses[1], losses[0]]
+    if edge == "unused":
+        losses = [draw(st.sampled_from([decay, second_decay]))]
+    return losses, params
+
+
 # %% checks
 with check(
     "example",
@@ -46,44 +79,28 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "three losses of two parameters, and float64",
+    "other losses and parameters, and float64",
     weight=3,
     required=True,
     hint="Which loss and which parameter does each entry belong to?",
 ):
-    for dtype, start, slope in ((torch.float32, 1.0, -9.0), (torch.float64, 1.0, -9.0), (torch.float64, 4.0, -3.0)):
-        t = [
-            torch.tensor([start, -2.0], dtype=dtype, requires_grad=True),
-            torch.tensor(0.5, dtype=dtype, requires_grad=True),
-        ]
-        want = [
-            [torch.tensor([1.0, 1.0], dtype=dtype), torch.tensor(2.0, dtype=dtype)],
-            [torch.tensor([slope, 2 * slope], dtype=dtype), torch.tensor(slope, dtype=dtype)],
-            [torch.tensor([1.0, 1.0], dtype=dtype), torch.tensor(2.0, dtype=dtype)],
-        ]
-        assert_close(task_gradients([total, fit, total], t), want)
+    arguments.assert_results(task_gradients, "", "float64", "one parameter", "three parameters", "one loss twice")
+    t = [torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor(0.5, requires_grad=True)]
+    want = [[torch.tensor([-9.0, -18.0]), torch.tensor(-9.0)], [torch.tensor([1.0, 1.0]), torch.tensor(2.0)]]
+    assert_close(task_gradients([fit, total], t), want)
 with check(
     "unused",
     "a parameter that a loss does not use has the gradient zero",
     weight=2,
     hint="What does autograd say about a parameter that the graph does not reach?",
 ):
-    t = [torch.tensor([[3.0]], requires_grad=True), torch.tensor([0.1, 2.0], dtype=torch.float64, requires_grad=True)]
-    want = [
-        [torch.tensor([[6.0]]), torch.zeros(2, dtype=torch.float64)],
-        [torch.tensor([[1.0]]), torch.full((2,), 2.0, dtype=torch.float64)],
-        [torch.zeros(1, 1), torch.tensor([0.2, 4.0], dtype=torch.float64)],
-    ]
-    got = task_gradients([decay, total, second_decay], t)
-    assert_close(got, want)
-    assert_close(got[2][1], want[2][1], rtol=1e-12, atol=1e-12)
+    arguments.assert_results(task_gradients, "unused", "two dtypes")
+with check("few", "one loss or none, 0-dim and empty parameters", hint="Does a size count anywhere in your code?"):
+    arguments.assert_results(task_gradients, "one loss", "no loss", "0-dim", "empty", "transposed")
 with check(
     "old_grad", "a .grad from before does not matter", weight=2, hint="What was in .grad when your function was called?"
 ):
-    t = [torch.tensor([2.0, 5.0], requires_grad=True)]
-    t[0].grad = torch.tensor([1e9, 200.0])
-    want = [[torch.tensor([4.0, 10.0])], [torch.ones(2)]]
-    assert_close(task_gradients([decay, total], t), want)
+    arguments.assert_results(task_gradients, "old .grad", "old .grad of one")
 with check(
     "keeps_grad",
     "each .grad is afterwards as it was before",
@@ -91,10 +108,7 @@ with check(
     guard=True,
     hint="Which of your calls write to .grad? What stood there before?",
 ):
-    t = [torch.tensor([2.0, 5.0], requires_grad=True), torch.tensor(1.0, requires_grad=True)]
-    for losses in ([fit, decay], [decay, fit]):
-        t[0].grad = torch.tensor([0.1, 200.0])
-        unchanged(task_gradients, losses, t)
+    arguments.assert_arguments(task_gradients)
 
 
 # %% right "allow_unused, and zeros in place of None"
@@ -130,7 +144,7 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "g = p.grad keeps the gradient" fails=example,other_cases,unused,old_grad,keeps_grad
+# %% wrong "g = p.grad keeps the gradient" fails=example,other_cases,unused,few,old_grad,keeps_grad
 def task_gradients(losses, params):
     table = []
     for loss in losses:
@@ -139,7 +153,7 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "backward writes to .grad, so a clone is enough" fails=example,other_cases,unused,old_grad,keeps_grad
+# %% wrong "backward writes to .grad, so a clone is enough" fails=example,other_cases,unused,few,old_grad,keeps_grad
 def task_gradients(losses, params):
     table = []
     for loss in losses:
@@ -148,7 +162,7 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "zero_ makes it safe to keep .grad" fails=example,other_cases,unused,old_grad,keeps_grad
+# %% wrong "zero_ makes it safe to keep .grad" fails=example,other_cases,unused,few,old_grad,keeps_grad
 def task_gradients(losses, params):
     table = []
     for loss in losses:
@@ -160,12 +174,12 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "every loss uses every parameter" fails=unused,keeps_grad raises=RuntimeError
+# %% wrong "every loss uses every parameter" fails=other_cases,unused,few,old_grad,keeps_grad raises=RuntimeError
 def task_gradients(losses, params):
     return [list(torch.autograd.grad(loss(params), params)) for loss in losses]
 
 
-# %% wrong "None is as good as zero" fails=unused
+# %% wrong "None is as good as zero" fails=other_cases,unused,few,old_grad
 def task_gradients(losses, params):
     return [list(torch.autograd.grad(loss(params), params, allow_unused=True)) for loss in losses]
 
@@ -183,7 +197,7 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "one row for each parameter" fails=example,other_cases,unused,old_grad
+# %% wrong "one row for each parameter" fails=example,other_cases,unused,few,old_grad
 def task_gradients(losses, params):
     rows = [torch.autograd.grad(loss(params), params, materialize_grads=True) for loss in losses]
     return [list(column) for column in zip(*rows)]

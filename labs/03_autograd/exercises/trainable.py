@@ -5,7 +5,7 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
     values: tensors of any shape, float32, float64, integer or boolean. A float32 or float64 tensor t gives a leaf that
     requires grad, with the values scale * t and t's dtype; t may itself require grad, or be the result of recorded
     operations. An integer or boolean tensor gives a copy that does not require grad, not scaled.
-    No result shares memory with a tensor in values. values and its tensors stay as they are.
+    No result shares memory with a tensor in values, or with another result. values and its tensors stay as they are.
     """
     ### BEGIN SOLUTION
     params = {}
@@ -16,6 +16,38 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
             params[name] = t.clone()
     return params
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float64", "0-dim", "empty", "requires grad", "from an operation", "holds .grad", "integers", "booleans"),
+    *("scale 0", "scale 1", "scale -1", "no values", "one tensor twice", "views of one", "transposed", "expanded"),
+)
+def arguments(draw, edge):
+    scale = {"scale 0": 0.0, "scale 1": 1.0, "scale -1": -1.0}.get(edge, draw(st.sampled_from([0.1, 0.5, -2.0, 3.0])))
+    shape = {"0-dim": (), "empty": (2, 0)}.get(edge, (draw(st.integers(1, 3)), draw(st.integers(2, 4))))
+    g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
+    count = 0 if edge == "no values" else draw(st.integers(1, 3))
+    names = draw(st.permutations(["w", "w.bias", "weight", "steps"]))[:count]
+    values = {name: torch.randn(shape, generator=g, dtype=dtype) for name in names}
+    if edge in ("integers", "booleans"):
+        kinds = [torch.bool] if edge == "booleans" else [torch.int64, torch.int32, torch.uint8, torch.int8]
+        values[draw(st.sampled_from(["a", "z"]))] = torch.tensor([[0, 1], [5, 3]]).to(draw(st.sampled_from(kinds)))
+    if edge == "one tensor twice":
+        values["again"] = values[names[0]]
+    if edge == "views of one":
+        values["row"] = values[names[0]][0]
+    if edge in ("transposed", "expanded"):
+        turn = (lambda t: t.T) if edge == "transposed" else (lambda t: t[:1].expand(shape))
+        values = {name: turn(t) for name, t in values.items()}
+    if edge in ("requires grad", "from an operation", "holds .grad"):
+        for t in values.values():
+            t.requires_grad_()
+            t.grad = torch.ones_like(t) if edge == "holds .grad" else None
+    if edge == "from an operation":
+        values = {name: t * 3 for name, t in values.items()}
+    return values, scale
 
 
 # %% checks
@@ -39,42 +71,22 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "several tensors, other shapes and float64",
+    "several tensors, other shapes, scales and float64",
     weight=2,
     required=True,
     hint="Do the names, the dtype and the shape come from the starting values?",
 ):
-    t = {"a": torch.tensor(3.0, dtype=torch.float64), "b": torch.linspace(0, 1, 6).reshape(2, 3).T}
-    want = {"a": torch.tensor(-6.0, dtype=torch.float64), "b": torch.linspace(0, -2, 6).reshape(2, 3).T}
-    got = trainable(t, -2.0)
-    assert_close(got, want)
-    assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
-    t = {
-        "a": torch.tensor(1.5),
-        "b": torch.tensor([3.0, 0.7], dtype=torch.float64),
-        "c": torch.empty(0, 2),
-    }
-    for scale in (0.1, 0.0):
-        want = {
-            "a": torch.tensor(1.5 * scale),
-            "b": torch.tensor([3.0 * scale, 0.7 * scale], dtype=torch.float64),
-            "c": torch.empty(0, 2),
-        }
-        got = trainable(t, scale)
-        assert_close(got, want)
-        assert_close(got["b"], want["b"], rtol=1e-12, atol=1e-12)
-        assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
+    plain = ("", "0-dim", "empty", "scale 0", "scale 1", "scale -1", "no values", "transposed", "expanded", "float64")
+    arguments.assert_results(trainable, *plain)
+    arguments.assert_gradients(trainable, *plain)
 with check(
     "requires_grad",
     "a starting value that requires grad gives a leaf too",
     weight=2,
     hint="When does requires_grad_() turn a tensor into a leaf, and when does it do nothing?",
 ):
-    t = torch.tensor([1.0, 4.0], requires_grad=True)
-    want = {"leaf": torch.tensor([3.0, 12.0]), "result": torch.tensor([6.0, 24.0])}
-    got = trainable({"leaf": t, "result": t * 2}, 3.0)
-    assert_close(got, want)
-    assert all(p.is_leaf and p.requires_grad for p in got.values()), "not every result is a leaf that requires grad"
+    arguments.assert_results(trainable, "requires grad", "from an operation", "holds .grad")
+    arguments.assert_gradients(trainable, "requires grad", "from an operation", "holds .grad")
 with check(
     "backward",
     "backward fills .grad of the parameters, and of nothing behind them",
@@ -92,16 +104,11 @@ with check(
     weight=2,
     hint="Which dtypes can require grad?",
 ):
-    t = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([2.0])}
-    want = {"steps": torch.tensor([2, 3]), "mask": torch.tensor([[True], [False]]), "w": torch.tensor([0.5])}
-    for dtype in (torch.int32, torch.uint8):
-        t[str(dtype)] = want[str(dtype)] = torch.tensor([5, 6], dtype=dtype)
-    got = trainable(t, 0.25)
-    assert_close(got, want)
-    assert not got["steps"].requires_grad and not got["mask"].requires_grad, "one of them requires grad"
+    arguments.assert_results(trainable, "integers", "booleans")
+    arguments.assert_gradients(trainable, "integers", "booleans")
 with check(
     "no_sharing",
-    "the results share no memory with the starting values",
+    "the results share no memory with the starting values, or with each other",
     hint="Which of the functions that you call give a new tensor, and which only a new name for the same memory?",
 ):
     t = {"w": torch.tensor([1.0, 2.0]), "steps": torch.tensor([7, 8])}
@@ -110,16 +117,15 @@ with check(
         got["w"].add_(1)
         got["steps"].add_(1)
     assert_close(t, {"w": torch.tensor([1.0, 2.0]), "steps": torch.tensor([7, 8])}, name="the starting values")
+    arguments.assert_memory(trainable)
+    arguments.assert_results(trainable, "one tensor twice", "views of one")
 with check(
     "keeps_input",
     "the starting values stay as they are",
     guard=True,
     hint="Which of your calls ends in an underscore, and on which tensor does it work?",
 ):
-    unchanged(trainable, {"w": torch.tensor([1.0, 2.0])}, 4.0)
-    t = {"w": torch.linspace(-3, 0.7, 50, requires_grad=True)}
-    t["w"].grad = torch.linspace(1, 2, 50)
-    unchanged(trainable, t, 0.1)
+    arguments.assert_arguments(trainable)
 
 
 # %% right "torch.tensor makes a leaf, and warns"
@@ -150,7 +156,7 @@ def trainable(values, scale):
     return result
 
 
-# %% wrong "mark first, then scale" fails=example,other_cases,requires_grad,backward
+# %% wrong "mark first, then scale" fails=example,other_cases,requires_grad,backward,integers
 def trainable(values, scale):
     result = {}
     for name, t in values.items():
@@ -166,7 +172,7 @@ def trainable(values, scale):
     return {n: (scale * t).requires_grad_() if t.is_floating_point() else t.clone() for n, t in values.items()}
 
 
-# %% wrong "every tensor can be trained" fails=integers,no_sharing raises=RuntimeError
+# %% wrong "every tensor can be trained" fails=integers,no_sharing,keeps_input raises=RuntimeError
 def trainable(values, scale):
     return {name: (scale * t.detach()).to(t.dtype).requires_grad_() for name, t in values.items()}
 
@@ -199,7 +205,7 @@ def trainable(values, scale):
     }
 
 
-# %% wrong "the starting values are marked in passing" fails=keeps_input
+# %% wrong "the starting values are marked in passing" fails=other_cases,integers,keeps_input
 def trainable(values, scale):
     result = {}
     for name, t in values.items():
