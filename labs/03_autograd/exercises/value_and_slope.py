@@ -19,22 +19,22 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 # %% domain
 @domain(
     reference,
-    *("float64", "0-dim", "empty", "a zero", "one coefficient", "the coefficient 0", "zeros first", "2000 coefficients"),
+    *("float64", "0-dim", "empty", "a zero", "one coefficient", "the coefficient 0", "zeros first"),
     *("steep", "transposed", "expanded", "requires grad", "from an operation"),
 )
 def arguments(draw, edge):
     coefficients = [draw(st.integers(-6, 6)) / 2 for _ in range(draw(st.integers(2, 5)))]
     if edge in ("one coefficient", "the coefficient 0"):
         coefficients = [0.0 if edge == "the coefficient 0" else 2.5]
-    if edge in ("zeros first", "2000 coefficients"):
-        coefficients = [0.0] * (2 if edge == "zeros first" else 2000 - len(coefficients)) + coefficients
+    if edge == "zeros first":
+        coefficients = [0.0, 0.0, *coefficients]
     shape = {"0-dim": (), "empty": (0, 2)}.get(edge, (draw(st.integers(1, 3)), draw(st.integers(2, 3))))
     g, dtype = draw.make_generator(here), torch.float64 if edge in ("float64", "steep") else torch.float32
     x = torch.rand(shape, generator=g, dtype=dtype) * 2.8 - 1.4
     if edge == "a zero":
         x[0] = 0
-    if edge in ("steep", "2000 coefficients"):
-        x = x * (1e4 if edge == "steep" else 0.5)
+    if edge == "steep":
+        x = x * 1e4
     if edge == "transposed":
         x = x.T.contiguous().T
     if edge == "expanded":
@@ -81,7 +81,9 @@ with check(
     hint="Does every number of the result come from the arguments?",
 ):
     arguments.assert_results(value_and_slope, "", "0-dim", "transposed", "expanded", "zeros first", atol=5e-5)
-    arguments.assert_results(value_and_slope, "2000 coefficients", atol=5e-5)
+    t = torch.tensor([0.5, -0.25])
+    want = (2 * t + 1, torch.full_like(t, 2.0))
+    assert_close(value_and_slope([0.0] * 1998 + [2.0, 1.0], t), want)
     arguments.assert_results(value_and_slope, "float64", "steep", rtol=1e-11)
 with check("zero", "at x = 0 both are finite", hint="Is there a power of x in your code that x = 0 does not like?"):
     t = torch.tensor([0.0, 1.0])
