@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Mapping
+
 from autograder.authoring.regions import strip_markers
 
 IMPORTS = (
@@ -11,7 +14,7 @@ IMPORTS = (
 )
 
 
-def render_reference(name: str, source: str, seed: int) -> str:
+def render_reference(name: str, source: str, earlier: Mapping[str, str], seed: int) -> str:
     """Return code that defines `reference`.
 
     The solution is a text, and not a function of the check cell: there, its name is the student's function, which a
@@ -20,9 +23,20 @@ def render_reference(name: str, source: str, seed: int) -> str:
     Args:
         name: The exercise.
         source: Its cell, with the solution.
+        earlier: The cells of the exercises before it, by name. Those that the solution uses are defined too, because
+            under their names, the check cell has the student's functions.
         seed: Of the inputs that are drawn.
     """
-    text = strip_markers(source)
+    text = "\n\n\n".join(map(strip_markers, [*_collect_used(source, earlier), source]))
     is_plain = "'''" not in text and not text.endswith("\\")
     literal = f"r'''\n{text}\n'''" if is_plain else repr(text)
     return f"{IMPORTS}\n\nreference = define_reference({name!r}, {literal}, globals(), seed={seed})\n\n"
+
+
+def _collect_used(source: str, earlier: Mapping[str, str]) -> list[str]:
+    """Return the cells of the exercises that this one uses, each after those that it uses itself."""
+    used: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and (cell := earlier.get(node.id)):
+            used += [other for other in (*_collect_used(cell, earlier), cell) if other not in used]
+    return used

@@ -3,13 +3,39 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
     """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then limited to 0 ... 255.
 
     image: uint8, any shape, not changed. gain: above 0, at most 1e8. offset: from -255 to 255.
-    Returns a new tensor, uint8 of image's shape. A product that float32 cannot tell from the middle between two integers
-    may be rounded either way.
+    Returns a new tensor, uint8 of image's shape. If float32 can't tell a product from the middle between two integers,
+    it may be rounded either way.
     """
     ### BEGIN SOLUTION
     wide = gain * (image.to(torch.float32) + offset)
     return wide.round().clamp(0, 255).to(torch.uint8)
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("0-dim", "empty", "five dimensions", "transposed", "every second", "expanded", "all values"),
+    *("offset 0", "offset 255", "offset -255", "gain 1", "small gain", "huge gain"),
+)
+def arguments(draw, edge):
+    shape = {"0-dim": (), "empty": (3, 0), "five dimensions": (2, 1, 3, 2, 1), "all values": (8, 32)}
+    shape = shape.get(edge, (draw(st.integers(1, 4)), draw(st.integers(2, 5))))
+    image = torch.randint(0, 256, shape, dtype=torch.uint8, generator=draw.make_generator(here))
+    if edge == "all values":
+        image = torch.arange(256, dtype=torch.uint8, device=here).reshape(shape)
+    if edge == "transposed":
+        image = image.T
+    if edge == "every second":
+        image = image[:, ::2]
+    if edge == "expanded":
+        image = image[:1].expand(shape)
+    # No product of these with an integer below 511 is near the middle between two integers.
+    gain = {"gain 1": 1.0, "small gain": 0.0031, "huge gain": 1e8}.get(
+        edge, draw(st.sampled_from([0.7713, 1.3117, 3.0]))
+    )
+    offset = {"offset 0": 0, "offset 255": 255, "offset -255": -255}.get(edge, draw(st.integers(-120, 120)))
+    return image, gain, offset
 
 
 # %% checks
@@ -78,10 +104,10 @@ with check(
             },
         )
 with check("stops_at_0", "dark pixels stop at 0", hint="What is 3 - 20, and can uint8 hold it?"):
-    for gain, offset in ((1.0, -20), (1.25, -200)):
-        t = torch.tensor([[4, 0, 16], [88, 180, 252]], dtype=torch.uint8)
-        want = torch.tensor([[max(round(gain * (p + offset)), 0) for p in row] for row in t.tolist()])
-        assert_close(brighten(t, gain, offset), want.clamp(max=255).to(torch.uint8))
+    t = torch.tensor([[4, 0, 16], [88, 180, 252]], dtype=torch.uint8)
+    want = torch.tensor([[0, 0, 0], [68, 160, 232]], dtype=torch.uint8)
+    assert_close(brighten(t, 1.0, -20), want)
+    arguments.assert_results(brighten, "offset -255", "gain 1")
 with check(
     "rounded", "rounded to the nearest integer", weight=2, hint="What does a cast to an integer dtype do with 9.9?"
 ):
@@ -93,18 +119,14 @@ with check(
             torch.tensor(exact, dtype=torch.float64).round().to(torch.uint8),
             {"a cast cuts off the decimals": torch.tensor(exact).to(torch.uint8)},
         )
-with check("non_contiguous", "transposed, 0-dim and empty images"):
-    t = torch.arange(24, dtype=torch.uint8).reshape(4, 6).T[1:, ::2]
-    want = torch.tensor([[2 * (p + 1) for p in row] for row in t.tolist()], dtype=torch.uint8)
-    assert_close(brighten(t, 2.0, 1), want)
-    assert_close(brighten(torch.tensor(200, dtype=torch.uint8), 1.5, 3), torch.tensor(255, dtype=torch.uint8))
-    assert_close(brighten(torch.empty(3, 0, dtype=torch.uint8), 1.5, 3), torch.empty(3, 0, dtype=torch.uint8))
-with check("keeps_input", "the image keeps its values", guard=True):
-    t = torch.tensor([9, 130, 255], dtype=torch.uint8)
-    before = t.clone()
-    unchanged(brighten, t, 1.2, 30)
-    brighten(t, 1.0, 0).fill_(77)
-    assert_close(t, before)
+    arguments.assert_results(brighten, "", "all values", "small gain")
+with check("extremes", "the largest offset, none at all, and a huge gain", hint="Where may a number grow too large?"):
+    arguments.assert_results(brighten, "offset 255", "offset 0", "huge gain")
+with check("non_contiguous", "images of other shapes and strides, 0-dim and empty ones"):
+    arguments.assert_results(brighten, "transposed", "every second", "expanded", "five dimensions", "0-dim", "empty")
+with check("keeps_input", "the image keeps its values, and the result is a new tensor", guard=True):
+    arguments.assert_arguments(brighten)
+    arguments.assert_memory(brighten)
 
 
 # %% right "a table of all 256 answers"

@@ -4,13 +4,43 @@ def mean_of_batches(batches: list[Tensor]) -> float:
 
     batches: float16 tensors of any shapes and strides, also 0-dim and empty ones, with finite elements. Together they
         have at least one element. Neither the list nor a tensor is changed.
-    The precision is asked for where all elements have one sign.
+    The precision is asked for only if all elements have the same sign.
     """
     ### BEGIN SOLUTION
     total = sum(batch.sum(dtype=torch.float64).item() for batch in batches)
     count = sum(batch.numel() for batch in batches)
     return total / count
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("one batch", "one element", "0-dim", "empty batches", "many batches", "negative", "zeros", "tiny", "huge"),
+    *("transposed", "expanded", "a batch twice", "five dimensions"),
+)
+def arguments(draw, edge):
+    g = draw.make_generator(here)
+    shapes = [(draw(st.integers(1, 4)), draw(st.integers(1, 5))) for _ in range(draw(st.integers(2, 4)))]
+    if edge in ("one batch", "one element"):
+        shapes = [(3, 4)] if edge == "one batch" else [draw(st.sampled_from([(1,), (), (1, 1)]))]
+    if edge == "0-dim":
+        shapes += [(), ()]
+    if edge == "empty batches":
+        shapes = [(0,), *shapes, (2, 0)]
+    if edge == "many batches":
+        shapes = [(1,)] * 40
+    if edge == "five dimensions":
+        shapes = [(2, 1, 3, 1, 2), *shapes]
+    scale = {"negative": -1.0, "zeros": 0.0, "tiny": 2e-7, "huge": 60_000.0}.get(edge, draw(st.sampled_from([1, 90])))
+    batches = [((torch.rand(shape, generator=g) * 0.9 + 0.1) * scale).half() for shape in shapes]
+    if edge == "transposed":
+        batches = [batch.T for batch in batches]
+    if edge == "expanded":
+        batches = [batch[:1].expand(batch.shape) for batch in batches]
+    if edge == "a batch twice":
+        batches.append(batches[0])
+    return (batches,)
 
 
 # %% checks
@@ -76,6 +106,7 @@ with check(
     t = torch.full((30_000,), 0.1, dtype=torch.float16)
     exact = t[0].item()
     assert_close(mean_of_batches([t, t[:7]]), exact, rtol=1e-4)
+    arguments.assert_results(mean_of_batches, "many batches", rtol=1e-4)
 with check(
     "between_float16",
     "a mean between two float16 numbers",
@@ -89,23 +120,22 @@ with check(
         {"the mean over everything was rounded to float16": t.mean().item()},
         rtol=1e-4,
     )
-    t = torch.tensor([6e-8, 6e-8, 1.2e-7, 0.0, 3e-7], dtype=torch.float16)
-    exact = t.double().mean().item()
-    assert_close(mean_of_batches([t[:2], t[2:]]), exact, rtol=1e-4, atol=1e-13)
+    arguments.assert_results(mean_of_batches, "", "negative", rtol=1e-4)
+with check(
+    "extremes", "tiny elements, zeros, and elements near 65504", hint="Which step of yours rounds, or overflows?"
+):
+    arguments.assert_results(mean_of_batches, "tiny", "zeros", "huge", rtol=1e-4, atol=1e-13)
 with check(
     "shapes",
     "matrices, single numbers and empty batches",
     hint="What does len() count in a matrix, or in a 0-dim tensor?",
 ):
+    arguments.assert_results(mean_of_batches, "0-dim", "empty batches", "five dimensions", "one element", rtol=1e-4)
+    arguments.assert_results(mean_of_batches, "transposed", "expanded", "one batch", "a batch twice", rtol=1e-4)
     t = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float16)
-    batches = [t, torch.tensor(50.0, dtype=torch.float16), t.T[1:, :1], torch.empty(0, dtype=torch.float16)]
-    assert_close(mean_of_batches(batches), 76.0 / 9, rtol=1e-4)
-    assert_close(mean_of_batches([t.T, t[:, ::2]]), 35.0 / 10, rtol=1e-4)
-    assert_close(mean_of_batches([t - t, t, t[:0]]), 21.0 / 12, rtol=1e-4)
     assert isinstance(mean_of_batches([100 * t[0], 100 * t[:1, 1]]), float), "a whole mean is no float in your result"
-with check("keeps_input", "the batches keep their values", guard=True):
-    t = torch.tensor([1.5, 2.5, 7.0], dtype=torch.float16)
-    unchanged(mean_of_batches, [t[:2], t[2:]])
+with check("keeps_input", "the list and the batches stay as they are", guard=True):
+    arguments.assert_arguments(mean_of_batches)
 
 
 # %% right "one long float64 tensor"

@@ -2,7 +2,8 @@
 def slots(t: Tensor) -> list[int]:
     """The slot of the storage that each element of t reads, in t's own order: the last index moves fastest.
 
-    t: any shape (also 0-dim or empty), any strides, any dtype. Slots are counted in elements from the storage's start.
+    t: any shape (also 0-dim or empty), any strides, any dtype. It stays as it is.
+    Slots are counted in elements from the storage's start.
     """
     ### BEGIN SOLUTION
     found = [t.storage_offset()]
@@ -10,6 +11,34 @@ def slots(t: Tensor) -> list[int]:
         found = [slot + i * t.stride(dim) for slot in found for i in range(size)]
     return found
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("0-dim", "empty", "one element", "one dimension", "six dimensions", "expanded", "overlapping", "at slot 0"),
+    *("bool", "uint8", "bfloat16", "float64", "complex64", "requires grad"),
+)
+def arguments(draw, edge):
+    count = {"0-dim": 0, "one dimension": 1, "six dimensions": 6}.get(edge, draw(st.integers(2, 4)))
+    size = [1 if edge == "one element" else draw(st.integers(2, 3 if count > 2 else 5)) for _ in range(count)]
+    stride, step = [], 1
+    for n in reversed(size):  # contiguous at first, then with gaps and in another order
+        stride.insert(0, step)
+        step *= n + draw(st.integers(0, 1))
+    order = draw(st.permutations(range(count)))
+    size, stride = [size[i] for i in order], [stride[i] for i in order]
+    if edge == "empty":
+        size[draw(st.integers(0, count - 1))] = 0
+    if edge == "expanded":
+        stride[draw(st.integers(0, count - 1))] = 0
+    if edge == "overlapping":
+        stride = [draw(st.integers(1, 3)) for _ in size]
+    offset = 0 if edge == "at slot 0" else draw(st.integers(1, 9))
+    names = {"bool", "uint8", "bfloat16", "float64", "complex64"}
+    dtype = getattr(torch, edge if edge in names else draw(st.sampled_from(["float32", "int64"])))
+    t = torch.zeros(offset + step + 20, dtype=dtype).as_strided(size, stride, offset)
+    return (t.requires_grad_() if edge == "requires grad" and dtype.is_floating_point else t,)
 
 
 # %% checks
@@ -76,26 +105,14 @@ with check(
                 ),
             },
         )
-with check(
-    "dimensions", "one, three, four and six dimensions", weight=2, hint="Does your code count the dimensions itself?"
-):
-    t = torch.arange(120).flip(0)
-    for part in (t[7::9], t.reshape(4, 5, 6).transpose(0, 2)[1:, :, 2:], t.reshape(2, 3, 4, 5).permute(3, 1, 0, 2)):
-        grid = torch.arange(120).as_strided(part.shape, part.stride(), part.storage_offset())
-        assert_close(slots(part), grid.flatten().tolist())
-    t = t.reshape(2, 3, 1, 2, 5, 2).permute(4, 0, 5, 2, 1, 3)
-    for part in (t[1:, ..., 1], t[:, 1:]):
-        grid = torch.arange(120).as_strided(part.shape, part.stride(), part.storage_offset())
-        assert_close(slots(part), grid.flatten().tolist())
+    arguments.assert_results(slots, "", "at slot 0")
+with check("dimensions", "one, four and six dimensions", weight=2, hint="Does your code count the dimensions itself?"):
+    arguments.assert_results(slots, "one dimension", "six dimensions", "one element")
+    assert_close(slots(torch.ones(3001, dtype=torch.float16)), list(range(3001)))
 with check(
     "dtypes", "slots are counted in elements, whatever the dtype", hint="In which unit does PyTorch count strides?"
 ):
-    for dtype in (torch.uint8, torch.float64, torch.bool, torch.bfloat16):
-        t = torch.ones(3, 4, dtype=dtype)
-        assert_close(slots(t[1:, 1:3]), [5, 6, 9, 10])
-    t = torch.ones(3, 4, requires_grad=True)
-    assert_close(slots(t[1:, 1:3]), [5, 6, 9, 10])
-    assert_close(slots(torch.ones(3001, dtype=torch.float16)), list(range(3001)))
+    arguments.assert_results(slots, "bool", "uint8", "bfloat16", "float64", "complex64", "requires grad")
     assert_close(slots(torch.zeros(2, 40_000, dtype=torch.uint8)[:, ::39_999]), [0, 39_999, 40_000, 79_999])
 with check(
     "zero_dim_empty",
@@ -103,16 +120,13 @@ with check(
     weight=2,
     hint="How many index tuples has the shape ()?",
 ):
-    t = torch.arange(40, 52).reshape(3, 4)
-    assert_close(slots(t[1, 2]), [6])
-    assert_close(slots(t[2:2]), [])
-    assert_close(slots(t[:, 4:]), [])
+    arguments.assert_results(slots, "0-dim", "empty")
 with check(
-    "expanded", "a stride of 0 reads one slot again and again", hint="What does the formula give where a stride is 0?"
+    "expanded", "a stride of 0 reads one slot again and again", hint="What does the formula give for a stride of 0?"
 ):
-    t = torch.tensor([7, 8, 9])
-    assert_close(slots(t[1:].expand(2, 2)), [1, 2, 1, 2])
-    assert_close(slots(t[2].expand(3)), [2, 2, 2])
+    arguments.assert_results(slots, "expanded", "overlapping")
+with check("keeps_input", "t keeps its values", guard=True, hint="If you write into t, what do others read there?"):
+    arguments.assert_arguments(slots)
 
 
 # %% right "look the numbers up in a storage of slot numbers"

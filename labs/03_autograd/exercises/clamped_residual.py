@@ -26,7 +26,9 @@ def arguments(draw, edge):
     shape = {"0-dim": (), "empty": (0, 3), "one element": (1,)}.get(edge, (draw(st.integers(2, 3)), 3))
     g = draw.make_generator(here)
     x = torch.randn(shape, generator=g, dtype=torch.float32 if edge == "float32" else torch.float64) * 2
-    branch = draw(st.sampled_from([steep, shifted] if edge in ("0-dim", "zeros") else [steep, shifted, mixed, weighted]))
+    branch = draw(
+        st.sampled_from([steep, shifted] if edge in ("0-dim", "zeros") else [steep, shifted, mixed, weighted])
+    )
     if edge == "zeros":
         x, branch = x * 0, steep
     limit = draw(st.sampled_from([0.05, 0.5, 3.0, 20.0]))
@@ -98,8 +100,7 @@ with check(
         want,
         {
             "the sum of both ways was clamped here": (weight + weight * s).clamp(-0.5, 0.5),
-            "the upstream gradient was clamped, before the branch multiplied it": weight
-            + weight.clamp(-0.5, 0.5) * s,
+            "the upstream gradient was clamped, before the branch multiplied it": weight + weight.clamp(-0.5, 0.5) * s,
         },
     )
     t = torch.tensor([[0.1, -0.7, 1.3], [2.0, 0.3, -1.1]], dtype=torch.float64, requires_grad=True)

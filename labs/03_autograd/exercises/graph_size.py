@@ -20,7 +20,16 @@ def graph_size(f, x: Tensor) -> int:
 
 
 # %% domain
-@domain(reference, "no grad needed", "from an operation", "its own leaf", "float64", "bfloat16", "handed back", "holds .grad")
+@domain(
+    reference,
+    "no grad needed",
+    "from an operation",
+    "its own leaf",
+    "float64",
+    "bfloat16",
+    "handed back",
+    "holds .grad",
+)
 def arguments(draw, edge):
     known = [polynomial, doubled_twelve_times, spread, second_of_two, three_inputs, growing, energy, rolled, mixed]
     f = {"its own leaf": with_own_leaf, "handed back": handed_back}.get(edge, draw(st.sampled_from(known)))
@@ -102,9 +111,7 @@ with check(
 ):
     t = torch.tensor(0.5, requires_grad=True)
     assert_close(graph_size(deep, t), 3001)
-with check(
-    "nothing_recorded", "if nothing is recorded, the size is 0", hint="What is the grad_fn of such a result?"
-):
+with check("nothing_recorded", "if nothing is recorded, the size is 0", hint="What is the grad_fn of such a result?"):
     t = torch.tensor([1.0, 2.0])
     assert_close(graph_size(polynomial, t), 0)
     arguments.assert_results(graph_size, "no grad needed", "handed back")

@@ -91,9 +91,7 @@ with check(
     hint="Does your code rely on how the numbers lie in memory?",
 ):
     arguments.assert_results(manual_grads, "transposed", "expanded")
-with check(
-    "one_sample", "one sample, input or output keeps its axis", hint="Does your code drop an axis of size 1?"
-):
+with check("one_sample", "one sample, input or output keeps its axis", hint="Does your code drop an axis of size 1?"):
     arguments.assert_results(manual_grads, "one sample", "one input", "one output")
 with check("empty", "no samples at all give zeros and an empty gradient of X", guard=True):
     arguments.assert_results(manual_grads, "no samples")
