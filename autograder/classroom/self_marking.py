@@ -150,7 +150,7 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
             continue
         name, by_hand = get_cell_name(cell), is_by_hand(cell.cell_type, is_solution(cell))
         points = None if by_hand else graded.result.get_points(name) or 0.0
-        rows.append(CellRow(lab, name, auto=points, manual=None, extra=0.0, needs_manual_grade=by_hand))
+        rows.append(CellRow(lab, name, auto=points, manual=None, extra_credit=0.0, needs_manual_grade=by_hand))
         cells[lab, name] = GradebookCell(lab, name, metadata.points, by_hand)
     row = SubmissionRow(submitted=None, extension_end=None, seconds_late=0.0, penalty=0.0, cells=rows)
     return build_result(STUDENT, lab, row, graded.result, cells)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.base.atomic_files import is_of_one_name
 from autograder.base.errors import GradlabError
 from autograder.base.submission_files import SECRET
-from autograder.classroom.answer_cells import AnswerCells, StockAnswers
+from autograder.classroom.answer_cells import AnswerCells, StockAnswerCells
 from autograder.classroom.assignment import Assignment
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
@@ -55,7 +55,7 @@ class StockAssignment(Assignment):
 
     @property
     def answers(self) -> AnswerCells:
-        return StockAnswers()
+        return StockAnswerCells()
 
     @property
     def may_be_generated(self) -> bool:

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from autograder.base.atomic_files import is_full
+from autograder.base.atomic_files import is_disk_full_error
 from autograder.base.errors import GradlabError, format_problem
 from autograder.base.processors import count_processors
 from autograder.base.text import format_count as format_count
@@ -77,7 +77,7 @@ def main() -> None:
         err.print(f"gradlab: {error}", markup=False)
         sys.exit(1)
     except OSError as error:
-        if is_full(error):
+        if is_disk_full_error(error):
             fix = "free some space, then run the same command to continue"
             err.print(format_problem(f"gradlab: the disk is full: {error}", fix), markup=False)
         elif error.filename is not None:

@@ -181,7 +181,8 @@ class GradingRound:
         attempts = describe_attempts(arrival.submitted, marks, settings, now, state.inbox.zone)
         state.inbox.release_pages(arrival, write_feedback([result], state.course, lab, settings.tell, attempts))
         seconds = (now - arrival.submitted).total_seconds()
-        reason = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
+        notes = describe_notes(result.notes, len(result.notebooks)) if outcome.unreadable else ()
+        reason = make_readable("; ".join(notes))
         self.ready.append(
             ArrivalMark(
                 result.points, result.worth, result.needs_manual_grade, reason, arrival=arrival, seconds=seconds

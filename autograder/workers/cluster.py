@@ -45,7 +45,7 @@ class DaskExecutor:
     def choose_device(self) -> Device:
         return choose_device(self.device) if self.device is DeviceChoice.AUTO else Device(self.device)
 
-    def find_layers(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
+    def list_layer_names(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers between a submission and the grader on its workers. Raises GradlabError like grade()."""
         with connect_client(self.address, self.wait) as client:
             slots = wait_for_slots(client, self.address, settings, self.wait, Event())
