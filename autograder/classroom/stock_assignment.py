@@ -63,8 +63,8 @@ class StockAssignment(Assignment):
 
     def refuse_self_marking(self) -> None:
         raise GradlabError(
-            f"{self.name} was made for stock nbgrader, and its tests may be hidden: "
-            "nbgrader validate runs the visible ones"
+            f"{self.name} was made for stock nbgrader, and its tests may be hidden",
+            fix="run nbgrader validate, which runs the visible ones",
         )
 
     def refuse_settings(self, config: Mapping[str, Any]) -> None:

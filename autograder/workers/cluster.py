@@ -179,13 +179,18 @@ def _require_same_environment(
         if isinstance(environment, OSError):
             continue  # it has just ended
         if not isinstance(environment, Environment):
-            raise GradlabError(f"the worker {worker} can't grade: {environment}")
+            raise GradlabError(f"the worker {worker} can't grade: {environment}", fix=_suggest_fix(environment))
         if problem := describe_difference(environment, expected):
             raise GradlabError(f"the worker {worker} is refused: {problem}")
         expected = environment
     if expected.layers is None:
         raise GradlabError("every worker of the cluster ended during the inspection", fix="see the workers' logs")
     return expected
+
+
+def _suggest_fix(reason: object) -> str:
+    """Say what to do about an exception that doesn't say so itself."""
+    return "" if isinstance(reason, str | GradlabError) else "look into the worker's log, and run this again"
 
 
 def _submit(client: Client, task: Task, secret_folders: Sequence[str], expected: Environment) -> Future[bytes | str]:
@@ -228,7 +233,8 @@ def _read_outcome(future: Future[bytes | str], address: str) -> TaskResult | str
     except KilledWorker as error:
         return GradingFailure(f"every worker that graded it died: {error}")
     except Exception as error:
-        raise GradlabError(f"a worker of the cluster at {address} can't grade: {error}") from None
+        problem = f"a worker of the cluster at {address} can't grade: {error}"
+        raise GradlabError(problem, fix=_suggest_fix(error)) from None
     if isinstance(reply, str):
         return reply
     outcome: TaskResult = pickle.loads(reply)
