@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from autograder.model.course import Answer, Lab
     from autograder.proving.bench import Bench
 
+OTHER_PROOFS = "checks: reference, empty, generated and lying answers"
+
 _open: dict[Path, tuple[Bench, Iterator[Bench]]] = {}  # in the prover, by lab: the current bench, and the next ones
 
 
@@ -51,8 +53,7 @@ class ProvedExercise(pytest.File):
         for number, exercise in enumerate(lab.exercises):
             cell = lab.cell(exercise.cell_id)
             for place, answer in enumerate((None, *exercise.answers) if cell.path == self.path else ()):
-                kind = "right" if answer and answer.right else "liar" if answer and answer.liar else "wrong"
-                name = f"{kind}: {answer.label}" if answer else "checks: reference, empty, generated and lying answers"
+                name = f"{answer.kind}: {answer.label}" if answer else OTHER_PROOFS
                 test = AnswerTest.from_parent(self, name=name)
                 test.lab, test.answer, test.line = lab, answer, answer.line if answer else cell.line
                 test.place = (str(lab.path), number, place)

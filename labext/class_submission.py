@@ -18,6 +18,7 @@ from typing import Any
 from labext.workspace import Workspace
 from labkit.mark_file import get_page_path
 
+UNEXPLAINED = "nbgrader gave no reason. Try again, or run nbgrader submit in a terminal."
 ERROR = re.compile(r"^\[[^]]*\| (?:ERROR|CRITICAL)\] (.+)$", re.MULTILINE)  # as nbgrader logs
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.3
@@ -89,7 +90,7 @@ async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = W
     new = sorted(set(_list_cached(target)) - before)
     if process.returncode or not new:
         reason = ERROR.search(output.decode(errors="replace"))
-        raise SubmissionError(reason[1] if reason else "nbgrader gave no reason.")
+        raise SubmissionError(reason[1] if reason else UNEXPLAINED)
     page = _get_page_path(target, new[-1])
     for _ in range(int(wait / POLL_SECONDS) + 1):
         if page.exists():

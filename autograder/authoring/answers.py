@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from autograder.authoring.exercise_file import EQUIVALENT_MUTANT
 from autograder.authoring.raw_cells import RawCell
 from autograder.base.errors import SourceError
-from autograder.model.course import Answer, Check
+from autograder.model.course import Answer, AnswerKind, Check
 
 FORM = "'# %% right \"label\"', '# %% wrong \"label\" fails=id,id raises=Type' or '# %% liar \"label\"'"
 EQUIVALENT = "'# %% equivalent \"the mutant as prove --mutate prints it\"', with the reason in comments below"
@@ -22,8 +23,8 @@ def read_answers(
         exercise: The exercise's name.
         checks: The checks that `fails=` may name.
     """
-    answers = tuple(_parse_answer(raw, exercise, checks) for raw in raw_cells if raw.words != ["equivalent"])
-    return answers, {raw.label: _parse_reason(raw) for raw in raw_cells if raw.words == ["equivalent"]}
+    answers = tuple(_parse_answer(raw, exercise, checks) for raw in raw_cells if raw.words != [EQUIVALENT_MUTANT])
+    return answers, {raw.label: _parse_reason(raw) for raw in raw_cells if raw.words == [EQUIVALENT_MUTANT]}
 
 
 def _parse_reason(raw: RawCell) -> str:
@@ -35,8 +36,8 @@ def _parse_reason(raw: RawCell) -> str:
 
 def _parse_answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answer:
     """Build the answer of a cell. Raises SourceError if its header or its code isn't valid."""
-    verdict = raw.words[0]
-    if set(raw.options) - {"fails", "raises"} or (verdict != "wrong" and raw.options):
+    kind = AnswerKind(raw.words[0])
+    if set(raw.options) - {"fails", "raises"} or (kind is not AnswerKind.WRONG and raw.options):
         raise SourceError(raw.path, raw.line, "can't read this header", f"write {FORM}")
     ids = [check.id for check in checks]
     fails = tuple(filter(None, raw.options.get("fails", "").split(",")))
@@ -54,12 +55,11 @@ def _parse_answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answe
         raise SourceError(raw.path, line, f"not valid Python: {error.msg}", "correct this line") from None
     return Answer(
         exercise=exercise,
-        right=verdict == "right",
+        kind=kind,
         label=raw.label,
         source=raw.source,
         path=raw.path,
         line=raw.line,
         fails=fails,
         raises=raw.options.get("raises", ""),
-        liar=verdict == "liar",
     )

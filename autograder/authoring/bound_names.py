@@ -72,21 +72,22 @@ def refuse_undefined(cells: Sequence[Cell]) -> None:
 def refuse_unseeded(cell: Cell) -> None:
     """Raise SourceError if a call draws from the global random state before the cell seeds it."""
     calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
-    seed_line = min((c.lineno for c in calls if _get_called_name(c) in SEEDS), default=None)
+    seed_line = min((c.lineno for c in calls if get_called_name(c) in SEEDS), default=None)
     for call in sorted(calls, key=lambda c: c.lineno):
-        if _get_called_name(call) not in RANDOM or any(k.arg in ("generator", "rng") for k in call.keywords):
+        if get_called_name(call) not in RANDOM or any(k.arg in ("generator", "rng") for k in call.keywords):
             continue
         if not isinstance(call.func, ast.Attribute) or (seed_line is not None and seed_line <= call.lineno):
             continue
         raise SourceError(
             cell.path,
             cell.get_line(call.lineno),
-            f"{_get_called_name(call)} uses random numbers without a seed",
+            f"{get_called_name(call)} uses random numbers without a seed",
             "pass generator=torch.Generator().manual_seed(0), or call torch.manual_seed(0) first in this cell",
         )
 
 
-def _get_called_name(call: ast.Call) -> str:
+def get_called_name(call: ast.Call) -> str:
+    """Return the last part of the name that is called, as `randn` of `torch.randn()`; "" if it has none."""
     if isinstance(call.func, ast.Attribute):
         return call.func.attr
     return call.func.id if isinstance(call.func, ast.Name) else ""

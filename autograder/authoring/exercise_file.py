@@ -8,8 +8,10 @@ from pathlib import Path
 from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import MARKER
 from autograder.base.errors import SourceError
+from autograder.model.course import AnswerKind
 
-ANSWERS = ("right", "wrong", "liar", "equivalent")
+EQUIVALENT_MUTANT = "equivalent"
+ANSWERS = (*AnswerKind, EQUIVALENT_MUTANT)  # the first words of their headers
 ORDER = ("given", "exercise", "domain", "checks", "hidden checks", "answers")
 SINGLE = ("exercise", "domain", "checks", "hidden checks")
 FORM = (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from autograder.authoring.raw_cells import RawCell
 from autograder.base.errors import SourceError
-from autograder.model.course import Answer, QuizStatement
+from autograder.model.course import Answer, AnswerKind, QuizStatement
 
 TITLE = re.compile(r"\*\*(?P<title>[^*]+)\*\*(?P<rest>.*)$")
 STATEMENT = re.compile(r"- \[(?P<mark>[x ])\] (?P<text>.+)$")
@@ -224,7 +224,7 @@ def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
     return tuple(
         Answer(
             exercise=quiz.name,
-            right=not fails,
+            kind=AnswerKind.WRONG if fails else AnswerKind.RIGHT,
             label=label,
             source=f"def {quiz.name}():\n    return {letters}",
             path=raw.path,

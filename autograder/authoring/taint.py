@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from autograder.authoring.bound_names import get_called_name
+
 COMPARISONS = {"assert_close", "explain"}
 PREDICATES = {"isinstance", "issubclass", "callable", "hasattr", "equal", "allclose", "isfinite", "is_tensor", "type"}
 SWALLOWING = {"all", "any", "zip", "min", "max", "sorted"}  # functions that accept no items, or skip some
@@ -143,7 +145,7 @@ class _Reader:
                         Trust.NONE
                     ):
                         self.report_use(operand, "`not` before an inequality, which NaN passes")
-            case ast.Call(func=func, args=args, keywords=keywords) if _get_function_name(func) in PREDICATES:
+            case ast.Call(args=args, keywords=keywords) if get_called_name(node) in PREDICATES:
                 for value in [*args, *[k.value for k in keywords]]:
                     self.rate(value)
             case ast.Compare():
@@ -168,7 +170,7 @@ class _Reader:
                     if (
                         isinstance(ops[0], ast.Eq)
                         and isinstance(value, ast.Call)
-                        and _get_function_name(value.func) == "sorted"
+                        and get_called_name(value) == "sorted"
                     ):
                         self.rate(value.args[0])  # the whole is compared, in another order
                     else:
@@ -201,7 +203,7 @@ class _Reader:
         """Return the trust in the result of a call, and report a call that would hide a wrong value, such as max()."""
         if _is_strict(node) and any(self.rate(arg) is Trust.OWN for arg in node.args):
             return Trust.ITEMS
-        name, values = _get_function_name(node.func), [*node.args, *[k.value for k in node.keywords]]
+        name, values = get_called_name(node), [*node.args, *[k.value for k in node.keywords]]
         trusts = [self.rate(value) for value in values if not isinstance(value, FUNCTIONS)]
         if isinstance(node.func, ast.Name) and name in self.student_names | {"probe"}:
             return Trust.NONE
@@ -240,9 +242,3 @@ def _is_strict(call: ast.Call) -> bool:
     """Return whether this is zip(..., strict=True)."""
     strict = [k for k in call.keywords if k.arg == "strict" and isinstance(k.value, ast.Constant) and k.value.value]
     return isinstance(call.func, ast.Name) and call.func.id == "zip" and bool(strict)
-
-
-def _get_function_name(func: ast.expr) -> str:
-    if isinstance(func, ast.Attribute):
-        return func.attr
-    return func.id if isinstance(func, ast.Name) else ""

@@ -21,7 +21,7 @@ OF_ONE_NAME = (  # errors that affect only the file or folder of that name
 )
 
 
-def is_full(error: OSError) -> bool:
+def is_disk_full_error(error: OSError) -> bool:
     """Return whether the disk or the quota is full, which affects every file."""
     return error.errno in FULL
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 from autograder.base.errors import GradlabError
 
 Kind = TypeVar("Kind")
+FIX = "update this package, or uninstall it"
 
 
 def list_names(*groups: str) -> list[str]:
@@ -35,7 +36,7 @@ def load_entry_point(group: str, name: str, kind: type[Kind], names: Sequence[st
     try:
         loaded = entry.load()
     except Exception as error:
-        raise GradlabError(f"{entry.value} of the package {packages} can't be loaded: {error}") from error
+        raise GradlabError(f"{entry.value} of the package {packages} can't be loaded: {error}", fix=FIX) from error
     if not isinstance(loaded, kind):
-        raise GradlabError(f"{entry.value} of the package {packages} isn't a {kind.__name__}")
+        raise GradlabError(f"{entry.value} of the package {packages} isn't a {kind.__name__}", fix=FIX)
     return loaded

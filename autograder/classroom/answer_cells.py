@@ -31,7 +31,7 @@ class AnswerCells(Protocol):
         """Return the label that feedback pages use."""
 
 
-class LabAnswers:
+class LabAnswerCells:
     """The answers of a lab assignment: the exercise's or question's cell, with code cells that were added after it."""
 
     def select(self, cells: Sequence[Any], address: CellAddress) -> list[Any]:
@@ -49,7 +49,7 @@ class LabAnswers:
         return CellLabels(AssignmentKind.LAB).label(address.notebook, address.cell)
 
 
-class StockAnswers:
+class StockAnswerCells:
     """The answers of a stock assignment.
 
     Tests are about the code before them; the last tests are also about everything that the student wrote after them.

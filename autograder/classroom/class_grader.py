@@ -179,7 +179,7 @@ class ClassGrader:
             before = result if row and submitted in (None, row.submitted) else None
             marks = self.assignment.read_marks(result, submitted)
             self._queue_marks(result, apply_decisions(marks, result, excused, before))
-        return GradingOutcome(student, kept=True, empty=result.empty, stopped=bool(result.stopped))
+        return replace(GradingOutcome.from_result(result), kept=True)
 
     def _build_task(self, student: str) -> Task:
         submitter, notebooks = self._find_submitter(student), self.assignment.notebook_names
@@ -222,9 +222,8 @@ class ClassGrader:
         write_document(self.course, result)
         self._queue_marks(result, marks)
         reasons = self._regrade_reasons.pop(student, ())
-        stopped = bool(result.stopped)
         remarks = (*describe_notes(result.remarks, len(result.notebooks)), *not_copied)
-        return GradingOutcome(student, empty=result.empty, stopped=stopped, regrade_reasons=reasons, remarks=remarks)
+        return replace(GradingOutcome.from_result(result), regrade_reasons=reasons, remarks=remarks)
 
     def _queue_marks(self, result: ResultDocument, marks: MarkSheet) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)

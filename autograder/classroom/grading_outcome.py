@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from autograder.base.atomic_files import is_full
+from autograder.base.atomic_files import is_disk_full_error
+from autograder.model.result import ResultDocument
 
 T = TypeVar("T")
 
@@ -22,14 +23,18 @@ class GradingOutcome:
     """Why it couldn't be graded."""
     kept: bool = False
     """Whether its earlier result still counts."""
-    empty: bool = False
+    unreadable: bool = False
     """Whether the file couldn't be read."""
-    stopped: bool = False
+    at_limit: bool = False
     """Whether some of it ran into a limit."""
     regrade_reasons: tuple[str, ...] = ()
     """What has changed since it was last graded, in words."""
     remarks: tuple[str, ...] = ()
     """What the instructor should know about it."""
+
+    @classmethod
+    def from_result(cls, result: ResultDocument) -> GradingOutcome:
+        return cls(result.student, unreadable=result.empty, at_limit=bool(result.stopped))
 
 
 def write_log(course: Path, lab: str, student: str, reason: str) -> Path:
@@ -45,7 +50,7 @@ def run_guarded(student: str, action: Callable[[], T]) -> T | GradingOutcome:
     try:
         return action()
     except OSError as error:
-        if is_full(error):
+        if is_disk_full_error(error):
             raise
         return GradingOutcome(student, f"its files cannot be read or written: {error}\n    its mark was not changed")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from autograder.classroom.answer_cells import AnswerCells, LabAnswers
+from autograder.classroom.answer_cells import AnswerCells, LabAnswerCells
 from autograder.classroom.assignment import Assignment
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
@@ -39,7 +39,7 @@ class LabAssignment(Assignment):
 
     @property
     def answers(self) -> AnswerCells:
-        return LabAnswers()
+        return LabAnswerCells()
 
     def load(self, gradebook: Gradebook, config: Mapping[str, Any]) -> None:
         self._source = (self.course / "source" / self.name / f"{self.name}.ipynb").read_bytes()

@@ -16,7 +16,8 @@ def load_late_penalty(config: Any) -> Penalty:
     def make_error(error: Exception) -> GradlabError:
         message = f"{type(error).__name__}: {error}"
         return GradlabError(
-            f"c.AssignLatePenalties in nbgrader_config.py doesn't work: {message}\n    no mark was changed"
+            f"c.AssignLatePenalties in nbgrader_config.py doesn't work, so no mark was changed: {message}",
+            fix="correct it there, and run the same command again",
         )
 
     try:

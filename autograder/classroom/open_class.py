@@ -83,7 +83,7 @@ def open_class(
     assignment.refuse_settings(nbgrader.config)
     settings = read_settings(nbgrader.config, executor.choose_device())
     settings = assignment.adjust_settings(settings, nbgrader.config)
-    layers = executor.find_layers(settings, [course])
+    layers = executor.list_layer_names(settings, [course])
     with contextlib.ExitStack() as stack:
         stack.enter_context(lock_lab(course, lab))
         rename_student_folders(course / "submitted")

@@ -111,7 +111,8 @@ def _generate(nbgrader: NbgraderCourse, course: Path, lab: str) -> None:
     log = course / "results" / lab / "generate.log"
     log.write_text(text, encoding="utf-8", errors="replace")
     raise GradlabError(
-        f"nbgrader can't put {lab} into its gradebook: {find_last_error(text)}\n    nbgrader's whole log is {log}"
+        f"nbgrader can't put {lab} into its gradebook: {find_last_error(text)}",
+        fix=f"correct source/{lab}; nbgrader's whole log is {log}",
     )
 
 

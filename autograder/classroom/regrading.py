@@ -25,7 +25,7 @@ from autograder.workers.task_grading import GradingFailure
 
 
 @dataclass(frozen=True)
-class Change:
+class MarkChange:
     """The change of one student's automatic marks."""
 
     student: str
@@ -41,7 +41,7 @@ class Change:
 class RegradeResult:
     """The outcome of regrading a lab."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[MarkChange, ...]
     failures: tuple[tuple[str, str], ...]
     """Students whose marks stay, with the reason."""
     graded: int
@@ -115,12 +115,12 @@ def regrade(
         return replace(result, failures=tuple(failures), written=True)
 
 
-def _find_changes(grader: ClassGrader, graded: GradedSubmission, before: dict[str, float | None]) -> list[Change]:
+def _find_changes(grader: ClassGrader, graded: GradedSubmission, before: dict[str, float | None]) -> list[MarkChange]:
     after = grader.decide_marks(graded).scores
     changed = ((name, before.get(name), score) for name, score in after.items())
     labels = make_labels(graded.result)
     cells = tuple((labels.label_id(name), old, new) for name, old, new in changed if old != new)
-    return [Change(graded.result.student, cells)] if cells else []
+    return [MarkChange(graded.result.student, cells)] if cells else []
 
 
 def _limit_to_exercise(grader: ClassGrader, graded: GradedSubmission, exercise: str) -> GradedSubmission:

@@ -91,8 +91,10 @@ def mark(
     open_assignment(course, lab).refuse_self_marking()
     try:
         content, notes = read_file(notebook)
-    except (SubmissionRefusedError, OSError) as error:
+    except SubmissionRefusedError as error:
         raise GradlabError(f"{notebook} can't be read: {error}") from None
+    except OSError as error:
+        raise GradlabError(f"{notebook} can't be read: {error.strerror}", fix="make it readable for you") from None
     if settings.isolation is not Isolation.FULL:
         notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
     task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
@@ -104,7 +106,7 @@ def mark(
     if not isinstance(graded, GradedSubmission):
         raise GradlabError(graded.reason)
     if graded.problem:
-        raise GradlabError(f"grading {notebook} failed:\n{graded.problem}")
+        raise GradlabError(f"grading {notebook} failed:\n{graded.problem}", fix="run gradlab doctor, or report this")
     autograded = nbformat.reads(graded.notebooks[lab], as_version=4)
     result = _build_result(graded, autograded)
     page = get_page_path(notebook)
@@ -112,7 +114,9 @@ def mark(
         write_atomically(page, render_feedback_page(result, autograded))
         write_atomically(get_marks_path(notebook), json.dumps(_build_marks(result, content), indent=1))
     except OSError as error:
-        raise GradlabError(f"the page of {notebook} can't be written: {error}") from None
+        raise GradlabError(
+            f"the page of {notebook} can't be written: {error}", fix="make its folder writable, or free some space"
+        ) from None
     by_hand = sum(e.worth for e in result.exercises if e.points is None)
     return CopyMark(result.points, result.worth - by_hand, by_hand > 0, by_hand=by_hand, page=page)
 
@@ -150,7 +154,7 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
             continue
         name, by_hand = get_cell_name(cell), is_by_hand(cell.cell_type, is_solution(cell))
         points = None if by_hand else graded.result.get_points(name) or 0.0
-        rows.append(CellRow(lab, name, auto=points, manual=None, extra=0.0, needs_manual_grade=by_hand))
+        rows.append(CellRow(lab, name, auto=points, manual=None, extra_credit=0.0, needs_manual_grade=by_hand))
         cells[lab, name] = GradebookCell(lab, name, metadata.points, by_hand)
     row = SubmissionRow(submitted=None, extension_end=None, seconds_late=0.0, penalty=0.0, cells=rows)
     return build_result(STUDENT, lab, row, graded.result, cells)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.base.atomic_files import is_of_one_name
 from autograder.base.errors import GradlabError
 from autograder.base.submission_files import SECRET
-from autograder.classroom.answer_cells import AnswerCells, StockAnswers
+from autograder.classroom.answer_cells import AnswerCells, StockAnswerCells
 from autograder.classroom.assignment import Assignment
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
@@ -55,7 +55,7 @@ class StockAssignment(Assignment):
 
     @property
     def answers(self) -> AnswerCells:
-        return StockAnswers()
+        return StockAnswerCells()
 
     @property
     def may_be_generated(self) -> bool:
@@ -63,8 +63,8 @@ class StockAssignment(Assignment):
 
     def refuse_self_marking(self) -> None:
         raise GradlabError(
-            f"{self.name} was made for stock nbgrader, and its tests may be hidden: "
-            "nbgrader validate runs the visible ones"
+            f"{self.name} was made for stock nbgrader, and its tests may be hidden",
+            fix="run nbgrader validate, which runs the visible ones",
         )
 
     def refuse_settings(self, config: Mapping[str, Any]) -> None:

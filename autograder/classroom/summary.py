@@ -23,9 +23,9 @@ class Summary:
     graded: int
     kept: int
     """Submissions whose earlier result still counts."""
-    empty: int
+    damaged: int
     """Submissions that are damaged or have no notebook."""
-    stopped: int
+    at_limit: int
     """Submissions that ran into a limit."""
     failed: int
     late: int
@@ -47,8 +47,8 @@ class Summary:
         parts = [
             (self.kept, "kept"),
             (changed, f"{pluralize('mark', changed)} changed, {self.up} up and {self.down} down"),
-            (self.empty, "damaged"),
-            (self.stopped, "at a limit"),
+            (self.damaged, "damaged"),
+            (self.at_limit, "at a limit"),
             (self.late, "late"),
             (self.waiting, "to be read by a person"),
             (self.missing, "not submitted"),
@@ -105,8 +105,8 @@ def summarize_lab(
     return Summary(
         graded=len(outcomes) - failed - kept,
         kept=kept,
-        empty=sum(outcome.empty for outcome in outcomes),
-        stopped=sum(outcome.stopped for outcome in outcomes),
+        damaged=sum(outcome.unreadable for outcome in outcomes),
+        at_limit=sum(outcome.at_limit for outcome in outcomes),
         failed=failed,
         late=sum(row.seconds_late > 0 for row in rows.values()),
         waiting=sum(row.needs_manual_grade for row in rows.values()),

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from autograder.base.atomic_files import is_full
+from autograder.base.atomic_files import is_disk_full_error
 from autograder.base.errors import GradlabError, format_problem
 from autograder.base.processors import count_processors
 from autograder.base.text import format_count as format_count
@@ -26,6 +26,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one with nbgrader_config.py.")]
 LabNames = Annotated[list[str] | None, typer.Argument(help="Names of labs; all labs by default.")]
 CPUS = count_processors()
+SEE_ABOVE = "read the reasons above, and run the same command again"
 PER_CPU = "one per processor"  # as help says it, the same on every machine
 Jobs = Annotated[int, typer.Option(min=1, help="Submissions graded at a time.", show_default=PER_CPU)]
 IsolationName = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")]
@@ -77,7 +78,7 @@ def main() -> None:
         err.print(f"gradlab: {error}", markup=False)
         sys.exit(1)
     except OSError as error:
-        if is_full(error):
+        if is_disk_full_error(error):
             fix = "free some space, then run the same command to continue"
             err.print(format_problem(f"gradlab: the disk is full: {error}", fix), markup=False)
         elif error.filename is not None:

@@ -10,7 +10,19 @@ from typing import Annotated
 import typer
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import CPUS, CoursePath, IsolationName, Jobs, LabName, app, err, format_count, out, pause_gc
+from autograder.cli.app import (
+    CPUS,
+    SEE_ABOVE,
+    CoursePath,
+    IsolationName,
+    Jobs,
+    LabName,
+    app,
+    err,
+    format_count,
+    out,
+    pause_gc,
+)
 from autograder.cli.grading import catch_ctrl_c
 
 Reason = Annotated[str, typer.Option(help="A note for yourself in term.toml.")]
@@ -110,4 +122,4 @@ def regrade(
         out.print("Nothing was written. To write the changes, run the same command with --yes")
     if result.failures:
         count_text = format_count(len(result.failures), "submission")
-        raise GradlabError(f"{count_text} could not be graded; earlier marks stay")
+        raise GradlabError(f"{count_text} could not be graded; earlier marks stay", fix=SEE_ABOVE)

@@ -18,6 +18,7 @@ from autograder.base.progress_bar import show_progress
 from autograder.base.stop_request import StopRequest
 from autograder.cli.app import (
     CPUS,
+    SEE_ABOVE,
     ClusterAddress,
     CoursePath,
     ExecutorName,
@@ -85,12 +86,12 @@ def grade(
                 err.print(f"{outcome.student}: {outcome.failure}", markup=False)
     if stop.is_set() and counter.done < counter.total:
         raise GradlabError(
-            f"stopped after {counter.done} of {counter.total} submissions. Finished results are kept.\n"
-            "    To continue, run the same command"
+            f"stopped after {counter.done} of {counter.total} submissions; finished results are kept",
+            fix="run the same command to continue",
         )
     print_summary(nbgrader, lab, opened.grader.term, outcomes, before)
     if failed := sum(bool(outcome.failure) for outcome in outcomes):
-        raise GradlabError(f"{format_count(failed, 'submission')} could not be graded; see above for the reasons")
+        raise GradlabError(f"{format_count(failed, 'submission')} could not be graded", fix=SEE_ABOVE)
 
 
 @app.command(rich_help_panel="Grade submissions")
@@ -144,7 +145,7 @@ def watch(
             failed_count += not is_marked
     print_totals(marked_labs, failed_count)
     if once and stop.is_set():
-        raise GradlabError("stopped before everything was marked\n    To continue, run the same command")
+        raise GradlabError("stopped before everything was marked", fix="run the same command to continue")
 
 
 def _print_line(line: str) -> None:

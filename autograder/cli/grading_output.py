@@ -8,7 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import err, format_count, out, print_warnings
+from autograder.cli.app import SEE_ABOVE, err, format_count, out, print_warnings
 from labkit.points import format_points
 
 if TYPE_CHECKING:
@@ -93,4 +93,4 @@ def print_totals(marked_labs: Counter[str], failed_count: int) -> None:
     reports = ", ".join(f"gradlab report {quote(lab)}" for lab in sorted(marked_labs)) or "gradlab status"
     out.print(f"{format_count(marked_labs.total(), 'submission')} marked. Next: {reports}")
     if failed_count:
-        raise GradlabError(f"{format_count(failed_count, 'submission')} could not be graded; see above for the reasons")
+        raise GradlabError(f"{format_count(failed_count, 'submission')} could not be graded", fix=SEE_ABOVE)

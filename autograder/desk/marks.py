@@ -184,4 +184,6 @@ def _write_comment(gradebook: Gradebook, address: CellAddress, student: str, tex
     if address.comment_id:
         _find_row(gradebook, Comment, address.comment_id, student).manual_comment = text.strip() or None
     elif text.strip():
-        raise GradlabError("nbgrader can't keep a comment for this cell, since students don't answer in it")
+        raise GradlabError(
+            "nbgrader keeps no comment for this cell, since students don't answer in it: remove the comment, and save"
+        )

@@ -70,7 +70,7 @@ def read_rubrics(course: Path, lab: str) -> Rubrics:
     try:
         return Rubrics.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise GradlabError(f"{path} can't be read: {error}") from None
+        raise GradlabError(f"{path} can't be read: {error}", fix="correct it, or restore it from a backup") from None
 
 
 @contextlib.contextmanager
@@ -96,8 +96,10 @@ def make_id() -> str:
 def replace_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
     """Replace the items; removed ones are no longer chosen. Raises GradlabError for a repeated id or too many items."""
     ids = [item.id for item in items]
-    if len(set(ids)) != len(ids) or len(ids) > MAX_ITEMS:
-        raise GradlabError(f"a rubric has at most {MAX_ITEMS} items, each with its own id")
+    if len(ids) > MAX_ITEMS:
+        raise GradlabError(f"a rubric has at most {MAX_ITEMS} items, and this one {len(ids)}: remove or join some")
+    if len(set(ids)) != len(ids):
+        raise GradlabError("two items of this rubric have the same id: load the page again")
     chosen = {student: tuple(i for i in before if i in ids) for student, before in rubric.chosen.items()}
     return rubric.model_copy(update={"items": items, "chosen": {s: c for s, c in chosen.items() if c}})
 

@@ -14,7 +14,7 @@ from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.connection import StoppedError
 from autograder.examiner.course_cells import can_mention_names, run_checks, run_given
 from autograder.examiner.execution import create_namespace
-from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
+from autograder.examiner.output_filter import MAX_OF_SUBMISSION, build_stopped_output, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
 from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
 from autograder.examiner.time_budget import TimeBudget, Timeouts
@@ -94,7 +94,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
                 last.outputs, left = limit_outputs(runner.run(step.source, step.number, names), left)
             except StoppedError as stopped:
                 last.stop_reason = str(stopped)
-                last.outputs = [_build_error(str(stopped))]
+                last.outputs = [build_stopped_output(str(stopped))]
         if step.kind is StepKind.CHECK or (step.kind is StepKind.GIVEN and can_mention_names(step.source, defined)):
             runner.add_replay_point(step.id)
     last.changed_names = runner.find_changed_names()
@@ -151,7 +151,3 @@ def _iter_steps(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
         if step.exercise:
             defined.append(step.exercise)
         yield step, defined
-
-
-def _build_error(reason: str) -> dict[str, Any]:
-    return {"output_type": "error", "ename": "Stopped", "evalue": reason, "traceback": [reason]}

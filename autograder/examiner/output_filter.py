@@ -40,6 +40,11 @@ def write_outputs(cell: NotebookNode, outputs: Iterable[Output], number: int) ->
             output.execution_count = number
 
 
+def build_stopped_output(reason: str) -> Output:
+    """Build the output of a cell that was stopped for this reason."""
+    return {"output_type": "error", "ename": "Stopped", "evalue": reason, "traceback": [reason]}
+
+
 def read_outputs(text: Any) -> list[Output]:
     """Return the outputs in this JSON, each with only the fields of its type and within bounds."""
     try:

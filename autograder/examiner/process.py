@@ -24,6 +24,7 @@ from autograder.rpc.frames import (
     receive,
     send,
 )
+from autograder.rpc.requests import RequestKind
 
 INVALID_SECONDS = 1.0  # to wait for the reason after a process sent an invalid message
 CLOSED_SECONDS = 20.0  # to wait for it after a process hung up, since it ends then
@@ -77,7 +78,7 @@ class StudentProcess:
         """
         try:
             time_limit = self.create_time_limit(limit.seconds, limit.clock_limit)
-            outputs = self._request_reply(["run", source, number, list(protected)], time_limit, MAX_OUTPUTS)
+            outputs = self._request_reply([RequestKind.RUN, source, number, list(protected)], time_limit, MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.message) from None
         except ProtocolError as error:
@@ -90,7 +91,8 @@ class StudentProcess:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
                     self._request_reply(
-                        ["put", path, content[begin : begin + PIECE]], self.create_time_limit(seconds, math.inf)
+                        [RequestKind.PUT, path, content[begin : begin + PIECE]],
+                        self.create_time_limit(seconds, math.inf),
                     )
         except (ProtocolError, OSError) as error:
             raise self._stop(self._wait_for_reason(error)) from None
@@ -98,7 +100,7 @@ class StudentProcess:
     def fetch_changed_names(self, seconds: float) -> list[str]:
         """Return the course names that cells rebound or patched, as the process reports. Raises StoppedError."""
         try:
-            reply = self._request_reply(["list_changed"], self.create_time_limit(seconds, math.inf))
+            reply = self._request_reply([RequestKind.LIST_CHANGED], self.create_time_limit(seconds, math.inf))
         except (ProtocolError, OSError) as error:  # a late reply would be taken for that to the next request
             raise self._stop(self._wait_for_reason(error)) from None
         names = reply if isinstance(reply, list) else []
@@ -115,7 +117,7 @@ class StudentProcess:
         try:
             self.supervisor.adopt(self.pid, "")  # processes that cells have started belong to no check
             time_limit = self.create_time_limit(seconds, math.inf)
-            self._ask(["fork"], time_limit.measure_wall_left())
+            self._ask([RequestKind.FORK], time_limit.measure_wall_left())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             self._receive_reply(time_limit)
         except (ProtocolError, OSError) as error:
@@ -141,7 +143,7 @@ class StudentProcess:
             self.supervisor.adopt(self.pid, "")
         process.serves = True
         with contextlib.suppress(ProtocolError):  # the first call over the connection finds that it is gone
-            process._ask(["serve", self.restores_names], seconds)
+            process._ask([RequestKind.SERVE, self.restores_names], seconds)
         return Connection(process.control)
 
     def stop_forking(self) -> None:
@@ -158,7 +160,7 @@ class StudentProcess:
         if self.end_reason or self.serves:
             return not self.explain_end()
         try:
-            self._request_reply(["ping"], self.create_time_limit(PING_SECONDS, math.inf))
+            self._request_reply([RequestKind.PING], self.create_time_limit(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._wait_for_reason(error))
         return not self.end_reason

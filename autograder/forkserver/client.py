@@ -18,7 +18,8 @@ from autograder.base.device import Device
 from autograder.base.errors import GradlabError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
-from autograder.forkserver.orders import Order, OrderKind, ServerSettings, read_layers, read_start, read_status
+from autograder.forkserver import orders
+from autograder.forkserver.orders import Order, OrderKind, ReachedLimit, ServerSettings
 from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
 from autograder.rpc.fields import check_float, check_length, check_list, check_number
 from autograder.rpc.frames import ProtocolError, WireValue, receive, send
@@ -74,7 +75,7 @@ class ForkServerClient:
         try:
             paths = tuple(str(path) for path in readable)
             settings = ServerSettings(process_settings.isolation, self.limits, paths, self.device, str(cache or ""))
-            refusal, self.layers = self._ask(settings.to_message(), read_layers)
+            refusal, self.layers = self._ask(settings.to_message(), orders.read_layers)
             if refusal:
                 raise GradlabError(refusal)
         except BaseException:
@@ -92,7 +93,7 @@ class ForkServerClient:
             with self._hold_exchange():
                 self._send([*Order(OrderKind.START)])
                 socket.send_fds(self.order_socket, [b"s"], [theirs.fileno()])
-                pid, error = self._receive(read_start)
+                pid, error = self._receive(orders.read_start)
         finally:
             theirs.close()
         if not pid:
@@ -121,9 +122,9 @@ class ForkServerClient:
 
     def explain_end(self, pid: int) -> str:
         """Return the limit that a run or its fork reached since the last call, or how it ended; "" if it's running."""
-        limit, status = self._ask([*Order(OrderKind.CHECK_STATUS, pid)], read_status)
+        limit, status = self._ask([*Order(OrderKind.CHECK_STATUS, pid)], orders.read_status)
         if limit:
-            limit_bytes = self.limits.memory if limit == "memory" else self.limits.gpu_memory
+            limit_bytes = self.limits.memory if limit is ReachedLimit.MEMORY else self.limits.gpu_memory
             return f"the {limit} limit of {limit_bytes / 2**30:.3g} GiB was reached"
         if status is None:
             return ""

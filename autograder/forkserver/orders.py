@@ -39,6 +39,14 @@ class OrderKind(StrEnum):
     STOP = "stop"
 
 
+class ReachedLimit(StrEnum):
+    """The memory limit that ended a run or its fork, as messages call it."""
+
+    NONE = ""
+    MEMORY = "memory"
+    GPU_MEMORY = "GPU memory"
+
+
 class Order(NamedTuple):
     """An order about one run."""
 
@@ -84,7 +92,9 @@ def read_start(reply: WireValue) -> tuple[int, str]:
     return check_number(pid), check_text(error)
 
 
-def read_status(reply: WireValue) -> tuple[str, int | None]:
-    """Return the limit that a run reached, or "", and its wait status if it ended. Raises ProtocolError."""
+def read_status(reply: WireValue) -> tuple[ReachedLimit, int | None]:
+    """Return the limit that a run reached, and its wait status if it ended. Raises ProtocolError."""
     limit, status = check_length(reply, 2)
-    return check_text(limit), None if status is None else check_number(status)
+    if limit not in list(ReachedLimit):
+        raise ProtocolError("no such limit")
+    return ReachedLimit(check_text(limit)), None if status is None else check_number(status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field
 
+from autograder.forkserver.orders import ReachedLimit
 from autograder.sandbox import MemoryWatch, Run, kill_run
 from autograder.sandbox.processes import find_run_processes
 
@@ -20,7 +21,7 @@ class SupervisedRun:
     """The processes of all groups."""
     groups: dict[str, set[int]] = field(default_factory=dict)
     """The run's own processes under "", and the forks for each check cell under another name."""
-    exceeded: str = ""
+    reached_limit: ReachedLimit = ReachedLimit.NONE
     """The limit that ended the run or a check's fork. A fork's is cleared once read, or when another group begins."""
     status: int | None = None
     """The wait status, once the run has ended."""
@@ -59,7 +60,7 @@ class SupervisedRun:
         if self.run.uid is not None:
             kill_run(self.run)
 
-    def clear_exceeded(self) -> None:
-        """Clear the exceeded limit unless the run has ended: a fork that ends later has another reason."""
+    def clear_limit(self) -> None:
+        """Forget the limit that was reached, unless the run has ended: a fork that ends later has another reason."""
         if self.status is None:
-            self.exceeded = ""
+            self.reached_limit = ReachedLimit.NONE

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from autograder.base.device import Device
 from autograder.base.errors import GradlabError
+from autograder.forkserver.orders import ReachedLimit
 from autograder.forkserver.supervised_run import SupervisedRun
 from autograder.sandbox import (
     UID,
@@ -99,22 +100,22 @@ class Supervisor:
     def adopt(self, pid: int, group: str) -> None:
         """Add the processes without a group to this group."""
         running = self.running[pid]
-        running.clear_exceeded()
+        running.clear_limit()
         running.add_to_group(group)
 
     def kill_group(self, pid: int, group: str) -> None:
         """Kill the processes of the group, and all processes without a group, which it started."""
         running = self.running[pid]
-        running.clear_exceeded()
+        running.clear_limit()
         running.dissolve_group(group)
         self._kill_ungrouped(running)
 
     def check_status(self, pid: int) -> list[str | int | None]:
-        """Return the limit that ended the run, or its fork since the last call, or "", and the run's wait status."""
+        """Return the ReachedLimit of the run, or of its fork since the last call, and the run's wait status."""
         running = self.running[pid]
         self._check(running)
-        status: list[str | int | None] = [running.exceeded, running.status]
-        running.clear_exceeded()
+        status: list[str | int | None] = [running.reached_limit, running.status]
+        running.clear_limit()
         return status
 
     def measure_times(self, pid: int) -> list[list[float]]:
@@ -156,7 +157,7 @@ class Supervisor:
             if running.status is None and used:
                 total = sum(used.get(pid, 0) for pid in find_run_processes(running.run))
                 if total > self.limits.gpu_memory:
-                    self._end(running, "GPU memory")
+                    self._end(running, ReachedLimit.GPU_MEMORY)
         self.last_gpu_check = time.monotonic()
 
     def _reduce_memory(self, running: SupervisedRun) -> None:
@@ -165,22 +166,22 @@ class Supervisor:
         Killing an ungrouped process, which a cell started, isn't recorded as a reason, since nothing else ends by it.
         """
         if not running.grouped:
-            return self._end(running, "memory")  # it is still starting, and has no other processes
+            return self._end(running, ReachedLimit.MEMORY)  # it is still starting, and has no other processes
         self._kill_ungrouped(running)
         while measure_memory(running.watch) > self.limits.memory:
             largest = max(
                 running.list_own_processes(), key=lambda pid: measure_private_memory(pid, running.watch.inherited)
             )
             if not running.is_fork_for_check(largest):
-                return self._end(running, "memory")
+                return self._end(running, ReachedLimit.MEMORY)
             self._kill({largest}, lambda: set(find_run_processes(running.run)))
-            running.exceeded = "memory"
+            running.reached_limit = ReachedLimit.MEMORY
 
-    def _end(self, running: SupervisedRun, limit: str) -> None:
-        """End a run because it exceeded this limit."""
+    def _end(self, running: SupervisedRun, limit: ReachedLimit) -> None:
+        """End a run because it reached this limit."""
         kill_run(running.run)
         self._wait_for(running)
-        running.exceeded = limit
+        running.reached_limit = limit
 
     def _kill_ungrouped(self, running: SupervisedRun) -> None:
         while ungrouped := running.find_ungrouped():

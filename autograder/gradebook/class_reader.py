@@ -179,11 +179,11 @@ def _add_grading(member: Member, records: _ClassRecords, row: SubmissionRow, fil
         seconds_late=compute_seconds_late(row.submitted, max(extension_end, due))
         if extension_end and due
         else row.seconds_late,
-        empty=files.empty,
+        unreadable=files.unreadable,
         notes=files.notes,
         remarks=files.remarks,
         notebooks=files.notebooks,
-        stopped={cell: records.labels.label_id(cell) for cell in files.stopped},
+        stopped_cells={cell: records.labels.label_id(cell) for cell in files.stopped_cells},
         changed_names=files.changed_names,
         checks={
             name: tuple(set_passed(outcomes, excused[name])) if name in excused else outcomes

@@ -24,7 +24,7 @@ class Column:
     worth: float
     by_hand: bool = False
     """Whether a person marks it."""
-    extra: bool = False
+    is_extra_credit: bool = False
     """Whether its points are extra credit."""
 
 
@@ -52,14 +52,14 @@ class Member:
     """When an extension ends, in naive UTC."""
     seconds_late: float = 0.0
     """Seconds after the due date, or after the extension."""
-    empty: bool = False
+    unreadable: bool = False
     """Whether nothing that was submitted could be read, so it counts as empty."""
     notes: tuple[Note, ...] = ()
     remarks: tuple[Note, ...] = ()
     """For the instructor only."""
     notebooks: int = 1
     """How many notebooks the submission has."""
-    stopped: Mapping[str, str] = field(default_factory=dict)
+    stopped_cells: Mapping[str, str] = field(default_factory=dict)
     """Cells that ran into a limit or ended their process, or one of whose checks did: id to label."""
     on_roster: bool = True
     """False only if there is a roster and it doesn't name the student."""
@@ -108,7 +108,7 @@ class ClassResults:
 
     @property
     def worth(self) -> float:
-        return sum(column.worth for column in self.columns if not column.extra)
+        return sum(column.worth for column in self.columns if not column.is_extra_credit)
 
     @property
     def own_process_cells(self) -> tuple[str, ...]:

@@ -46,9 +46,9 @@ class GradedFiles:
     remarks: tuple[Note, ...] = ()
     notebooks: int = 1
     """How many notebooks the submission has."""
-    empty: bool = False
+    unreadable: bool = False
     """Whether nothing that was submitted could be read, so it counts as empty."""
-    stopped: tuple[str, ...] = ()
+    stopped_cells: tuple[str, ...] = ()
     """The ids of cells that ran into a limit or ended their process."""
     changed_names: tuple[str, ...] = ()
     made_of: Mapping[str, str] = field(default_factory=dict)
@@ -76,8 +76,8 @@ def read_graded_files(course: Path, lab: str, student: str, detail: Detail) -> G
         notes=document.notes,
         remarks=document.remarks,
         notebooks=len(document.notebooks),
-        empty=document.empty,
-        stopped=document.stopped,
+        unreadable=document.empty,
+        stopped_cells=document.stopped,
         changed_names=document.changed,
         made_of=document.made_of,
         checks={labels.label_id(cell.id): cell.checks for cell in document.cells},
@@ -94,8 +94,8 @@ def _add_document_summary(files: GradedFiles, course: Path, lab: str, student: s
             files,
             notes=tuple(Note.model_validate(note) for note in document.get("notes", ())),
             notebooks=len(document.get("notebooks", ())),
-            empty=document.get("empty", False),
-            stopped=tuple(document.get("stopped", ())),
+            unreadable=document.get("empty", False),
+            stopped_cells=tuple(document.get("stopped", ())),
             made_of=document.get("made_of", {}),
         )
     except FileNotFoundError:

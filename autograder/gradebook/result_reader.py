@@ -41,7 +41,7 @@ class LabDecisions:
 
     excused: Excused = field(default_factory=dict)
     """The excused checks."""
-    extra: Sequence[str] = ()
+    extra_credit: Sequence[str] = ()
     """Exercises that are extra credit."""
 
 
@@ -138,7 +138,9 @@ def build_result(
         student=student,
         lab=lab,
         points=round(max(row.points, 0), 4),
-        worth=sum(cell.worth for cell in cells.values() if not is_extra_credit(labels, cell, 0.0, decisions.extra)),
+        worth=sum(
+            cell.worth for cell in cells.values() if not is_extra_credit(labels, cell, 0.0, decisions.extra_credit)
+        ),
         penalty=round(row.penalty, 4),
         needs_manual_grade=row.needs_manual_grade,
         exercises=tuple(exercises),
@@ -170,7 +172,7 @@ def _build_exercise(
         checks=graded.checks if graded else (),
         needs_manual_grade=row.needs_manual_grade,
         excused=find_excused(labels, labels.join(row.notebook, row.name), decisions.excused),
-        extra=is_extra_credit(labels, cell, course_worth, decisions.extra),
+        is_extra_credit=is_extra_credit(labels, cell, course_worth, decisions.extra_credit),
         notebook=row.notebook if is_stock else "",
         cell=row.name if is_stock else "",
         own_process=graded is not None and graded.own_process,

@@ -26,7 +26,7 @@ class GradedCellResult(StrictModel):
     needs_manual_grade: bool = False
     """Whether a person has to read it, perhaps again because the answer has changed since it was marked."""
     excused: ExcusedChecks = ExcusedChecks()
-    extra: bool = False
+    is_extra_credit: bool = False
     """Whether its points are extra credit."""
     notebook: str = ""
     """The notebook that it's in, in a stock assignment."""

@@ -45,7 +45,7 @@ class CellRow:
     """Points from checks."""
     manual: float | None
     """Points from a person, which count instead."""
-    extra: float
+    extra_credit: float
     """Extra credit from a person."""
     needs_manual_grade: bool
     """Whether a person still has to read it, perhaps again."""
@@ -54,7 +54,7 @@ class CellRow:
     def points(self) -> float | None:
         """What it earns, with extra credit; None if nothing does yet."""
         points = self.manual if self.manual is not None else self.auto
-        return None if points is None else points + self.extra
+        return None if points is None else points + self.extra_credit
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def grade_stock_task(task: Task, fork_server: ForkServerClient) -> GradedSubmiss
             cells += run.cells
             notes += run.notes
             remarks += run.remarks
-            stopped += [make_stock_name(source.name, run.short_names[name]) for name in run.stopped]
+            stopped += [make_stock_name(source.name, run.short_names[name]) for name in run.stop_reasons]
         notebooks[source.name] = apply_preprocessors(notebook, task.settings.preprocessors)
     result = ResultDocument(
         lab=task.lab,

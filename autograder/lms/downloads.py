@@ -184,7 +184,10 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
     """Raise GradlabError if these files aren't a submission of this lab, or would replace another one."""
     notebooks = download.notebooks
     if not notebooks:
-        raise GradlabError(f"no notebook, only {join_names(sorted(download.files))}: submitted/ is unchanged")
+        raise GradlabError(
+            f"no notebook, only {join_names(sorted(download.files))}: submitted/ is unchanged",
+            fix=f"ask for {lab}.ipynb, or put it at submitted/{download.person.id}/{lab}",
+        )
     labs = [COPY.sub("", name).removesuffix(".ipynb") for name in notebooks]
     if set(labs) <= list_assignments(course) - {lab}:
         raise GradlabError(
@@ -192,7 +195,7 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
         )
     submitted = get_submitted_path(course, lab, download.person.id)
     if not replace and (submitted / SECRET).exists():
-        raise GradlabError("has a submission from the exchange, which is kept (--replace replaces it)")
+        raise GradlabError("has a submission from the exchange, which is kept", fix="--replace replaces it")
 
 
 def _write(download: Download, course: Path, lab: str) -> list[str]:
@@ -212,7 +215,10 @@ def _write(download: Download, course: Path, lab: str) -> list[str]:
             content = entry.read(MAX_BYTES)
             size += len(content)
             if size > MAX_STUDENT_BYTES:
-                raise GradlabError(f"these files are over {MAX_STUDENT_BYTES // 1_000_000} MB together")
+                raise GradlabError(
+                    f"these files are over {MAX_STUDENT_BYTES // 1_000_000} MB together",
+                    fix=f"put {lab}.ipynb and the files that it reads at submitted/{download.person.id}/{lab}",
+                )
             if target in written:
                 skipped.append(written[target])
             written[target] = name

@@ -16,6 +16,7 @@ from autograder.lms.zip_entries import SubmissionFiles, ZipEntry, report_ignored
 
 LIST = "submission_metadata.yml"
 MAX_LIST = 10_000_000  # bytes
+FIX = "export the submissions from Gradescope again"
 
 
 class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
@@ -31,7 +32,7 @@ class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 def read_list(content: bytes) -> dict[str, SubmissionFiles]:
     """Read what the list says about each folder, without files. Raises GradlabError if it can't be read."""
     if len(content) > MAX_LIST:
-        raise GradlabError(f"{LIST} can't be read: it's over {MAX_LIST // 1_000_000} MB")
+        raise GradlabError(f"{LIST} can't be read: it's over {MAX_LIST // 1_000_000} MB", fix=FIX)
     try:
         document = yaml.load(content, PlainLoader)
         if not isinstance(document, dict):
@@ -48,7 +49,7 @@ def read_list(content: bytes) -> dict[str, SubmissionFiles]:
         AttributeError,
         RecursionError,
     ) as error:
-        raise GradlabError(f"{LIST} can't be read: {str(error)[:1000]}") from None
+        raise GradlabError(f"{LIST} can't be read: {str(error)[:1000]}", fix=FIX) from None
 
 
 def _parse_entry(folder: str, entry: dict[object, object]) -> SubmissionFiles:

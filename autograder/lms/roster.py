@@ -78,7 +78,9 @@ def _read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise GradlabError(f"{path} can't be read: {error.strerror}") from None
+        raise GradlabError(
+            f"{path} can't be read: {error.strerror}", fix="check the path, and whether you may read the file"
+        ) from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -121,5 +123,8 @@ def _parse_person(path: Path, line: int, fields: dict[str, str]) -> Person:
     if not id_:
         raise GradlabError(f"{path}, line {line}: this row has no id", fix="fill it in, or remove the row")
     if "/" in id_ or id_.startswith(".") or not id_.isprintable() or "+" in id_:
-        raise GradlabError(f"{path}, line {line}: {id_!r} can't be an id, since ids are folder names, without / and +")
+        raise GradlabError(
+            f"{path}, line {line}: {id_!r} can't be an id, since a folder can't have that name",
+            fix="write an id without / and + that doesn't begin with a dot",
+        )
     return Person(**(fields | {"id": id_}))

@@ -23,7 +23,7 @@ def _describe_state(lab: ClassResults, member: Member | None) -> str:
         return "in the exchange" if member and member.uncollected else "missing"
     if not member.graded:
         return "not graded"
-    if member.empty:
+    if member.unreadable:
         return "damaged"
     return "to be read" if member.needs_manual_grade else "late" if member.seconds_late else "graded"
 

@@ -44,7 +44,7 @@ class ZipEntry:
             with self.archive.open(self.info) as file:
                 return file.read(max_bytes + 1)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError, zlib.error) as error:
-            raise GradlabError(f"{self.name} in the zip can't be read: {error}") from None
+            raise GradlabError(f"{self.name} in the zip can't be read: {error}", fix="download the zip again") from None
 
 
 @dataclass

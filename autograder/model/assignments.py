@@ -54,7 +54,7 @@ def _is_built(path: Path) -> bool:
     try:
         return KEY in json.loads(path.read_bytes()).get("metadata", {})
     except (ValueError, AttributeError) as error:
-        raise GradlabError(f"{path} isn't a notebook: {error}") from None
+        raise GradlabError(f"{path} isn't a notebook: {error}", fix="restore it, or run gradlab build") from None
 
 
 def refuse_unknown_lab(course: Path, lab: str) -> None:

@@ -140,11 +140,19 @@ class Check(StrictModel):
     """The messages that its `explain` calls can give."""
 
 
+class AnswerKind(StrEnum):
+    """What an answer is kept for, by the first word of its header."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    LIAR = "liar"  # computes without the demanded technique, and redefines the probes to claim it
+
+
 class Answer(StrictModel):
     """A right, wrong or lying solution of an exercise, kept with the lab."""
 
     exercise: str
-    right: bool
+    kind: AnswerKind
     label: str
     source: str
     path: Path
@@ -153,8 +161,14 @@ class Answer(StrictModel):
     """The ids of exactly the checks that fail."""
     raises: str = ""
     """The type of the exception that may make them fail; empty if an exception would prove nothing."""
-    liar: bool = False
-    """Whether it computes without the demanded technique, and redefines the probes to claim it."""
+
+    @property
+    def right(self) -> bool:
+        return self.kind is AnswerKind.RIGHT
+
+    @property
+    def liar(self) -> bool:
+        return self.kind is AnswerKind.LIAR
 
 
 class Exercise(StrictModel):

@@ -106,7 +106,7 @@ def examine_notebook(notebook: NotebookNode, source: StockNotebook, grading: Sto
         notes=(*notes, *(ran.notes if ran else ())),
         remarks=tuple(ran.remarks if ran else ()),
         empty=empty,
-        stopped=tuple(make_stock_name(source.name, ran.short_names[name]) for name in ran.stopped) if ran else (),
+        stopped=tuple(make_stock_name(source.name, ran.short_names[name]) for name in ran.stop_reasons) if ran else (),
         answers=digest_answers({source.name: notebook}),
         cells=tuple(ran.cells if ran else make_zero_cells(notebook, source.name)),
         notebooks=(source.name,),

@@ -37,8 +37,8 @@ def list_standings(member: Member, any_submitted: bool = True) -> list[Standing]
         Standing.UNCOLLECTED: member.uncollected,
         Standing.TO_GRADE: member.has_submitted and (not member.graded or member.needs_regrading),
         Standing.OLDER: member.from_earlier_build,
-        Standing.DAMAGED: member.empty,
-        Standing.LIMIT: bool(member.stopped),
+        Standing.DAMAGED: member.unreadable,
+        Standing.LIMIT: bool(member.stopped_cells),
         Standing.WAITS: member.needs_manual_grade,
         Standing.LATE: member.seconds_late > 0,
         Standing.STRANGER: not member.on_roster,
@@ -64,12 +64,12 @@ def list_reasons(member: Member, standing: Standing) -> list[str]:
     if standing is Standing.DAMAGED:
         return reasons
     cells = {note.cell for note in notes} | {make_stock_name(note.notebook, note.cell) for note in notes}
-    return reasons + [_describe_stopped_check(cell, member) for cell in member.stopped if cell not in cells]
+    return reasons + [_describe_stopped_check(cell, member) for cell in member.stopped_cells if cell not in cells]
 
 
 def _describe_stopped_check(cell: str, member: Member) -> str:
     """Say which check of this cell was stopped, if the outcomes show it."""
-    name = member.stopped[cell]
+    name = member.stopped_cells[cell]
     stopped = [outcome for outcome in member.checks.get(name, ()) if outcome.blame is Blame.PROCESS]
     if not stopped:
         return f"{name}: one of its checks ran into a limit, or ended the process."

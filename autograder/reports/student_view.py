@@ -110,7 +110,7 @@ def drop_hidden_checks(result: SubmissionResult, tell: Tell) -> SubmissionResult
         update={
             "exercises": exercises,
             "points": round(sum(e.points or 0.0 for e in exercises), 4),
-            "worth": round(sum(e.worth for e in exercises if not e.extra), 4),
+            "worth": round(sum(e.worth for e in exercises if not e.is_extra_credit), 4),
             "penalty": 0.0,
             "notes": tuple(note for note in result.notes if (note.notebook, note.cell) not in with_hidden),
         }

@@ -1,18 +1,37 @@
-"""The requests and replies of calls and callbacks. In a frame, each is a list of its fields in this order.
+"""The requests to a student process, and the requests and replies of calls and callbacks.
 
-read_message() turns a received list into a message and only counts its fields, so a field whose type is only a
-WireValue must be checked before it's used (rpc/fields.py).
+In a frame, each is a list of its fields in this order. read_message() turns a received list into a message and only
+counts its fields, so a field whose type is only a WireValue must be checked before it's used (rpc/fields.py).
 `Packed` is a result of ValueExchange.pack.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from autograder.rpc.frames import ProtocolError, WireValue
 
 Packed = WireValue
 Message = TypeVar("Message", bound=tuple[Any, ...])
+
+
+class RequestKind(StrEnum):
+    """What the examiner asks of a student process: the first item of a request, which says what follows."""
+
+    RUN = "run"
+    """source, execution count, names: run a cell, and reply with its outputs as JSON. The names are the course's after
+    that cell."""
+    FORK = "fork"
+    """A socket follows the frame: reply with the pid of a fork that serves this socket."""
+    LIST_CHANGED = "list_changed"
+    """Reply with the course names that are bound to something else now."""
+    PUT = "put"
+    """path, bytes: append to a file in the scratch home."""
+    PING = "ping"
+    """Reply."""
+    SERVE = "serve"
+    """whether to restore the course's names: serve calls from then on. It has no reply."""
 
 
 class Call(NamedTuple):

@@ -26,7 +26,10 @@ def prepare(plan: Plan) -> None:
     if (UID in plan.layers) != (plan.uid is not None):
         raise ValueError("A sandbox plan needs a uid if, and only if, it has the layer uid.")
     if plan.network == "gloo" and NETWORK not in plan.layers and not namespaces.has_only_loopback():
-        raise GradlabError("gloo needs a network namespace, or a container without a network.")
+        raise GradlabError(
+            "gloo needs a network namespace, or a container without a network",
+            fix="gradlab doctor says what this machine lacks",
+        )
     for layer in sort_layers(plan.layers):
         if missing := [required for required in layer.needs() if required not in plan.layers]:
             raise ValueError(f"A sandbox plan with the layer {layer} needs the layer {missing[0]}.")

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.sandbox.processes import Run, find_run_processes, read_real_uid
+from autograder.sandbox.processes import Run, find_run_processes, read_real_uid, read_stat_fields
 from autograder.sandbox.socket_memory import measure_socket_memory
 from autograder.sandbox.uid import read_as_user
 
@@ -94,11 +94,8 @@ def _get_inherited(state: MemoryWatch, pid: int) -> int:
 
 def _read_stack_start(pid: int) -> int:
     """Return the 28th field of /proc/PID/stat, which a run can't change; 0 if it isn't shown."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            return int(file.read(1024).rpartition(b")")[2].split()[25])
-    except (OSError, ValueError, IndexError):
-        return 0
+    fields = read_stat_fields(pid)
+    return int(fields[25]) if len(fields) > 25 else 0
 
 
 def read_statm(pid: int) -> tuple[int, int]:

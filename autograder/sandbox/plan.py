@@ -58,7 +58,7 @@ class Layer:
     """Return the layers that it needs."""
     prepare: Callable[[Plan], object] = do_nothing
     """Do the slow parts before the fork. Raises GradlabError if this machine can't have it."""
-    probe: Callable[[], str] = do_nothing
+    explain_ineffective: Callable[[], str] = do_nothing
     """Return why it has no effect, in a run that has all its layers; "" if it has."""
     refusal: Callable[[], str] = do_nothing
     """Return why the kernel may have refused it, so a person can act on it."""

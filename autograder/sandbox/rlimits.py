@@ -60,7 +60,7 @@ def _enter(entry: EntryState) -> None:
     set_rlimits(entry.plan.limits, 0 if counts_only_run else count_tasks(os.getuid()))
 
 
-def _probe() -> str:
+def _explain_ineffective() -> str:
     """Return why forks aren't limited, or "": Linux doesn't count root's processes, even in a user namespace."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
     resource.setrlimit(resource.RLIMIT_NPROC, (0, hard))
@@ -76,4 +76,4 @@ def _probe() -> str:
     return "root's processes aren't counted, so a fork bomb has no limit"
 
 
-LIMITS = Layer("limits", Stage.BUILD, _enter, always=True, probe=_probe)
+LIMITS = Layer("limits", Stage.BUILD, _enter, always=True, explain_ineffective=_explain_ineffective)

@@ -58,7 +58,7 @@ def try_together(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
     """
 
     def run_probes() -> dict[str, str]:
-        return {layer.name: reason for layer in layers if (reason := layer.probe())}
+        return {layer.name: reason for layer in layers if (reason := layer.explain_ineffective())}
 
     with ExitStack() as stack:
         try:

@@ -113,7 +113,7 @@ def read_as_user(uid: int) -> Iterator[None]:
 
 def _prepare(_: Plan) -> None:
     if not has_capability(CAP_SETUID):
-        raise GradlabError("needs root")
+        raise GradlabError("it needs root: run gradlab as root to give each run its own uid")
 
 
 def _enter(entry: EntryState) -> None:

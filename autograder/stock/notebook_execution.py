@@ -13,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.examiner.connection import StoppedError
-from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs, write_outputs
+from autograder.examiner.output_filter import MAX_OF_SUBMISSION, build_stopped_output, limit_outputs, write_outputs
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
 from autograder.examiner.time_budget import TimeBudget, Timeouts
@@ -80,12 +80,12 @@ def run_notebook(
         filtered = filter_outputs(nbformat.from_dict(notebook))
         for cell in filtered.cells:
             if is_automatic(cell):
-                scores[get_cell_name(cell)] = score_cell(cell, run.stopped.get(get_cell_name(cell), ""))
+                scores[get_cell_name(cell)] = score_cell(cell, run.stop_reasons.get(get_cell_name(cell), ""))
     finally:
         GlobalState().apply(before)
         runner.kill()
     _limit_all_outputs(code)
-    for name, message in run.stopped.items():
+    for name, message in run.stop_reasons.items():
         run.add_note(name, message, name in undisclosed, NoteKind.STOPPED)
     names = [(cell, get_cell_name(cell)) for cell in code if is_automatic(cell)]
     run.cells = [
@@ -114,20 +114,20 @@ def _run_cells(
                 if name in own_process_cells
                 else _decide_in_fork(cell, submission, SHORT_SECONDS if was_slow else EXAMINER_SECONDS)
             )
-        if stopped := _run_cell(cell, number, submission.runner, source.cell_seconds.get(key)):
-            run.stopped[name] = stopped
+        if reason := _run_cell(cell, number, submission.runner, source.cell_seconds.get(key)):
+            run.stop_reasons[name] = reason
 
 
 def _run_cell(cell: NotebookNode, number: int, runner: SubmissionRunner, seconds: float | None) -> str:
     """Run the cell, which gets its outputs. Returns the limit that it reached, or how it ended its process; else ""."""
-    stopped = ""
+    reason = ""
     try:
         outputs = runner.run(cell.source, number, seconds=seconds)
-    except StoppedError as reason:
-        stopped = str(reason)
-        outputs = [{"output_type": "error", "ename": "Stopped", "evalue": stopped, "traceback": [stopped]}]
+    except StoppedError as stopped:
+        reason = str(stopped)
+        outputs = [build_stopped_output(reason)]
     write_outputs(cell, outputs, number)
-    return stopped
+    return reason
 
 
 def _decide_in_fork(cell: NotebookNode, submission: RunningSubmission, seconds: float) -> ProxyDecision:

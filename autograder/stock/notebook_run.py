@@ -28,7 +28,7 @@ class NotebookRun:
     notes: list[Note] = field(default_factory=list)
     remarks: list[Note] = field(default_factory=list)
     """For the instructor only."""
-    stopped: dict[str, str] = field(default_factory=dict)
+    stop_reasons: dict[str, str] = field(default_factory=dict)
     """The limits that cells reached, or how they ended, by cell."""
     decisions: dict[str, ProxyDecision] = field(default_factory=dict)
     """The outcomes of tests outside the submission's own process, by cell."""
@@ -53,4 +53,4 @@ class NotebookRun:
     @property
     def is_doubtful(self) -> bool:
         """Whether a process reached a limit or was lost, so another run might end differently."""
-        return bool(self.stopped) or any(each.cause for each in self.decisions.values())
+        return bool(self.stop_reasons) or any(each.cause for each in self.decisions.values())

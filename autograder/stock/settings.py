@@ -105,7 +105,10 @@ def get_cell_limits(config: Mapping[str, Any], cells: Sequence[NotebookNode]) ->
         return {get_cell_key(cell): _parse_seconds(limit(cell)) for cell in cells if cell.cell_type == "code"}
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
-        raise GradlabError(f"c.Execute.timeout_func in nbgrader_config.py doesn't work: {message}") from None
+        raise GradlabError(
+            f"c.Execute.timeout_func in nbgrader_config.py doesn't work: {message}",
+            fix="correct it; it's called with each code cell, and returns seconds or None",
+        ) from None
 
 
 def find_skipped_cells(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> tuple[str, ...]:
@@ -129,7 +132,10 @@ def refuse_mark_changing_settings(config: Mapping[str, Any]) -> None:
     for name, default in FOLDERS.items():
         value = config.get("CourseDirectory", {}).get(name, default)
         if str(value) not in (default, f"{default}/"):
-            raise GradlabError(f"c.CourseDirectory.{name} is {value!r}, but Gradlab only reads {default!r}")
+            raise GradlabError(
+                f"c.CourseDirectory.{name} in nbgrader_config.py is {value!r}, but Gradlab only reads {default!r}",
+                fix="remove the setting, and rename the folder",
+            )
     kernel = str(get_setting(config, EXECUTE, "kernel_name", ""))
     if kernel.lower() in ("ir", "octave", "sos") or kernel.lower().startswith(
         ("julia", "xcpp", "java", "ruby", "bash")

@@ -58,14 +58,19 @@ def _read(path: Path) -> NotebookNode:
     try:
         notebook = nbformat.read(path, as_version=4)
     except Exception as error:
-        raise GradlabError(f"{path} isn't a notebook: {_get_first_line(error)}") from None
+        raise GradlabError(
+            f"{path} isn't a notebook: {_get_first_line(error)}", fix="restore it, or save it again in JupyterLab"
+        ) from None
     for number, cell in enumerate(notebook.cells, start=1):
         if not isinstance(read_nbgrader_metadata(cell), dict):
             raise _make_error(path, number, cell, "nbgrader's metadata isn't a dictionary", "remove it")
     try:
         return upgrade_metadata(notebook)
     except Exception as error:
-        raise GradlabError(f"{path} has nbgrader metadata that nbgrader can't read: {_get_first_line(error)}") from None
+        raise GradlabError(
+            f"{path} has nbgrader metadata that nbgrader can't read: {_get_first_line(error)}",
+            fix="set the cell up again with Create Assignment in JupyterLab",
+        ) from None
 
 
 def _refuse_stub(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) -> None:

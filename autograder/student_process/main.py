@@ -19,6 +19,7 @@ import torch
 from autograder.rpc.fields import check_bytes, check_int, check_length, check_list, check_text
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, WireValue, receive, send
 from autograder.rpc.random_states import seed_all
+from autograder.rpc.requests import RequestKind
 from autograder.student_process.call_server import CallServer
 from autograder.student_process.compile_cache import link_compiled
 from autograder.student_process.course_names import CourseNames
@@ -61,34 +62,25 @@ def limit_gpu_memory(max_bytes: int) -> None:
 
 
 def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
-    """Serve the examiner's requests until it hangs up.
-
-    - ["run", source, execution count, names]: run a cell, and reply with its outputs as JSON. The names are the
-      course's after that cell.
-    - ["fork"], followed by a socket: reply with the pid of a fork that serves this socket.
-    - ["list_changed"]: reply with the course names that are bound to something else now.
-    - ["put", path, bytes]: append to a file in the scratch home.
-    - ["ping"]: reply.
-    - ["serve", whether to restore the course's names]: serve calls from then on. It has no reply.
-    """
+    """Serve the examiner's requests until it hangs up. RequestKind says what each contains."""
     forks: list[int] = []
     while True:
         forks = [pid for pid in forks if not _has_ended(pid)]
         try:
             kind, *rest = check_list(receive(control))
-            if kind == "run":
+            if kind == RequestKind.RUN:
                 send(control, _run_cell(kernel, course, *check_length(rest, 3)))
-            elif kind == "list_changed":
+            elif kind == RequestKind.LIST_CHANGED:
                 send(control, course.list_changed())
-            elif kind == "put":
+            elif kind == RequestKind.PUT:
                 _put(*check_length(rest, 2))
                 send(control, "ready")
-            elif kind == "ping":
+            elif kind == RequestKind.PING:
                 send(control, "ready")
-            elif kind == "fork":
+            elif kind == RequestKind.FORK:
                 forks.append(_fork(control, kernel, course))
                 send(control, forks[-1])
-            elif kind == "serve":
+            elif kind == RequestKind.SERVE:
                 if rest[0]:
                     course.restore()
                 serve_calls(control, kernel.namespace)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
@@ -26,6 +27,7 @@ from autograder.gradebook.counting_submissions import find_newest_submission
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.history import read_history
 from autograder.gradebook.result_reader import read_result_from
+from autograder.gradebook.submission_result import SubmissionResult
 from autograder.gradebook.submission_rows import read_submission_rows
 from autograder.grading.task import Task
 from autograder.model.arrivals import Arrival
@@ -167,26 +169,28 @@ class GradingRound:
 
     def _release_if_complete(self, arrival: Arrival) -> None:
         """Release the page to the student who submitted it, once the whole team has its marks."""
-        state, lab, folder = self.state, arrival.lab, arrival.folder
-        if folder not in self.submitter_outcomes or folder in self.failed or arrival in self.running.values():
+        if not self._is_complete(arrival):
             return
-        outcome = self.submitter_outcomes.pop(folder)
-        state.finish(arrival)
+        outcome = self.submitter_outcomes.pop(arrival.folder)
+        self.state.finish(arrival)
         if outcome.failure:
             self.ready.append(ArrivalMark(arrival=arrival, reason=outcome.failure))
             return
-        result = read_result_from(self.graders[lab].gradebook, state.course, lab, arrival.student)
-        now, settings = get_utc_now(), state.get_lab_term(arrival)
-        marks = read_history(state.course, lab, arrival.student)
+        gradebook = self.graders[arrival.lab].gradebook
+        result = read_result_from(gradebook, self.state.course, arrival.lab, arrival.student)
+        now = get_utc_now()
+        self._release_page(arrival, result, now)
+        self.ready.append(_build_mark(arrival, result, outcome.unreadable, now))
+
+    def _is_complete(self, arrival: Arrival) -> bool:
+        is_marked = arrival.folder in self.submitter_outcomes and arrival.folder not in self.failed
+        return is_marked and arrival not in self.running.values()
+
+    def _release_page(self, arrival: Arrival, result: SubmissionResult, now: datetime) -> None:
+        state, lab = self.state, arrival.lab
+        settings, marks = state.get_lab_term(arrival), read_history(state.course, lab, arrival.student)
         attempts = describe_attempts(arrival.submitted, marks, settings, now, state.inbox.zone)
         state.inbox.release_pages(arrival, write_feedback([result], state.course, lab, settings.tell, attempts))
-        seconds = (now - arrival.submitted).total_seconds()
-        reason = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
-        self.ready.append(
-            ArrivalMark(
-                result.points, result.worth, result.needs_manual_grade, reason, arrival=arrival, seconds=seconds
-            )
-        )
 
     def _report_failure(self, arrival: Arrival, reason: str) -> None:
         self.submitter_outcomes.pop(arrival.folder, None)
@@ -216,3 +220,15 @@ class GradingRound:
     def _drain_ready(self) -> Iterator[ArrivalMark]:
         while self.ready:
             yield self.ready.pop(0)
+
+
+def _build_mark(arrival: Arrival, result: SubmissionResult, was_unreadable: bool, now: datetime) -> ArrivalMark:
+    notes = describe_notes(result.notes, len(result.notebooks)) if was_unreadable else ()
+    return ArrivalMark(
+        result.points,
+        result.worth,
+        result.needs_manual_grade,
+        reason=make_readable("; ".join(notes)),
+        arrival=arrival,
+        seconds=(now - arrival.submitted).total_seconds(),
+    )

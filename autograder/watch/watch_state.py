@@ -18,7 +18,6 @@ from autograder.exchange.attempts import (
     WATCH_COMMAND,
     AttemptDecision,
     decide_attempt,
-    describe_counting_mark,
     resolve_lab_term,
 )
 from autograder.exchange.inbox import Inbox
@@ -30,7 +29,7 @@ from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.model.arrivals import CLOCK_TOLERANCE, Arrival, group_by_reason, select_newest
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
-from autograder.reports.notice_page import render_notice_page
+from autograder.watch.notices import render_notice, write_notice
 
 RETRY_SECONDS = 5.0  # before a submission that couldn't be graded is tried again; the wait doubles each time
 MAX_DOUBLINGS = 7  # then every ten minutes
@@ -197,21 +196,15 @@ def _leave_unmarked(state: WatchState, arrival: Arrival, inspection: Inspection)
     history, decision = inspection.history, inspection.decision
     if decision.due_from:
         state.due_times[arrival.folder] = decision.due_from
-        message = f"It will be marked after {format_time(decision.due_from, state.inbox.zone)}."
-        more = "If you submit again, the newer submission is marked instead."
     else:
         state.report_once(f"{arrival.student} {arrival.lab}: not marked, {decision.refusal}")
         state.finish(arrival)
         state.refused.add(arrival.folder)
-        message, more = f"Not marked: {decision.refusal}.", describe_counting_mark(history, state.inbox.zone)
     if any(mark.submitted == arrival.submitted for mark in history):
         return  # gradlab grade marked it, and the instructor releases its page
-    submitted = format_time(arrival.submitted, state.inbox.zone)
-    page = render_notice_page(arrival.lab, arrival.student, submitted, message, more).encode()
     try:
-        for notebook in list_source_notebooks(state.course, arrival.lab):
-            if not state.inbox.has_page(arrival, notebook.stem):
-                state.inbox.write_page(arrival, notebook.stem, page)
+        page = render_notice(arrival, decision, history, state.inbox.zone)
+        write_notice(state.inbox, state.course, arrival, page)
     except OSError as error:
         state.report_once(f"{state.inbox.feedback} can't be written: {error.strerror}")
 

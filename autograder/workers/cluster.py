@@ -45,7 +45,7 @@ class DaskExecutor:
     def choose_device(self) -> Device:
         return choose_device(self.device) if self.device is DeviceChoice.AUTO else Device(self.device)
 
-    def find_layers(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
+    def list_layer_names(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers between a submission and the grader on its workers. Raises GradlabError like grade()."""
         with connect_client(self.address, self.wait) as client:
             slots = wait_for_slots(client, self.address, settings, self.wait, StopRequest())
@@ -181,13 +181,18 @@ def _require_same_environment(
         if isinstance(environment, OSError):
             continue  # it has just ended
         if not isinstance(environment, Environment):
-            raise GradlabError(f"the worker {worker} can't grade: {environment}")
+            raise GradlabError(f"the worker {worker} can't grade: {environment}", fix=_suggest_fix(environment))
         if problem := describe_difference(environment, expected):
             raise GradlabError(f"the worker {worker} is refused: {problem}")
         expected = environment
     if expected.layers is None:
         raise GradlabError("every worker of the cluster ended during the inspection", fix="see the workers' logs")
     return expected
+
+
+def _suggest_fix(reason: object) -> str:
+    """Say what to do about an exception that doesn't say so itself."""
+    return "" if isinstance(reason, str | GradlabError) else "look into the worker's log, and run this again"
 
 
 def _submit(client: Client, task: Task, secret_folders: Sequence[str], expected: Environment) -> Future[bytes | str]:
@@ -230,7 +235,8 @@ def _read_outcome(future: Future[bytes | str], address: str) -> TaskResult | str
     except KilledWorker as error:
         return GradingFailure(f"every worker that graded it died: {error}")
     except Exception as error:
-        raise GradlabError(f"a worker of the cluster at {address} can't grade: {error}") from None
+        problem = f"a worker of the cluster at {address} can't grade: {error}"
+        raise GradlabError(problem, fix=_suggest_fix(error)) from None
     if isinstance(reply, str):
         return reply
     outcome: TaskResult = pickle.loads(reply)

@@ -30,7 +30,7 @@ class Executor(Protocol):
     def choose_device(self) -> Device:
         """Return the device, with AUTO resolved. Raises GradlabError if it isn't available."""
 
-    def find_layers(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
+    def list_layer_names(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
         """Find the layers of the sandbox that submissions get. Raises GradlabError if it can't grade."""
 
     def grade(
@@ -62,7 +62,7 @@ class LocalExecutor:
     def choose_device(self) -> Device:
         return choose_device(self.device)
 
-    def find_layers(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
+    def list_layer_names(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
         return list_layer_names(select_required_layers(settings.isolation))
 
     def grade(

@@ -9,7 +9,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.proving.proof import prove_lab
 
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "first-lab.md").read_text(encoding="utf-8")
-LESSON, EXERCISE, MORE_CHECKS = re.findall(r"```python\n(.*?)```", TUTORIAL, re.DOTALL)
+LESSON, EXERCISE, DOMAIN, MORE_CHECKS = re.findall(r"```python\n(.*?)```", TUTORIAL, re.DOTALL)
 LISTS = dict(line[1:].rsplit('"', 1) for line in TUTORIAL.splitlines() if line.startswith("+# %% wrong"))
 
 
@@ -32,7 +32,8 @@ def test_the_first_version_has_the_problems_that_the_page_shows(small_course: Pa
 
 @pytest.mark.parametrize("with_exception", [True, False])
 def test_the_last_version_is_proved_once_the_exception_is_named(small_course: Path, with_exception: bool) -> None:
-    exercise = EXERCISE.replace("# %% hidden checks\n", f"# %% hidden checks\n{MORE_CHECKS}")
+    exercise = EXERCISE.replace("# %% checks\n", f"{DOMAIN}\n\n# %% checks\n")
+    exercise = exercise.replace("# %% hidden checks\n", f"# %% hidden checks\n{MORE_CHECKS}")
     for label, checks in LISTS.items():
         exercise = exercise.replace(f'{label}"', f'{label}"{checks}')
     if with_exception:

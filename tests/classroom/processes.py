@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import time
 from collections.abc import Callable
 
 import psutil
 import pytest
 
+from tests.waiting import wait_until
+
 
 def wait_for(condition: Callable[[], object], running: subprocess.Popen[str]) -> None:
     """Wait until the condition holds. If the process ends before that, the test fails with its output."""
-    while not condition():
-        if running.poll() is not None and not condition():
+
+    def look() -> bool:
+        has_ended = running.poll() is not None  # before the condition, which may hold only at the end
+        holds = bool(condition())
+        if has_ended and not holds:
             pytest.fail(f"it ended with status {running.returncode}:\n{running.communicate()[0]}")
-        time.sleep(0.02)
+        return holds
+
+    wait_until(look, f"process {running.pid} has done what the test waits for")
 
 
 def list_children(pid: int, recursive: bool = False) -> list[tuple[int, str]]:

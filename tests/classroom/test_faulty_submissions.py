@@ -145,7 +145,7 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
     assert read_gradebook_rows(small_course)["ada"] == before["ada"]
     for student in ("ben", "cy"):
         assert not outcomes[student].failure
-        assert outcomes[student].empty
+        assert outcomes[student].unreadable
         assert "RecursionError: too deep" in outcomes[student].remarks[0]
         assert read_gradebook_rows(small_course)[student][1] == 0
 

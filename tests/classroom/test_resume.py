@@ -2,14 +2,12 @@
 
 import errno
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +40,57 @@ from tests.classroom.graded_class import (
     read_written_files,
 )
 from tests.classroom.processes import list_children, wait_for
-from tests.conftest import NIGHTLY
 
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
-KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, test_fork_server.py fork servers
+GRADE_AND_KILL = """
+import sys
+
+import psutil
+
+from autograder.classroom import class_grader
+from autograder.cli import main
+
+victim, name, moment, last_call = *sys.argv[1:4], int(sys.argv[4])
+sys.argv[1:5] = []
+function, calls = getattr(class_grader, name), 0
+
+
+def kill():
+    grader = psutil.Process()
+    servers = [child for child in grader.children() if "autograder.forkserver.server" in child.cmdline()]
+    workers = [child for child in grader.children() if child not in servers]
+    {"grader": [grader], "fork server": servers, "worker": workers}[victim][-1].kill()
+
+
+def call_and_kill(*args, **options):
+    global calls
+    calls += 1
+    if calls == last_call and moment == "before":
+        kill()
+    result = function(*args, **options)
+    if calls == last_call and moment == "after":
+        kill()
+    return result
+
+
+setattr(class_grader, name, call_and_kill)
+main()
+"""
+KILLS = [  # before or after which call of a function of class_grader.py
+    ("write_document", "before", 2),
+    *(
+        pytest.param(*kill, marks=pytest.mark.nightly)
+        for kill in (
+            ("write_autograded", "before", 1),
+            ("write_autograded", "after", 3),
+            ("write_document", "before", 8),
+            ("write_document", "after", 1),
+            ("write_document", "after", 5),
+            ("write_marks", "before", 1),
+            ("write_marks", "after", 1),
+        )
+    ),
+]
 
 
 def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
@@ -55,23 +100,14 @@ def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
     return {each.student: each.kept for each in outcomes}
 
 
-def start(course: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--jobs", "2"]
+def start(course: Path, program: Sequence[str] = ("-m", "autograder.cli")) -> subprocess.Popen[str]:
+    command = [sys.executable, *program, "grade", LAB, "--jobs", "2"]
     return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def list_documents(course: Path) -> list[str]:
     paths = (course / "results" / LAB).glob("[!.]*.json")
     return sorted(path.stem for path in paths)
-
-
-def find_victims(running: subprocess.Popen[str], kind: str) -> list[int]:
-    """The grader itself, the fork servers, or the workers; none if it's done already."""
-    if kind == "grader":
-        return [running.pid]
-    fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
-    workers = [pid for pid, command in list_children(running.pid) if "forkserver.server" not in command]
-    return fork_server if kind == "warm" else workers
 
 
 @pytest.fixture(scope="module")
@@ -91,36 +127,50 @@ def undisturbed_class(submitted_class: Path, two_graders: LocalExecutor) -> Path
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
-    submitted_class: Path, undisturbed_class: Path, two_graders: LocalExecutor
+@pytest.mark.parametrize(("name", "moment", "number"), KILLS)
+def test_a_grading_that_was_killed_is_continued_and_ends_as_an_undisturbed_one(
+    name: str,
+    moment: str,
+    number: int,
+    submitted_class: Path,
+    undisturbed_class: Path,
+    two_graders: LocalExecutor,
+    tmp_path: Path,
 ) -> None:
-    """Slow: a class is graded again for each kill."""
-    kill_count = 0
-    for number in range(KILLS):
-        kind = ("grader", "worker", "warm")[number % 3]
-        course = Path(shutil.copytree(submitted_class, submitted_class.parent / f"killed_{number}"))
-        running = start(course)
-        result_count, delay = random.randrange(len(STUDENTS) - 2), random.random() / 4
-        while running.poll() is None and (
-            len(list_documents(course)) < result_count
-            or not (course / "results" / LAB).exists()
-            or len(list_children(running.pid)) < 3
-        ):
-            time.sleep(0.02)
-        time.sleep(delay)
-        if pids := find_victims(running, kind):
-            kill_count += 1
-            os.kill(random.choice(pids), signal.SIGKILL)
-        output = running.communicate()[0]
-        description = f"{kind} killed {delay:.2f} s after result {result_count}: {output}"
-        before = list_documents(course)
-        assert grade_class(course, two_graders) == {student: student in before for student in STUDENTS}, description
-        if kind != "grader":
-            assert len(before) == 8 and running.returncode == 0, description
-        assert read_gradebook_rows(course) == read_gradebook_rows(undisturbed_class), description
-        assert read_written_files(course) == read_written_files(undisturbed_class), description
-    assert kill_count > KILLS / 2
+    """Slow: a class is graded again."""
+    course = Path(shutil.copytree(submitted_class, tmp_path / "course"))
+    running = start(course, ("-c", GRADE_AND_KILL, "grader", name, moment, str(number)))
+    output = running.communicate()[0]
+    assert running.returncode == -signal.SIGKILL, output
+    before = list_documents(course)
+    assert grade_class(course, two_graders) == {student: student in before for student in STUDENTS}, output
+    assert_graded_alike(course, undisturbed_class)
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [1, 2, 4, 6])
+@pytest.mark.parametrize("victim", ["worker", "fork server"])
+def test_a_grading_that_loses_a_process_ends_as_an_undisturbed_one(
+    victim: str,
+    number: int,
+    submitted_class: Path,
+    undisturbed_class: Path,
+    two_graders: LocalExecutor,
+    tmp_path: Path,
+) -> None:
+    """Slow: a class is graded again. By day, test_pool.py ends workers, and test_fork_server.py fork servers."""
+    course = Path(shutil.copytree(submitted_class, tmp_path / "course"))
+    running = start(course, ("-c", GRADE_AND_KILL, victim, "write_document", "before", str(number)))
+    output = running.communicate()[0]
+    assert running.returncode == 0 and len(list_documents(course)) == len(STUDENTS), output
+    assert set(grade_class(course, two_graders).values()) == {True}, output
+    assert_graded_alike(course, undisturbed_class)
+
+
+def assert_graded_alike(course: Path, other: Path) -> None:
+    assert read_gradebook_rows(course) == read_gradebook_rows(other)
+    assert read_written_files(course) == read_written_files(other)
 
 
 @pytest.mark.slow
@@ -138,7 +188,7 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
     assert running.returncode == 1, output
-    assert "To continue, run the same command" in output, output
+    assert "run the same command to continue" in output, output
     assert "Traceback" not in output, output
     before = list_documents(course)
     assert sorted(read_gradebook_rows(course)) == before

@@ -246,7 +246,7 @@ def test_extra_credit_is_added_on_top(course: Path, two_graders: LocalExecutor) 
     grade_class(course, two_graders)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ada")
     assert (result.points, result.worth) == (2, 0)
-    assert result.exercises[0].extra and result.exercises[0].worth == 2
+    assert result.exercises[0].is_extra_credit and result.exercises[0].worth == 2
 
 
 def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(small_course: Path) -> None:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from autograder.base.errors import GradlabError
 from autograder.desk.rubric import (
+    MAX_ITEMS,
     Item,
     Rubric,
     get_rubrics_path,
@@ -53,8 +54,11 @@ def test_a_deleted_item_is_chosen_for_no_one_and_the_version_changes_with_any_ed
         len({rubric.version, replace_items(rubric, (zero,)).version, replace_items(rubric, (dearer, zero)).version})
         == 3
     )
-    with pytest.raises(GradlabError, match="each with its own id"):
+    with pytest.raises(GradlabError, match="the same id: load the page again"):
         replace_items(rubric, (credit, dearer))
+    many = tuple(credit.model_copy(update={"id": make_id()}) for _ in range(MAX_ITEMS + 1))
+    with pytest.raises(GradlabError, match=f"at most {MAX_ITEMS} items, and this one {MAX_ITEMS + 1}"):
+        replace_items(rubric, many)
 
 
 @pytest.mark.parametrize("wrong", [{"text": ""}, {"text": "x" * 2001}, {"points": float("nan")}, {"id": "../../etc"}])
@@ -70,5 +74,5 @@ def test_rubrics_of_a_lab_are_one_file_that_says_where_it_is_damaged(tmp_path: P
             write_rubric(tmp_path, "x", question, rubric)
     assert read_rubrics(tmp_path, "x").questions == {"question-why": rubric, "p1/free": rubric}
     get_rubrics_path(tmp_path, "x").write_text('{"questions": {"why": 1}}')
-    with pytest.raises(GradlabError, match=r"rubrics/x\.json can't be read"):
+    with pytest.raises(GradlabError, match=r"(?s)rubrics/x\.json can't be read.*questions\.why.*fix: correct it"):
         read_rubrics(tmp_path, "x")

@@ -39,7 +39,7 @@ def test_an_object_that_claims_to_equal_everything_equals_nothing() -> None:
         assert got != 3 and got != [1, 2, 3]
         with pytest.raises(TypeError):
             torch.equal(got, torch.ones(3))
-        with pytest.raises((TypeError, AssertionError)):
+        with pytest.raises(TypeError):
             torch.testing.assert_close(got, torch.ones(3))
 
 
@@ -100,7 +100,7 @@ def test_a_result_that_cannot_be_inspected_is_the_students_error() -> None:
     ]
     with open_world(f=lambda n: results[n]) as world:
         for n in range(len(results)):
-            with pytest.raises((TypeError, StoppedError)):
+            with pytest.raises(TypeError, match="a check can't read this result"):
                 world.get_proxy("f")(n)
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sys
-import time
 from pathlib import Path
 
 import nbformat
@@ -22,6 +21,7 @@ from autograder.forkserver.server_process import start_fork_server_process
 from autograder.model.course import StepKind
 from autograder.nbgrader_plugin import converters
 from autograder.sandbox import Limits, find_layers, find_strongest_level
+from tests.waiting import wait_until
 
 LEVEL = find_strongest_level(find_layers())
 HONEST = {
@@ -170,8 +170,7 @@ def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
     pids = [child.pid for child in psutil.Process(fork_server.server_process.process.pid).children(recursive=True)]
     assert len(pids) >= 2
     fork_server.close()
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        time.sleep(0.01)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "all processes of the server have ended")
     assert not fork_server.server_process.home.exists()
 
 

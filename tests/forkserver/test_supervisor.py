@@ -23,6 +23,7 @@ from autograder.sandbox import (
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.processes import is_alive, read_stat_fields
 from tests.sandbox.supervision import measure_own_memory
+from tests.waiting import wait_until
 
 CHILDREN = 5
 MEMORY = 400 << 20
@@ -61,7 +62,9 @@ def test_a_group_is_gone_when_it_was_killed_and_the_run_goes_on(
         parent_end.send(b"go on")
         byte_count = 0
         while byte_count < CHILDREN + 1:
-            byte_count += len(parent_end.recv(16))
+            received = parent_end.recv(16)
+            assert received, f"the run ended after {byte_count} bytes"
+            byte_count += len(received)
         supervisor.adopt(pid, "check")
         forks = supervisor.running[pid].groups["check"]
         assert len(forks) == CHILDREN
@@ -97,8 +100,7 @@ def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None
         pid, problem = running.start(child_end.detach())
         assert isinstance(pid, int) and pid, problem
         running.limits = Limits(memory=1)
-        while running.running[pid].status is None:
-            running.poll()
+        wait_until(lambda: running.check_status(pid)[1] is not None, "the run is ended")
         assert running.check_status(pid) == ["memory", signal.SIGKILL]
         running.stop_all()
 
@@ -152,9 +154,9 @@ def test_a_program_that_holds_too_much_is_no_reason_for_the_end_of_its_run(
     _send_order(parent_end, b"memory")
     assert small_supervisor.check_status(pid) == ["", None]
     parent_end.shutdown(socket.SHUT_WR)
-    while (status := small_supervisor.check_status(pid)[1]) is None:
-        time.sleep(0.01)
-    assert small_supervisor.check_status(pid) == ["", status] and isinstance(status, int)
+    wait_until(lambda: small_supervisor.check_status(pid)[1] is not None, "the run has ended")
+    limit, status = small_supervisor.check_status(pid)
+    assert limit == "" and isinstance(status, int)
     assert os.waitstatus_to_exitcode(status) == 3
 
 

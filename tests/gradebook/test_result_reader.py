@@ -33,7 +33,7 @@ def test_a_person_marks_a_question_of_a_missing_notebook_and_no_test_of_it() -> 
         lab="a1", student="ada", versions=versions, isolation=(), notebooks=("p",), missing=("p",), cells=()
     )
     names = {"why": True, "value_is": False}
-    rows = [CellRow("p", name, auto=0.0, manual=None, extra=0.0, needs_manual_grade=False) for name in names]
+    rows = [CellRow("p", name, auto=0.0, manual=None, extra_credit=0.0, needs_manual_grade=False) for name in names]
     row = SubmissionRow(None, None, seconds_late=0.0, penalty=0.0, cells=rows)
     cells = {("p", name): GradebookCell("p", name, 2.0, by_hand) for name, by_hand in names.items()}
     result = build_result("ada", "a1", row, document, cells)
@@ -44,7 +44,11 @@ def test_the_page_and_the_report_have_the_same_extra_credit_before_the_next_grad
     written_class = write_class(small_course, [StudentWork("ada")])
     (small_course / "term.toml").write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
     (result,), group = read_results(written_class.url, small_course, LAB), written_class.read()
-    assert [each.extra for each in result.exercises] == [column.extra for column in group.columns] == [True]
+    assert (
+        [each.is_extra_credit for each in result.exercises]
+        == [column.is_extra_credit for column in group.columns]
+        == [True]
+    )
     assert (result.worth, group.worth) == (0, 0)
 
 

@@ -1,4 +1,4 @@
-"""docs/security.md and docs/trust.md agree with the code: the tests exist, the limits are the ones in force."""
+"""docs/sandbox.md and docs/trust.md agree with the code: the tests exist, the limits are the ones in force."""
 
 import contextlib
 import functools
@@ -15,7 +15,7 @@ from autograder.student_process import outputs
 from scripts.liar_table import format_liar_table
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "security.md").read_text()
+PAGE = (ROOT / "docs" / "sandbox.md").read_text()
 TRUST = (ROOT / "docs" / "trust.md").read_text()
 
 
@@ -29,6 +29,14 @@ def test_every_test_that_the_table_of_attacks_names_is_there() -> None:
                 assert (ROOT / place).exists(), name
             else:
                 assert any(re.fullmatch(name.replace("*", ".*"), attack) for attack in attacks), name
+
+
+def test_every_test_that_the_table_of_layers_names_exists() -> None:
+    names = {
+        name for row in re.findall(r"^\|.*\|$", PAGE, re.MULTILINE) for name in re.findall(r"`(test_\w+\.py)`", row)
+    }
+    assert len(names) > 5
+    assert not [name for name in names if not (ROOT / "tests" / "sandbox" / name).exists()]
 
 
 def test_names_that_attacks_replace_exist() -> None:

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import nbformat
@@ -11,6 +10,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.images.engine import inspect_image, mount_image, run, run_container, run_inside
+from tests.waiting import wait_until
 
 MARKERS = ("### BEGIN HIDDEN", "### END HIDDEN", "### BEGIN SOLUTION", "### END SOLUTION")
 VERDICT = "application/vnd.gradlab.verdict+json"
@@ -89,8 +89,7 @@ def test_jupyterlab_answers_and_is_healthy(student: str) -> None:
     health = inspect_image(student)["Healthcheck"]["Test"]
     assert health[0] == "CMD"
     with run_container(student) as container:
-        while run_inside(container, *health[1:], check=False):
-            time.sleep(1)
+        wait_until(lambda: not run_inside(container, *health[1:], check=False), "the container is healthy")
         ask = "from urllib.request import urlopen; print(urlopen('http://127.0.0.1:8888/api').read())"
         assert "version" in run_inside(container, "python", "-c", ask)
         assert sorted(run_inside(container, "sh", "-c", "ls */*.ipynb").split()) == sorted(

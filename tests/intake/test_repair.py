@@ -80,13 +80,17 @@ def test_deleted_exercises_are_restored_empty_and_deleted_checks_and_given_cells
     assert any(CHECK in note and imports in note for note in describe_notes(repaired.notes))
 
 
-def test_a_changed_check_or_given_cell_is_restored_and_reported(lab: Lab, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [CellKind.CHECK, CellKind.GIVEN])
+def test_a_changed_check_or_given_cell_is_restored_and_reported(kind: CellKind, lab: Lab, tmp_path: Path) -> None:
+    name = next(cell.id for cell in lab.cells if cell.kind is kind)
+
     def edit(notebook: NotebookNode) -> None:
-        get_cell(notebook, CHECK).source = "2.0"
+        get_cell(notebook, name).source = "2.0"
 
     repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
-    assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
-    assert any(CHECK in note and "were restored" in note for note in describe_notes(repaired.notes))
+    original = repair_edited(lab, tmp_path / "original" / "n.ipynb")
+    assert get_cell(repaired.notebook, name).source == get_cell(original.notebook, name).source != "2.0"
+    assert any(name in note and "were restored" in note for note in describe_notes(repaired.notes))
 
 
 def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_path: Path) -> None:

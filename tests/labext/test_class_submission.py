@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import time
 from pathlib import Path
 from threading import Thread
 
@@ -14,6 +13,7 @@ from autograder.reports.notice_page import render_notice_page
 from labext.class_submission import LATER, SubmissionError, find_class, submit_notebook
 from labext.workspace import Workspace
 from labkit.mark_file import get_page_path
+from tests.waiting import wait_until
 
 LAB = "01_squares"
 PAGE = '<meta name="gradlab-mark" content="1.5 of 2 points"><p>your page'
@@ -42,9 +42,11 @@ def answer_next_submission(student: Path, page: Path, text: str = PAGE) -> Threa
     """Act as a watch: release the page of a submission as soon as it arrives."""
 
     def watch() -> None:
-        while not (arrivals := [each for each in open_student_inbox(student).iter_arrivals([LAB]) if not each.problem]):
-            time.sleep(0.01)
-        open_student_inbox(student).release_pages(arrivals[0], [page])
+        inbox = open_student_inbox(student)
+        arrivals = wait_until(
+            lambda: [each for each in inbox.iter_arrivals([LAB]) if not each.problem], "a submission arrives"
+        )
+        inbox.release_pages(arrivals[0], [page])
 
     page.write_text(text)
     thread = Thread(target=watch)

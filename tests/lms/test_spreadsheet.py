@@ -19,5 +19,5 @@ def test_the_spreadsheet_says_raw_and_late_points_and_who_is_missing(tmp_path: P
 
 
 def test_a_file_that_could_not_be_read_is_called_damaged(tmp_path: Path) -> None:
-    torn = make_lab("01_a", replace(make_member("ada", 0, 0), empty=True))
+    torn = make_lab("01_a", replace(make_member("ada", 0, 0), unreadable=True))
     assert write_grades(SPREADSHEET, tmp_path / "marks.csv", [torn])[0]["01_a state"] == "damaged"

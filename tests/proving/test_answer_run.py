@@ -6,7 +6,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from autograder.sandbox.processes import read_stat_fields
 from labkit.outcome import build_outcome, compute_earned
 from tests.conftest import ROOT
 from tests.lab_files import write_lab
+from tests.waiting import wait_until
 
 SOURCE = '''
 # %% [markdown]
@@ -281,8 +281,8 @@ def test_processes_that_an_answer_starts_end_with_its_trial(
     endless = f"import subprocess\nopen({str(note)!r}, 'w').write(str(subprocess.Popen(['sleep', '36000']).pid))"
     bench.try_source(f"{endless}\ndef double(x): return x + x")
     pid = int(note.read_text())
-    while read_stat_fields(pid)[:1] not in ([], ["Z"]):  # a process that was killed ends when it gets its next turn
-        time.sleep(0.01)
+    # A process that was killed ends when it gets its next turn.
+    wait_until(lambda: read_stat_fields(pid)[:1] in ([], ["Z"]), "the answer's process has ended")
 
 
 def test_trials_run_one_thread_in_each_process(lab: Lab) -> None:

@@ -182,7 +182,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     members = (
         replace(ada, marks={"e": Mark(None, needs_manual_grade=True)}, page="../autograded/a.ipynb"),
         replace(ben, graded=False),
-        replace(cleo, empty=True),
+        replace(cleo, unreadable=True),
         dan,
         replace(eve, uncollected=True),
     )

@@ -41,7 +41,7 @@ def test_a_hook_of_torchs_own_that_is_not_on_the_list_is_refused() -> None:
 
     with open_world(f=forge) as world:
         x = torch.ones(2, requires_grad=True)
-        with pytest.raises((StoppedError, RuntimeError, TypeError)):
+        with pytest.raises(TypeError, match="hook returned"):
             world.get_proxy("f")(x).sum().backward()
 
 
@@ -69,5 +69,5 @@ def test_keys_that_collide_are_refused_in_a_changed_argument_too() -> None:
 def test_an_expanded_tensor_is_counted_as_what_a_comparison_makes_of_it() -> None:
     with open_world(f=lambda n: torch.ones(1, dtype=torch.bool).expand(n)) as world:
         assert world.get_proxy("f")(1000).sum() == 1000
-        with pytest.raises((StoppedError, TypeError)):
+        with pytest.raises(TypeError, match="a check can't read this result"):
             world.get_proxy("f")(100_000_000)

@@ -31,6 +31,7 @@ from tests.sandbox import acts
 from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, make_scratch, wait_at_most
 from tests.sandbox.conftest import Needs
 from tests.sandbox.supervision import LONG, RunEnd, measure_own_memory, supervise, wait_for_looks
+from tests.waiting import wait_until
 
 T = TypeVar("T")
 
@@ -141,15 +142,14 @@ def hop(write_end: int) -> None:
 def kill_it(run: Run) -> bool:
     kill_run(run)
     os.waitpid(run.pid, 0)
-    while run.uid is not None and has_processes(run.uid):  # the kernel takes the last of them off its list
-        time.sleep(0.002)
+    # The kernel takes the last of them off its list.
+    wait_until(lambda: run.uid is None or not has_processes(run.uid), "no process of its uid is left")
     return True
 
 
 def kill_only_the_first(run: Run) -> bool:
     """Once its daemons are there, kill only the first pid."""
-    while len(find_run_processes(run)) < 5:
-        time.sleep(0.002)
+    wait_until(lambda: len(find_run_processes(run)) >= 5, "its daemons run")
     os.kill(run.pid, signal.SIGKILL)
     os.waitpid(run.pid, 0)
     return True
@@ -451,8 +451,7 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
         wait_at_most(LONG)
 
     def see(run: Run) -> bool:
-        while os.stat(f"/proc/{run.pid}/status").st_uid:
-            time.sleep(0.002)
+        wait_until(lambda: os.stat(f"/proc/{run.pid}/status").st_uid == 0, "the process is undumpable")
         is_seen = run.pid in find_run_processes(run)
         kill_it(run)
         return is_seen

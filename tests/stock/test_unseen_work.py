@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.answer_cells import StockAnswers
+from autograder.classroom.answer_cells import StockAnswerCells
 from autograder.desk.course_desk import read_cells
 from autograder.gradebook.cell_address import CellAddress
 from autograder.model.note_sentences import describe_notes
@@ -84,7 +84,9 @@ def read_page(course: Path, student: str, lab: str = "a1", name: str = "p") -> s
 
 def list_desk_texts(course: Path, name: str, by_hand: bool = True, task: bool = False) -> list[str]:
     place = CellAddress("a1", "p", name, "", None, 1.0, by_hand, task)
-    return [each.source for each in StockAnswers().select(read_cells(course / "autograded/below/a1/p.ipynb"), place)]
+    return [
+        each.source for each in StockAnswerCells().select(read_cells(course / "autograded/below/a1/p.ipynb"), place)
+    ]
 
 
 def test_an_answer_below_its_cell_waits_for_a_person(course: Path) -> None:

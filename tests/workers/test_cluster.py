@@ -260,7 +260,7 @@ def test_a_submission_whose_workers_die_is_given_up(small_course: Path, tmp_path
 
 def find_refusal(address: str, device: Device, secret: Path) -> str:
     with pytest.raises(GradlabError) as refusal:
-        DaskExecutor(address, 1).find_layers(GradingSettings(device=device), [secret])
+        DaskExecutor(address, 1).list_layer_names(GradingSettings(device=device), [secret])
     return str(refusal.value)
 
 
@@ -279,12 +279,12 @@ def test_a_resource_that_no_worker_has_is_an_error_after_a_while(
     small_course: Path, tmp_path: Path, scheduler: str
 ) -> None:
     with run_worker(scheduler, tmp_path):
-        assert "network namespace" in DaskExecutor(scheduler, 1000).find_layers(GradingSettings(), [small_course])
+        assert "network namespace" in DaskExecutor(scheduler, 1000).list_layer_names(GradingSettings(), [small_course])
         assert f"fix: start one with dask worker {scheduler} --resources CUDA=1" in find_refusal(
             scheduler, Device.CUDA, small_course
         )
         with run_worker(scheduler, tmp_path, "--resources", "CUDA=1"):
-            assert DaskExecutor(scheduler, 1000).find_layers(GradingSettings(device=Device.CUDA), [small_course])
+            assert DaskExecutor(scheduler, 1000).list_layer_names(GradingSettings(device=Device.CUDA), [small_course])
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ HALL = """
         def choose_device(self):
             return self.device
 
-        def find_layers(self, settings, secret):
+        def list_layer_names(self, settings, secret):
             return []
 
         def grade(self, tasks, settings, secret, stop):
