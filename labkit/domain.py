@@ -26,7 +26,7 @@ Function = Callable[..., Any]
 Context = Callable[[], contextlib.AbstractContextManager[Any]]
 
 # Drawn once in a process, since that takes longer than the calls.
-_cases: dict[tuple[str, frozenset[tuple[str, CodeType]], str, int], tuple[Case, ...]] = {}
+_cases: dict[tuple[str, frozenset[tuple[str, CodeType]], Sequence[type[Exception]], str, int], tuple[Case, ...]] = {}
 
 
 class Domain:
@@ -48,7 +48,7 @@ class Domain:
         errors: Sequence[type[Exception]],
     ) -> None:
         self.draw_arguments, self.edges, self.reference = draw_arguments, tuple(edges), reference
-        self.call, self.contexts, self.errors = call, contexts, errors
+        self.call, self.contexts, self.errors = call, contexts, tuple(errors)
         self.parameters = list(inspect.signature(call or reference.function).parameters)[call is not None :]
         codes = [collect_codes(value) for value in (draw_arguments, reference.function, call)]
         self._codes = frozenset(item for found in codes for item in found.items())
@@ -75,7 +75,7 @@ class Domain:
         Args:
             ignore: Parameters to leave out, or their .grad: ("w.grad",).
         """
-        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+        for trial in self._iter_ended_trials(function, edges):
             for name, got, want in zip(self.parameters, trial.arguments, trial.case.arguments, strict=True):
                 if name not in ignore:
                     assert_close(keep_values(got), keep_values(want), name=name, **options)
@@ -85,7 +85,7 @@ class Domain:
 
     def assert_returns(self, function: Function, parameter: str, *edges: str) -> None:
         """Raise Mismatch unless the function returns this argument itself; by default, with every edge."""
-        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+        for trial in self._iter_ended_trials(function, edges):
             if trial.report.identities != trial.case.report.identities:
                 raise Mismatch(f"your result is not {parameter} itself")
 
@@ -94,7 +94,7 @@ class Domain:
 
         That's new memory, or an argument's, or that of another tensor of the result. By default, with every edge.
         """
-        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+        for trial in self._iter_ended_trials(function, edges):
             for got, want in zip(trial.report.owners, trial.case.report.owners, strict=False):
                 if got != want:
                     raise Mismatch(_describe_owner(got), _describe_owner(want))
@@ -110,7 +110,7 @@ class Domain:
         Args:
             of: The tensors of the result to compare, by number; by default, all.
         """
-        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+        for trial in self._iter_ended_trials(function, edges):
             got, want = trial.report, trial.case.report
             if len(got.states) != len(want.states):
                 raise Mismatch("your result has another number of tensors")
@@ -130,13 +130,13 @@ class Domain:
         They are: whether operations are recorded, the default dtype, autocast, anomaly detection, and whether only
         deterministic algorithms may be used.
         """
-        for trial in self.iter_trials(function, *edges or ("", *self.edges)):
+        for trial in self._iter_ended_trials(function, edges):
             if trial.report.kept != trial.case.report.kept:
                 raise Mismatch("one of PyTorch's settings is not as before")
 
     def list_cases(self, edge: str = "") -> tuple[Case, ...]:
         """List the cases with this edge, or the plain ones. They are drawn once for each process and seed."""
-        key = (self.reference.source, self._codes, edge, self.reference.seed)
+        key = (self.reference.source, self._codes, self.errors, edge, self.reference.seed)
         if key not in _cases:
             count = EDGE_CASES if edge else PLAIN_CASES
             inputs = draw_inputs(self.draw_arguments, edge, count, self.reference.seed)
@@ -150,23 +150,34 @@ class Domain:
 
         Raises what the function raises, unless the reference raises such an exception too.
         """
+        for trial in self._list_trials(function, edges):
+            with self._enter_context(trial.case.drawn.edge):
+                trial.raise_error(function, self.call)
+            yield trial
+
+    def _list_trials(self, function: Function, edges: Sequence[str]) -> list[Trial]:
+        """Make the calls with these edges that weren't made yet, in one message for each context, and list all."""
         if function is not self._function:
             self._function, self._trials = function, {}
-        cases: dict[str, list[tuple[str, Case]]] = {}
+        cases: dict[str, list[Case]] = {}
         for edge in edges:
             if edge not in self._trials:
-                context = edge if edge in self.contexts else ""
-                cases.setdefault(context, []).extend((edge, case) for case in self.list_cases(edge))
-        for context, pairs in cases.items():
+                cases.setdefault(edge if edge in self.contexts else "", []).extend(self.list_cases(edge))
+        for context, needed in cases.items():
             with self._enter_context(context):
-                trials = run_trials(function, [case for _, case in pairs], self.call)
-            for (edge, _), trial in zip(pairs, trials, strict=True):
-                self._trials.setdefault(edge, []).append(trial)
-        for edge in edges:
-            for trial in self._trials[edge]:
-                with self._enter_context(edge):
-                    trial.raise_error(function, self.call)
-                yield trial
+                trials = run_trials(function, needed, self.call)
+            for trial in trials:
+                self._trials.setdefault(trial.case.drawn.edge, []).append(trial)
+        return [trial for edge in edges for trial in self._trials[edge]]
+
+    def _iter_ended_trials(self, function: Function, edges: Sequence[str]) -> Iterator[Trial]:
+        """Yield the calls with these edges, or with every edge, that ended as the reference's did.
+
+        A call that raises an exception fails the check of its result. If all do, this raises it too.
+        """
+        trials = self._list_trials(function, edges or ("", *self.edges))
+        ended = [trial for trial in trials if trial.ended_as_expected()]
+        yield from ended or self.iter_trials(function, *edges or ("", *self.edges))
 
     def _enter_context(self, edge: str) -> contextlib.AbstractContextManager[Any]:
         return self.contexts.get(edge, contextlib.nullcontext)()

@@ -44,12 +44,14 @@ def _compile_source(source: str, file: str) -> CodeType:
     return compile(source, file, "exec")
 
 
-def collect_codes(value: Any, found: dict[str, CodeType] | None = None) -> dict[str, CodeType]:
+def collect_codes(function: Any, found: dict[str, CodeType] | None = None) -> dict[str, CodeType]:
     """Return the code of this function and of the lab's functions that it leads to, by name."""
     found = {} if found is None else found
-    value = inspect.unwrap(value) if isinstance(value, FunctionType) else value
-    if isinstance(value, FunctionType) and value.__name__ not in found and value.__module__ == "__main__":
-        found[value.__name__] = value.__code__
-        for name in value.__code__.co_names:
-            collect_codes(value.__globals__.get(name), found)
+    function = inspect.unwrap(function) if isinstance(function, FunctionType) else function
+    if isinstance(function, FunctionType) and function.__name__ not in found:
+        found[function.__name__] = function.__code__
+        for name in function.__code__.co_names:
+            other = function.__globals__.get(name)
+            if getattr(other, "__module__", "") == "__main__":
+                collect_codes(other, found)
     return found

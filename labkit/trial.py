@@ -76,6 +76,11 @@ class Trial:
     leaves: tuple[Any, ...]
     """The leaves of the arguments before the call."""
 
+    def ended_as_expected(self) -> bool:
+        """Return whether it returned if the reference did, and raised such an exception if the reference did."""
+        raised, expected = self.report.error, self.case.errors
+        return any(name in raised for name in expected) if expected else not raised
+
     def find_replaced(self) -> tuple[bool, ...]:
         return _find_replaced(self.leaves, self.arguments)
 
@@ -85,11 +90,11 @@ class Trial:
         Raises:
             Mismatch: If only the reference raises one.
         """
-        raised, expected = self.report.error, self.case.errors
-        if not raised and expected:
-            raise Mismatch("your function returned", f"{' or '.join(name.split('.')[-1] for name in expected)}, raised")
-        if not raised or any(name in raised for name in expected):
+        if self.ended_as_expected():
             return
+        if not self.report.error:
+            names = [name.rpartition(".")[2] for name in self.case.errors]
+            raise Mismatch("your function returned", f"{' or '.join(names)}, raised")
         arguments = self.case.drawn.make_arguments()
         function(*arguments) if call is None else call(function, *arguments)
         raise Mismatch("your function raised an exception at one call, and not at the same call later")

@@ -140,7 +140,8 @@ class _LabReader:
         if hidden := parts.hidden:
             hidden_source, hidden_lines = hidden.source, hidden.line_numbers
             if drawn := parts.domain:
-                begin = render_reference(name, cell.source, {e.cell.name: e.cell.source for e in self.exercises}, self.seed)
+                earlier = {exercise.cell.name: exercise.cell.source for exercise in self.exercises}
+                begin = render_reference(name, cell.source, earlier, self.seed)
                 hidden_source = f"{begin}\n{drawn.source}\n\n\n{hidden_source}"
                 begin_lines = _repeat_line(drawn.line, begin)
                 hidden_lines = (*begin_lines, *drawn.line_numbers, hidden.line, hidden.line, *hidden_lines)

@@ -115,13 +115,16 @@ class RemoteNamespace:
         inputs = [_check_tensor(objects[n]) for n in check_numbers(reply.edges, len(objects))]
         for n in check_numbers(reply.touched, 2**62):
             inputs += self._proxies[n]._inputs
+        error = None if reply.raised is None else rebuild_exception(reply.raised, self.namespace)
         if reply.nodes:
-            self._connect(exchange.objects, len(objects), inputs, reply.nodes)
+            try:
+                self._connect(exchange.objects, len(objects), inputs, reply.nodes)
+            except RuntimeError as refusal:  # autograd refuses what was done in place, as it would in one process
+                error = error or refusal
         for proxy in self._new:
             proxy._inputs = inputs
         self._new = []
         deferred = changes.apply_after_connecting()
-        error = None if reply.raised is None else rebuild_exception(reply.raised, self.namespace)
         return CallResult(value, deferred, error)
 
     def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: WireValue) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -64,9 +65,12 @@ def _shift(value: Any, is_argument: bool) -> Any:
         return value.logical_not_() if is_argument else value.logical_not()
     if isinstance(value, Tensor):
         with torch.no_grad():
-            return value.add_(1) if is_argument else value + 1
+            other = value.nan_to_num() / 2 + 1 if value.is_floating_point() else value + 1  # outside any tolerance
+            return value.copy_(other) if is_argument else other
     if isinstance(value, bool):
         return not value
-    if isinstance(value, int | float | complex | np.ndarray):
+    if isinstance(value, float):
+        return 1.0 if math.isnan(value) or math.isinf(value) else value / 2 + 1
+    if isinstance(value, int | complex | np.ndarray):
         return value + 1
     return f"{value}?" if isinstance(value, str) else value

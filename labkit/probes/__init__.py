@@ -14,6 +14,7 @@ from labkit.probes.ranks import ranks
 from labkit.probes.replay import Graph, replay
 from labkit.probes.saved_tensors import saved, saved_bytes
 from labkit.probes.training import gradients_of, state_of, trained
+from labkit.probes.trials import call_each
 from labkit.probes.two_devices import TwoDevices, on_second_device
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "GraphError",
     "ProbeError",
     "TwoDevices",
+    "call_each",
     "captured",
     "gradients_of",
     "live_bytes",

@@ -5,6 +5,7 @@ import torch
 
 from autograder.examiner.reported_changes import ReportedChanges
 from autograder.rpc.frames import ProtocolError
+from tests.examiner.world import open_world
 
 
 def make_hooked(hook: object) -> torch.Tensor:
@@ -24,3 +25,9 @@ def test_a_hook_that_changes_the_shape_is_refused_before_it_runs(hook: object) -
     """Of n numbers, diag makes n * n."""
     with pytest.raises(ProtocolError):
         make_hooked(hook)
+
+
+def test_a_change_in_place_that_autograd_refuses_raises_its_exception() -> None:
+    base = torch.rand(4, requires_grad=True)
+    with open_world(fill=lambda t: t.fill_(1)) as world, pytest.raises(RuntimeError):
+        world.get_proxy("fill")(base[1:])

@@ -152,22 +152,22 @@ def brighten(image, gain, offset):
     return shifted.mul_(gain).round_().clamp_(0, 255).byte()
 
 
-# %% wrong "uint8 saturates by itself" fails=stops_at_255,stops_at_0,non_contiguous
+# %% wrong "uint8 saturates by itself" fails=stops_at_255,stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).round().to(torch.int64).to(torch.uint8)
 
 
-# %% wrong "the number promotes the image" fails=stops_at_255,stops_at_0,rounded
+# %% wrong "the number promotes the image" fails=stops_at_255,stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image + offset)).round().clamp(0, 255).to(torch.uint8)
 
 
-# %% wrong "a cast rounds" fails=rounded
+# %% wrong "a cast rounds" fails=rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).clamp(0, 255).to(torch.uint8)
 
 
-# %% wrong "the gain is for the pixel only" fails=example,other_cases,stops_at_255,stops_at_0,rounded,non_contiguous
+# %% wrong "the gain is for the pixel only" fails=example,other_cases,stops_at_255,stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * image.float() + offset).round().clamp(0, 255).to(torch.uint8)
 
@@ -177,17 +177,17 @@ def brighten(image, gain, offset):
     return (gain * (image.half() + offset)).round().clamp(0, 255).to(torch.uint8)
 
 
-# %% wrong "the image as scratch space" fails=keeps_input
+# %% wrong "the image as scratch space" fails=non_contiguous,keeps_input
 def brighten(image, gain, offset):
     image.copy_((gain * (image.float() + offset)).round().clamp(0, 255))
     return image
 
 
-# %% wrong "a picture has only two ends that matter: white" fails=stops_at_0
+# %% wrong "a picture has only two ends that matter: white" fails=stops_at_0,rounded,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).round().clamp(max=255).long().to(torch.uint8)
 
 
-# %% wrong "pixels in 0 to 255 are an image, whatever the dtype" fails=shape_dtype,example,other_cases,stops_at_255,stops_at_0,rounded,non_contiguous
+# %% wrong "pixels in 0 to 255 are an image, whatever the dtype" fails=shape_dtype,example,other_cases,stops_at_255,stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).round().clamp(0, 255)

@@ -76,9 +76,9 @@ with check(
 # %% hidden checks
 
 
-def assert_points(*edges):
+def assert_points(function, *edges):
     """Compare with the exact points, to the precision that is promised."""
-    for trial in arguments.iter_trials(grid_points, *edges):
+    for trial in arguments.iter_trials(function, *edges):
         start, stop, n, endpoint = trial.arguments
         step = (stop - start) / max(n - endpoint, 1)
         want = (start + step * torch.arange(n, dtype=torch.float64)).float()
@@ -105,7 +105,7 @@ with check(
             without_end,
             {"the last point lies on stop, although endpoint is False": with_end},
         )
-    assert_points("", "stop below start", "stop at 0", "far from 0", "tiny")
+    assert_points(grid_points, "", "stop below start", "stop at 0", "far from 0", "tiny")
 with check(
     "point_count",
     "n points for n between 2 and 60",
@@ -118,19 +118,19 @@ with check(
                 step = (stop - start) / (n - 1 if endpoint else n)
                 want = torch.tensor([start + step * i for i in range(n)])
                 assert_close(grid_points(start, stop, n, endpoint), want, check_dtype=False)
-    assert_points("n is 2")
+    assert_points(grid_points, "n is 2")
 with check("none_or_one", "no point, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
-    assert_points("n is 0", "n is 1")
+    assert_points(grid_points, "n is 0", "n is 1")
 with check(
     "same_ends", "start and stop at one place", hint="What is the step here? Which of the functions refuse such a step?"
 ):
-    assert_points("one place", "at 0")
+    assert_points(grid_points, "one place", "at 0")
 with check(
     "no_drift",
     "twenty thousand points do not drift",
     hint="What happens to the rounding error if each point is the one before it plus a step?",
 ):
-    assert_points("long")
+    assert_points(grid_points, "long")
     assert_close(grid_points(0.0, 2000.0, 20001, True), torch.tensor([i / 10 for i in range(20001)]))
 
 
@@ -158,7 +158,7 @@ def grid_points(start, stop, n, endpoint):
     return torch.lerp(torch.tensor(start).double(), torch.tensor(stop).double(), w).float()
 
 
-# %% wrong "arange up to one step behind the end" fails=point_count,none_or_one,same_ends raises=RuntimeError
+# %% wrong "arange up to one step behind the end" fails=other_cases,point_count,none_or_one,same_ends raises=RuntimeError
 def grid_points(start, stop, n, endpoint):
     step = (stop - start) / max(n - 1 if endpoint else n, 1)
     return torch.arange(start, stop + step if endpoint else stop, step)
@@ -203,6 +203,6 @@ def grid_points(start, stop, n, endpoint):
     return start + step * torch.arange(n)
 
 
-# %% wrong "NumPy's dtype is PyTorch's" fails=shape_dtype,example,other_cases,none_or_one,no_drift,same_ends
+# %% wrong "NumPy's dtype is PyTorch's" fails=shape_dtype,example,other_cases,point_count,none_or_one,same_ends,no_drift
 def grid_points(start, stop, n, endpoint):
     return torch.from_numpy(np.linspace(start, stop, n, endpoint=endpoint))

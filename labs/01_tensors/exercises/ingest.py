@@ -150,17 +150,17 @@ def ingest(array):
     return torch.tensor(np.array(array, order="C").astype(array.dtype.newbyteorder("="))).float()
 
 
-# %% wrong "float() makes a new tensor" fails=later_writes,tensor_writes,reversed,byte_order,zero_dim_empty raises=ValueError
+# %% wrong "float() makes a new tensor" fails=later_writes,tensor_writes,reversed,byte_order,zero_dim_empty,read_only raises=ValueError
 def ingest(array):
     return torch.from_numpy(array).float()
 
 
-# %% wrong "torch.tensor reads every array" fails=reversed,byte_order raises=ValueError
+# %% wrong "torch.tensor reads every array" fails=reversed,byte_order,read_only raises=ValueError
 def ingest(array):
     return torch.tensor(array, dtype=torch.float32)
 
 
-# %% wrong "a copy cures everything" fails=byte_order raises=ValueError
+# %% wrong "a copy cures everything" fails=byte_order,read_only raises=ValueError
 def ingest(array):
     return torch.tensor(array.copy(), dtype=torch.float32)
 
@@ -175,12 +175,12 @@ def ingest(array):
     return torch.tensor(np.ascontiguousarray(array, dtype=np.float32))
 
 
-# %% wrong "PyTorch's default dtype wins" fails=shape_dtype,example,other_cases,later_writes,reversed,byte_order,bool_unsigned,zero_dim_empty,read_only raises=ValueError
+# %% wrong "PyTorch's default dtype wins" fails=shape_dtype,example,other_cases,reversed,non_contiguous,byte_order,bool_unsigned,zero_dim_empty,read_only raises=ValueError
 def ingest(array):
     return torch.tensor(np.ascontiguousarray(array))
 
 
-# %% wrong "a list carries everything" fails=other_cases,byte_order,bool_unsigned,zero_dim_empty
+# %% wrong "a list carries everything" fails=other_cases,byte_order,bool_unsigned,zero_dim_empty,read_only
 def ingest(array):
     return torch.tensor(array.tolist())
 

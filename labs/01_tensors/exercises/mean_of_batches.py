@@ -168,22 +168,22 @@ def mean_of_batches(batches):
     return np.concatenate([b.numpy().astype(np.float64).ravel() for b in batches]).mean()
 
 
-# %% wrong "the mean of the means" fails=uneven_batches,between_float16,shapes
+# %% wrong "the mean of the means" fails=uneven_batches,between_float16,extremes,shapes
 def mean_of_batches(batches):
     return sum(b.mean().item() for b in batches) / len(batches)
 
 
-# %% wrong "a sum of a batch cannot overflow" fails=overflow,long_total,between_float16
+# %% wrong "a sum of a batch cannot overflow" fails=overflow,long_total,between_float16,extremes,shapes
 def mean_of_batches(batches):
     return sum(b.sum().item() for b in batches) / sum(b.numel() for b in batches)
 
 
-# %% wrong "mean is safe in float16" fails=uneven_batches,long_total,between_float16,shapes
+# %% wrong "mean is safe in float16" fails=uneven_batches,long_total,between_float16,extremes,shapes
 def mean_of_batches(batches):
     return torch.cat([b.reshape(-1) for b in batches]).mean().item()
 
 
-# %% wrong "a total has its data's dtype" fails=overflow,long_total,between_float16
+# %% wrong "a total has its data's dtype" fails=overflow,long_total,between_float16,extremes,shapes
 def mean_of_batches(batches):
     total = torch.zeros((), dtype=torch.float16)
     for b in batches:
@@ -191,17 +191,17 @@ def mean_of_batches(batches):
     return total.item() / sum(b.numel() for b in batches)
 
 
-# %% wrong "len counts the elements" fails=shapes raises=TypeError
+# %% wrong "len counts the elements" fails=between_float16,extremes,shapes,keeps_input raises=TypeError
 def mean_of_batches(batches):
     return sum(b.double().sum().item() for b in batches) / sum(len(b) for b in batches)
 
 
-# %% wrong "a 0-dim tensor is a float" fails=result_type,example,uneven_batches,overflow,long_total,between_float16,shapes
+# %% wrong "a 0-dim tensor is a float" fails=result_type,example,uneven_batches,overflow,long_total,between_float16,extremes,shapes
 def mean_of_batches(batches):
     return torch.cat([b.reshape(-1).double() for b in batches]).mean()
 
 
-# %% wrong "a mean divides by the length of the list" fails=example,uneven_batches,overflow,long_total,between_float16,shapes
+# %% wrong "a mean divides by the length of the list" fails=example,uneven_batches,overflow,long_total,between_float16,extremes,shapes
 def mean_of_batches(batches):
     return sum(b.double().sum().item() for b in batches) / len(batches)
 

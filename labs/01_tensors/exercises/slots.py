@@ -181,7 +181,7 @@ def slots(t):
     return [flat.storage_offset() + i * flat.stride(0) for i in range(flat.numel())]
 
 
-# %% wrong "tensors have two dimensions" fails=slices,dimensions,dtypes,zero_dim_empty,expanded raises=ValueError
+# %% wrong "tensors have two dimensions" fails=slices,dimensions,dtypes,zero_dim_empty,expanded,keeps_input raises=ValueError
 def slots(t):
     n, m = t.shape
     a, b = t.stride()
@@ -212,7 +212,7 @@ def slots(t):
     return found
 
 
-# %% wrong "each slot once, in the order of memory" fails=transpose,slices,dimensions,expanded
+# %% wrong "each slot once, in the order of memory" fails=transpose,slices,dimensions,dtypes,expanded
 def slots(t):
     found = {t.storage_offset()} if t.numel() else set()
     for size, stride in zip(t.shape, t.stride()):
