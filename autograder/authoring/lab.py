@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +10,14 @@ from typing import TypedDict, Unpack
 
 from autograder.authoring import quiz
 from autograder.authoring.answers import read_answers
+from autograder.authoring.cell_ids import make_cell_id
 from autograder.authoring.checks import read_checks
 from autograder.authoring.exercise_file import read_exercise_file
 from autograder.authoring.headers import FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predictions import read_prediction
 from autograder.authoring.raw_cells import RawCell, read_cells
-from autograder.authoring.reference import render_reference
+from autograder.authoring.reference import join_domain, render_reference
 from autograder.authoring.regions import add_hidden
 from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable
 from autograder.base.errors import SourceError
@@ -139,12 +138,10 @@ class _LabReader:
         source, lines = parts.checks.source, parts.checks.line_numbers
         if hidden := parts.hidden:
             hidden_source, hidden_lines = hidden.source, hidden.line_numbers
-            if drawn := parts.domain:
+            if parts.domain:
                 earlier = {exercise.cell.name: exercise.cell.source for exercise in self.exercises}
                 begin = render_reference(name, cell.source, earlier, self.seed)
-                hidden_source = f"{begin}\n{drawn.source}\n\n\n{hidden_source}"
-                begin_lines = _repeat_line(drawn.line, begin)
-                hidden_lines = (*begin_lines, *drawn.line_numbers, hidden.line, hidden.line, *hidden_lines)
+                hidden_source, hidden_lines = join_domain(begin, parts.domain, hidden)
             source = add_hidden(source, hidden_source)
             lines = (*lines, hidden.line, *hidden_lines, hidden_lines[-1])
         check = self.add(parts.checks, CellKind.CHECK, source, lines, name=name, points=points)
@@ -180,7 +177,7 @@ class _LabReader:
         self, raw: RawCell, kind: CellKind, source: str, lines: tuple[int, ...], **fields: Unpack[_CellFields]
     ) -> Cell:
         name = fields.get("name", "")
-        cell_id = make_cell_name(kind, name) if kind in NAMED else _make_id(source, kind, self.cells)
+        cell_id = make_cell_name(kind, name) if kind in NAMED else make_cell_id(source, kind, self.cells)
         if earlier := next((c for c in self.cells if c.id == cell_id), None):
             raise SourceError(
                 raw.path, raw.line, f"{kind} {name!r} is already at line {earlier.line}", "give each its own name"
@@ -210,25 +207,6 @@ def _has_only_imports(source: str) -> bool:
 def _repeat_line(line: int, source: str) -> tuple[int, ...]:
     """Return the line number of each line of a source that the builder made from one header."""
     return (line,) * (source.count("\n") + 1)
-
-
-def _make_id(source: str, kind: CellKind, before: list[Cell]) -> str:
-    """Make an id from the section's title and a number, which doesn't change when other sections change."""
-    heading = _slugify(source) if kind is CellKind.PROSE else ""
-    section = heading or next((c.id.rsplit("-", 1)[0] for c in reversed(before) if c.kind not in NAMED), "start")
-    number = 1
-    ids = {c.id for c in before}
-    while f"{section}-{number}" in ids:
-        number += 1
-    return f"{section}-{number}"
-
-
-def _slugify(markdown: str) -> str:
-    first = markdown.lstrip().split("\n", 1)[0]
-    if not first.startswith("#"):
-        return ""
-    ascii_text = unicodedata.normalize("NFKD", first).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")[:40].rstrip("-")
 
 
 def _build_exercise(exercise: _ExerciseCells) -> Exercise:

@@ -1,10 +1,11 @@
-"""Writes the worked solution into a hidden check, whose drawn inputs it gives an expected value."""
+"""Puts the worked solution and the domain before the hidden checks that draw inputs."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 
+from autograder.authoring.raw_cells import RawCell
 from autograder.authoring.regions import strip_markers
 
 IMPORTS = (
@@ -31,6 +32,17 @@ def render_reference(name: str, source: str, earlier: Mapping[str, str], seed: i
     is_plain = "'''" not in text and not text.endswith("\\")
     literal = f"r'''\n{text}\n'''" if is_plain else repr(text)
     return f"{IMPORTS}\n\nreference = define_reference({name!r}, {literal}, globals(), seed={seed})\n\n"
+
+
+def join_domain(begin: str, domain: RawCell, checks: RawCell) -> tuple[str, tuple[int, ...]]:
+    """Return the source of the hidden checks with what comes before them, and the line of each of its lines.
+
+    Args:
+        begin: The code of render_reference().
+    """
+    begin_lines = [domain.line] * (begin.count("\n") + 1)
+    lines = (*begin_lines, *domain.line_numbers, checks.line, checks.line, *checks.line_numbers)
+    return f"{begin}\n{domain.source}\n\n\n{checks.source}", lines
 
 
 def _collect_used(source: str, earlier: Mapping[str, str]) -> list[str]:

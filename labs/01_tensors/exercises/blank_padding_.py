@@ -258,7 +258,7 @@ def blank_padding_(x, lengths):
     return x.masked_fill_(keep[:, :, None], 0)
 
 
-# %% wrong "lengths line up by themselves" fails=shape_dtype,example,nan,in_place,returns_x,view,dtypes,equal_sizes,empty,keeps_input raises=RuntimeError
+# %% wrong "lengths line up by themselves" fails=shape_dtype,example,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input raises=RuntimeError
 def blank_padding_(x, lengths):
     x[(torch.arange(x.shape[1]) >= lengths).expand(x.shape[:2])] = 0
     return x

@@ -177,7 +177,7 @@ def brighten(image, gain, offset):
     return (gain * (image.half() + offset)).round().clamp(0, 255).to(torch.uint8)
 
 
-# %% wrong "the image as scratch space" fails=non_contiguous,keeps_input
+# %% wrong "the image as scratch space" fails=non_contiguous,keeps_input raises=RuntimeError
 def brighten(image, gain, offset):
     image.copy_((gain * (image.float() + offset)).round().clamp(0, 255))
     return image

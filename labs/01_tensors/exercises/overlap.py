@@ -232,7 +232,7 @@ def overlap(a, b):
     return not torch.equal(b, before)
 
 
-# %% wrong "NumPy has every dtype" fails=dtypes,keeps_input raises=TypeError
+# %% wrong "NumPy has every dtype" fails=dtypes raises=TypeError
 def overlap(a, b):
     return np.shares_memory(a.detach().numpy(), b.detach().numpy())
 

@@ -181,7 +181,7 @@ def slots(t):
     return [flat.storage_offset() + i * flat.stride(0) for i in range(flat.numel())]
 
 
-# %% wrong "tensors have two dimensions" fails=slices,dimensions,dtypes,zero_dim_empty,expanded,keeps_input raises=ValueError
+# %% wrong "tensors have two dimensions" fails=slices,dimensions,dtypes,zero_dim_empty,expanded raises=ValueError
 def slots(t):
     n, m = t.shape
     a, b = t.stride()

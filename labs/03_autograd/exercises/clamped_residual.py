@@ -236,7 +236,7 @@ def clamped_residual(x, branch, limit):
     return x + branch(inside)
 
 
-# %% wrong "every x requires grad" fails=values,requires_grad,keeps_input raises=RuntimeError
+# %% wrong "every x requires grad" fails=values,requires_grad raises=RuntimeError
 def clamped_residual(x, branch, limit):
     inside = x.view_as(x)
     inside.register_hook(lambda g: g.clamp(-limit, limit))
@@ -255,7 +255,7 @@ def clamped_residual(x, branch, limit):
     return x + branch(x).clamp(-limit, limit)
 
 
-# %% wrong "the limit is a norm, not one for each element" fails=gradient,other_cases,direct_way,two_calls,requires_grad,zero_branch,zero_dim_empty,keeps_input
+# %% wrong "the limit is a norm, not one for each element" fails=gradient,other_cases,direct_way,two_calls,requires_grad,zero_branch,zero_dim_empty,keeps_input raises=ZeroDivisionError
 def clamped_residual(x, branch, limit):
     inside = x.view_as(x)
     if inside.requires_grad:

@@ -259,7 +259,7 @@ def graph_size(f, x):
     return len(seen)
 
 
-# %% wrong "every result has a grad_fn" fails=nothing_recorded,keeps_grad raises=AttributeError
+# %% wrong "every result has a grad_fn" fails=nothing_recorded raises=AttributeError
 def graph_size(f, x):
     root = f(x).grad_fn
     seen, waiting = {root}, [root]

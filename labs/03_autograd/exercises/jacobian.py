@@ -173,7 +173,7 @@ def jacobian(f, x):
     return torch.stack(rows)
 
 
-# %% wrong "a graph can be walked as often as one likes" fails=example,other_cases,one_output,unused_inputs,requires_grad,keeps_input raises=RuntimeError
+# %% wrong "a graph can be walked as often as one likes" fails=example,other_cases,one_output,unused_inputs,requires_grad raises=RuntimeError
 def jacobian(f, x):
     x = x.detach().requires_grad_()
     y = f(x)

@@ -174,7 +174,7 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "every loss uses every parameter" fails=other_cases,unused,few,old_grad,keeps_grad raises=RuntimeError
+# %% wrong "every loss uses every parameter" fails=other_cases,unused,few,old_grad raises=RuntimeError
 def task_gradients(losses, params):
     return [list(torch.autograd.grad(loss(params), params)) for loss in losses]
 

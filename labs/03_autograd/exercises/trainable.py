@@ -172,7 +172,7 @@ def trainable(values, scale):
     return {n: (scale * t).requires_grad_() if t.is_floating_point() else t.clone() for n, t in values.items()}
 
 
-# %% wrong "every tensor can be trained" fails=integers,no_sharing,keeps_input raises=RuntimeError
+# %% wrong "every tensor can be trained" fails=integers,no_sharing raises=RuntimeError
 def trainable(values, scale):
     return {name: (scale * t.detach()).to(t.dtype).requires_grad_() for name, t in values.items()}
 
