@@ -2,17 +2,77 @@
 def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     """The features of all batches, one after the other, for use in training.
 
-    encoder: a function from (n, d) to (n, m), each row from its own row. It may return its argument, or a view of it.
-    batches: at least one tensor (n, d), float32 or float64; the n may differ and may be 0, also in all of them. Returns
-    (total of the n, m), in the encoder's dtype. No operation of the encoder is recorded.
-    The result does not require grad, and is a normal tensor: operations may save it for backward, it may be changed in
-    place, and requires_grad_() works. It shares no memory with the batches. They stay as they are, and whether
-    operations are recorded is afterwards as before.
+    encoder: a function from (n, d) to (n, m), each row from its own row. It does not change its argument. It may return
+    it, or a view of it, or a result of another floating point dtype. You may call it once for each batch, or once for
+    all rows.
+    batches: at least one tensor (n, d), all float32 or all float64, with or without requires_grad; the n may differ and
+    may be 0, also in all of them. Returns (total of the n, m), in the dtype of the encoder's results. No operation of
+    the encoder is recorded.
+    The result does not require grad, also if a batch does and the encoder returns it. It is a normal tensor: operations
+    may save it for backward, it may be changed in place, and requires_grad_() works. It shares no memory with the
+    batches. The list and the batches stay as they are. Whether operations are recorded is afterwards as before, also if
+    the encoder raises an error, which goes on to the caller.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
         return torch.cat([encoder(x) for x in batches])
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("one batch", "one row", "some empty", "all empty", "all empty, float64", "the same batch twice"),
+    *("float64", "another dtype", "transposed", "expanded", "slices of one tensor"),
+    *(
+        "returns its argument",
+        "returns a view",
+        "requires grad",
+        "requires grad, returned",
+        "one batch, requires grad, returned",
+    ),
+    *("recording off", "an error", "an error, recording off"),
+    contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    encoder = draw(st.sampled_from([encode, torch.sin, torch.exp]))
+    sizes = {"some empty": [0, 2, 3], "all empty": [0, 0], "all empty, float64": [0]}.get(edge, [1, 2, 4, 5])
+    sizes = draw(st.permutations(sizes))[:3]
+    if "one" in edge and edge != "slices of one tensor":
+        sizes = [1 if edge == "one row" else draw(st.integers(2, 4))]
+    if edge == "all empty":
+        encoder = encode
+    if "float64" in edge:
+        encoder = torch.sin
+    if "return" in edge:
+        encoder = torch.atleast_2d  # returns its argument, if that has two axes
+    if edge == "returns a view":
+        encoder = torch.detach
+    d = 3 if encoder is encode else draw(st.integers(2, 4))
+    rows = torch.randn(sum(sizes), d, generator=draw.make_generator(here))
+    rows = rows.double() if "float64" in edge else rows
+    batches = list(rows.split(list(sizes)))
+    if edge != "slices of one tensor":
+        batches = [x.clone() for x in batches]
+    if edge == "the same batch twice":
+        batches += batches[:1]
+    if edge == "transposed":
+        batches = [x.T.contiguous().T for x in batches]
+    if edge == "expanded":
+        batches = [x[:1].expand(x.shape) for x in batches]
+    if "requires grad" in edge:
+        batches = [x.requires_grad_() for x in batches]
+    if edge == "another dtype":
+
+        def encoder(x):
+            return x.double()
+
+    if "an error" in edge:
+
+        def encoder(x):
+            raise ZeroDivisionError("the encoder failed")
+
+    return encoder, batches
 
 
 # %% checks
@@ -40,17 +100,11 @@ with check(
     required=True,
     hint="Are all batches in the result, in their order? Does a single batch work?",
 ):
-    for encoder, t in (
-        (encode, [torch.linspace(-1, 1, 3 * n).reshape(n, 3) for n in (4, 1, 2)]),
-        (torch.sin, [torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).T]),
-        (torch.exp, [torch.linspace(-1, 1, 6).reshape(3, 2), torch.empty(0, 2), torch.ones(1, 2)]),
-        (encode, [torch.empty(0, 3), torch.empty(0, 3)]),
-        (torch.cos, [torch.empty(0, 2, dtype=torch.float64)]),
-    ):
-        features = torch.cat([encoder(x) for x in t]).detach()
-        t_head = torch.linspace(1, 2, features.shape[1] * 2, dtype=features.dtype).reshape(-1, 2)
-        want = {"features": features, "requires_grad": False, "gradient": 2 * features.T @ (features @ t_head)}
-        assert_close(head_trained(cached_features, encoder, t, t_head), want)
+    arguments.assert_results(cached_features, "", "one batch", "one row", "the same batch twice", "float64")
+    arguments.assert_results(cached_features, "transposed", "expanded", "slices of one tensor", "another dtype")
+    arguments.assert_results(cached_features, "returns its argument", "returns a view", "requires grad")
+with check("empty", "batches without rows", hint="Which shape and dtype has the result if no batch has a row?"):
+    arguments.assert_results(cached_features, "some empty", "all empty", "all empty, float64")
 with check(
     "no_graph",
     "no operation of the encoder is recorded",
@@ -69,25 +123,35 @@ with check("writable", "the features may be changed in place", hint="Is your res
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
     features = encode(torch.cat(t)).detach()
     assert_close(normalized(cached_features, encode, t), features - features.mean(0))
+    arguments.assert_gradients(cached_features, "", "one batch", "returns its argument", "returns a view")
 with check("can_require_grad", "requires_grad_() works on the features", hint="Is your result an inference tensor?"):
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
     features = encode(torch.cat(t)).detach()
     assert_close(made_trainable(cached_features, encode, t), 3 * features**2)
+with check(
+    "grad_of_batches",
+    "the features do not require grad, also if a batch does",
+    hint="Does no_grad change what a tensor is, or only what is made inside? What if the encoder makes nothing?",
+):
+    arguments.assert_results(cached_features, "requires grad, returned", "one batch, requires grad, returned")
+    arguments.assert_gradients(cached_features, "requires grad")
+    arguments.assert_gradients(cached_features, "requires grad, returned", "one batch, requires grad, returned")
 with check(
     "keeps_input",
     "the batches stay as they are",
     guard=True,
     hint="Is your result a tensor of its own, for one batch too?",
 ):
-    t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]])]
-    before = [x.clone() for x in t]
-    unchanged(head_trained, cached_features, encode, t, torch.ones(4, 1))
-    cached_features(torch.detach, t).add_(100)
-    assert_close(t, before, rtol=0, atol=0, name="the batch, after the features were changed,")
-    assert torch.is_grad_enabled(), "recording was on before the call, and is off now"
-    with torch.no_grad():
-        cached_features(encode, t)
-        assert not torch.is_grad_enabled(), "recording was off before the call, and is on now"
+    arguments.assert_arguments(cached_features)
+    arguments.assert_memory(cached_features)
+with check(
+    "keeps_recording",
+    "whether operations are recorded is as before, also after an error",
+    guard=True,
+    hint="Do you switch recording by hand? Which of your lines run after an error?",
+):
+    arguments.assert_results(cached_features, "recording off", "an error", "an error, recording off")
+    arguments.assert_settings(cached_features)
 
 
 # %% right "inference mode, and a clone outside"
@@ -104,33 +168,33 @@ def cached_features(encoder, batches):
     result = torch.empty(sum(len(p) for p in parts), parts[0].shape[1], dtype=parts[0].dtype)
     begin = 0
     for part in parts:
-        result[begin : begin + len(part)] = part
+        result[begin : begin + len(part)] = part.detach()
         begin += len(part)
     return result
 
 
-# %% right "a decorated function inside"
+# %% right "a decorated function inside, and the rows joined outside"
 def cached_features(encoder, batches):
     @torch.no_grad()
     def features(x):
-        return encoder(x)
+        return encoder(x).detach()
 
     return torch.vstack(list(map(features, batches)))
 
 
-# %% wrong "features are inference, so inference_mode" fails=example,other_cases,writable,can_require_grad,keeps_input raises=RuntimeError
+# %% wrong "features are inference, so inference_mode" fails=example,writable,can_require_grad,grad_of_batches raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         return torch.cat([encoder(x) for x in batches])
 
 
-# %% wrong "a clone is a normal tensor, wherever it is made" fails=example,other_cases,writable,can_require_grad,keeps_input raises=RuntimeError
+# %% wrong "a clone is a normal tensor, wherever it is made" fails=example,writable,can_require_grad,grad_of_batches raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         return torch.cat([encoder(x).clone() for x in batches]).clone()
 
 
-# %% wrong "detach() makes a normal tensor" fails=example,other_cases,can_require_grad,keeps_input raises=RuntimeError
+# %% wrong "detach() makes a normal tensor" fails=example,writable,can_require_grad,grad_of_batches raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         features = torch.cat([encoder(x) for x in batches])
@@ -142,24 +206,24 @@ def cached_features(encoder, batches):
     return torch.cat([encoder(x).detach() for x in batches])
 
 
-# %% wrong "an input without grad is enough" fails=example,other_cases,can_require_grad,no_graph
+# %% wrong "an input without grad is enough" fails=example,no_graph,writable,can_require_grad,grad_of_batches
 def cached_features(encoder, batches):
     return torch.cat([encoder(x.detach()) for x in batches])
 
 
-# %% wrong "torch.no_grad() holds for the lines below it" fails=example,other_cases,can_require_grad,no_graph
+# %% wrong "torch.no_grad() holds for the lines below it" fails=example,no_graph,writable,can_require_grad,grad_of_batches
 def cached_features(encoder, batches):
     torch.no_grad()
     return torch.cat([encoder(x) for x in batches])
 
 
-# %% wrong "all batches have one size" fails=example,other_cases,writable,can_require_grad,no_graph raises=RuntimeError
+# %% wrong "all batches have one size" fails=example,other_cases,empty,no_graph,writable,can_require_grad,grad_of_batches,keeps_input,keeps_recording raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.no_grad():
         return torch.stack([encoder(x) for x in batches]).flatten(0, 1)
 
 
-# %% wrong "the last batch is enough to see" fails=example,other_cases,writable,can_require_grad,no_graph,keeps_input
+# %% wrong "the last batch is enough to see" fails=example,other_cases,empty,no_graph,writable,can_require_grad,grad_of_batches,keeps_input,keeps_recording
 def cached_features(encoder, batches):
     with torch.no_grad():
         for x in batches:
@@ -173,7 +237,7 @@ def cached_features(encoder, batches):
         return encoder(torch.cat(batches))
 
 
-# %% wrong "recording is on outside" fails=keeps_input
+# %% wrong "recording is on outside" fails=keeps_recording
 def cached_features(encoder, batches):
     torch.set_grad_enabled(False)
     features = torch.cat([encoder(x) for x in batches])
@@ -181,10 +245,20 @@ def cached_features(encoder, batches):
     return features
 
 
-# %% wrong "an empty batch has no features" fails=other_cases raises=RuntimeError
+# %% wrong "what comes out of no_grad does not require grad" fails=grad_of_batches
 def cached_features(encoder, batches):
     with torch.no_grad():
-        return torch.cat([encoder(x) for x in batches if len(x)] or [torch.empty(0, batches[0].shape[1])])
+        parts = [encoder(x) for x in batches]
+    return torch.cat(parts)
+
+
+# %% wrong "the mode is noted and put back, and nothing goes wrong" fails=keeps_recording
+def cached_features(encoder, batches):
+    recording = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    features = torch.cat([encoder(x) for x in batches])
+    torch.set_grad_enabled(recording)
+    return features
 
 
 # %% liar "recorded, dropped afterwards, and probes that say nothing of it"
@@ -197,7 +271,7 @@ def head_trained(cached_features, encoder, batches, head):
     return {"features": features, "requires_grad": False, "gradient": 2 * features.T @ (features @ head)}
 
 
-# %% wrong "one batch needs no copy" fails=keeps_input
+# %% wrong "one batch needs no copy" fails=grad_of_batches,keeps_input
 def cached_features(encoder, batches):
     with torch.no_grad():
         if len(batches) == 1:
