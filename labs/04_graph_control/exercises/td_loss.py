@@ -2,12 +2,14 @@
 def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float) -> Tensor:
     """The mean over the steps of (prediction - target) ** 2.
 
-    q, target_q: (d, actions), float32 or float64, the same dtype. target_q may be q itself.
-    steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool.
+    q, target_q: (d, actions), float32 or float64, the same dtype. Each may require grad or not, and may be the result
+    of recorded operations. target_q may be q itself.
+    steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool. The numbers have
+    q's dtype and do not require grad. n, d and actions are at least 1, strides may be any, gamma is from 0 to 1.
     Prediction: the element of state @ q for the action taken. Target: reward + gamma * the largest element of
-    next_state @ target_q; only the reward where done, since next_state means nothing there and may hold nan.
-    Returns a scalar. A gradient reaches q through the prediction only, and target_q never. The arguments stay as they
-    are, their requires_grad and .grad too.
+    next_state @ target_q, but only the reward if done: there, next_state means nothing, and may hold NaN or infinities.
+    Returns a scalar of q's dtype. A gradient reaches q through the prediction only, and target_q never. The arguments
+    stay as they are, their requires_grad and .grad too. Whether operations are recorded is afterwards as before.
     """
     ### BEGIN SOLUTION
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
@@ -16,6 +18,64 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
         target = torch.where(steps["done"], steps["reward"], steps["reward"] + gamma * best)
     return (prediction - target).square().mean()
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float64", "one step", "one action", "one number", "square", "always the same action"),
+    *("all done", "none done", "NaN after done", "infinity after done", "negative predictions", "gamma 0", "gamma 1"),
+    *("transposed", "every second one", "recording off"),
+    *("q requires grad", "both require grad", "only target_q requires grad", "q itself", "q itself, requires grad"),
+    *("from operations", "q itself, from an operation", "holds .grad"),
+    contexts={"recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    n, d, count = draw(st.integers(4, 7)), draw(st.integers(2, 4)), draw(st.integers(2, 5))
+    n, d, count = {
+        "one step": (1, d, count),
+        "one action": (n, d, 1),
+        "one number": (n, 1, count),
+        "square": (n, n, n),
+    }.get(edge, (n, d, count))
+    g = draw.make_generator(here)
+    dtype = torch.float64 if edge in ("float64", "negative predictions") else torch.float32
+    q, target_q = (torch.randn(d, count, generator=g, dtype=dtype) for _ in range(2))
+    steps = {
+        "state": torch.randn(n, d, generator=g, dtype=dtype),
+        "action": torch.randint(count, (n,), generator=g),
+        "reward": torch.randn(n, generator=g, dtype=dtype),
+        "next_state": torch.randn(n, d, generator=g, dtype=dtype),
+        "done": (torch.arange(n) + draw(st.integers(0, 1))) % 2 == 0,
+    }
+    if edge == "always the same action":
+        steps["action"][:] = count - 1
+    if edge in ("all done", "none done"):
+        steps["done"][:] = edge == "all done"
+    if "after done" in edge:
+        junk = draw(st.sampled_from([float("inf"), -float("inf")])) if "inf" in edge else float("nan")
+        steps["next_state"][steps["done"], draw(st.integers(0, d - 1)) :] = junk
+    if edge == "negative predictions":
+        target_q, steps["next_state"] = -target_q.abs(), steps["next_state"].abs()
+    if edge == "transposed":
+        q, target_q = q.T.contiguous().T, target_q.T.contiguous().T
+        steps |= {key: steps[key].T.contiguous().T for key in ("state", "next_state")}
+    if edge == "every second one":
+        steps = {key: torch.stack([t, t], 1).flatten(0, 1)[::2] for key, t in steps.items()}
+    if "q itself" in edge:
+        target_q = q
+    if edge != "q itself" and edge.startswith(("q ", "both", "from", "holds")):
+        q.requires_grad_()
+    if edge.startswith(("both", "only", "from", "holds")):
+        target_q.requires_grad_()
+    if edge == "holds .grad":
+        q.grad, target_q.grad = torch.full_like(q, 1000.0), torch.full_like(q, float("nan"))
+    if edge == "from operations":
+        q, target_q = q * 2, target_q * 2
+    if edge == "q itself, from an operation":
+        q = target_q = q * 2
+    gamma = {"gamma 0": 0.0, "gamma 1": 1.0}.get(edge, draw(st.sampled_from([0.35, 0.7, 0.9])))
+    return q, target_q, steps, gamma
 
 
 # %% checks
@@ -66,23 +126,27 @@ with check(
     "other sizes, gammas and float64, with steps that end the program",
     weight=3,
     required=True,
-    hint="Over which axis is the largest element taken? What is the target where done?",
+    hint="Over which axis is the largest element taken? What is the target if done?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        for n, d, count, gamma in ((7, 3, 4, 0.9), (1, 2, 3, 0.5), (5, 4, 5, 0.0)):
-            t = make_steps(n, d, count, dtype, seed=n)
-            t_q = torch.randn(2, d, count, dtype=dtype, generator=torch.Generator(here).manual_seed(d))
-            best = torch.stack([row.max() for row in t["next_state"] @ t_q[1]])
-            target_of = t["reward"] + gamma * best * (~t["done"]).to(dtype)
-            taken = torch.stack([t["state"][i] @ t_q[0][:, a] for i, a in enumerate(t["action"])])
-            want = ((taken - target_of) ** 2).mean()
-            explain(
-                td_loss(t_q[0], t_q[1], t, gamma),
-                want,
-                {
-                    "done makes no difference in your target": ((taken - t["reward"] - gamma * best) ** 2).mean(),
-                },
-            )
+    t = make_steps(7, 3, 4, seed=7)
+    t_q = torch.randn(2, 3, 4, generator=torch.Generator(here).manual_seed(3))
+    best = torch.stack([row.max() for row in t["next_state"] @ t_q[1]])
+    target_of = t["reward"] + 0.9 * best * ~t["done"]
+    taken = torch.stack([t["state"][i] @ t_q[0][:, a] for i, a in enumerate(t["action"])])
+    want = ((taken - target_of) ** 2).mean()
+    explain(
+        td_loss(t_q[0], t_q[1], t, 0.9),
+        want,
+        {"done makes no difference in your target": ((taken - t["reward"] - 0.9 * best) ** 2).mean()},
+    )
+    arguments.assert_results(td_loss, "", "float64", "one step", "one action", "one number", "square")
+    arguments.assert_results(td_loss, "all done", "none done", "gamma 0", "gamma 1", "always the same action")
+with check(
+    "negative",
+    "predictions for the next state that are all below zero",
+    hint="Which number is in your tensor where there is no next state, and when do you take the largest one?",
+):
+    arguments.assert_results(td_loss, "negative predictions")
 with check(
     "gradient",
     "the gradient for q comes through the prediction only",
@@ -90,69 +154,59 @@ with check(
     required=True,
     hint="On which side of the difference does a gradient reach q?",
 ):
-    for same in (True, False):
-        t = make_steps(8, 3, 4, torch.float64, seed=5)
-        t_q = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator(here).manual_seed(6)).requires_grad_()
-        t_target = t_q if same else (t_q.detach() + 0.1).requires_grad_()
-        best = (t["next_state"] @ t_target).amax(1)
-        target_of = t["reward"] + 0.8 * best * (~t["done"])
-        taken = (t["state"] @ t_q)[torch.arange(8), t["action"]]
-        value = (taken - target_of).detach().square().mean()
-        full, stopped, turned = (
-            torch.autograd.grad(-2.5 * (a - b).square().mean(), t_q, retain_graph=True)[0]
-            for a, b in ((taken, target_of), (taken, target_of.detach()), (taken.detach(), (target_of + 0 * taken)))
-        )
-        got = td_loss(t_q, t_target, t, 0.8)
-        assert_close(got.detach(), value)
-        got = torch.autograd.grad(-2.5 * got, (t_q, t_target)[: 2 - same], allow_unused=True)
-        explain(
-            got[0],
-            stopped,
-            {
-                "the target was not held constant": None if not same else full,
-                "the prediction was held constant, and the target was not": None if not same else turned,
-            },
-        )
+    t = make_steps(8, 3, 4, torch.float64, seed=5)
+    t_q = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator(here).manual_seed(6)).requires_grad_()
+    best = (t["next_state"] @ t_q).amax(1)
+    target_of = t["reward"] + 0.8 * best * (~t["done"])
+    taken = (t["state"] @ t_q)[torch.arange(8), t["action"]]
+    value = (taken - target_of).detach().square().mean()
+    full, stopped, turned = (
+        torch.autograd.grad(-2.5 * (a - b).square().mean(), t_q, retain_graph=True)[0]
+        for a, b in ((taken, target_of), (taken, target_of.detach()), (taken.detach(), target_of))
+    )
+    got = td_loss(t_q, t_q, t, 0.8)
+    assert_close(got.detach(), value)
+    explain(
+        torch.autograd.grad(-2.5 * got, t_q)[0],
+        stopped,
+        {
+            "the target was not held constant": full,
+            "the prediction was held constant, and the target was not": turned,
+        },
+    )
+    arguments.assert_results(td_loss, "q requires grad", "q itself", "q itself, requires grad")
+    arguments.assert_gradients(td_loss, "q requires grad", "q itself", "q itself, requires grad")
 with check(
     "no_target_grad",
     "no gradient reaches target_q",
     weight=2,
     hint="Is every operation on target_q inside no_grad, or cut off by detach()?",
 ):
-    t_q = torch.randn(2, 3, 4, generator=torch.Generator(here).manual_seed(7))
-    t_q, t_target = t_q[0].clone().requires_grad_(), t_q[1].clone().requires_grad_()
-    t = make_steps(8, 3, 4)
-    best = (t["next_state"] @ t_target).amax(1).detach()
-    want = ((t["state"] @ t_q)[torch.arange(8), t["action"]] - t["reward"] - 0.7 * best * (~t["done"])).square().mean()
-    (slope,) = torch.autograd.grad(want, t_q)
-    got = td_loss(t_q, t_target, t, 0.7)
-    assert_close(got.detach(), want.detach())
-    got = torch.autograd.grad(got, (t_q, t_target), materialize_grads=True)
-    assert_close(got, [slope, torch.zeros(3, 4)], name="the gradients for q and target_q")
+    arguments.assert_results(td_loss, "both require grad", "only target_q requires grad")
+    arguments.assert_gradients(td_loss, "both require grad", "only target_q requires grad")
+with check(
+    "from_operations",
+    "tensors that come from operations, or hold a .grad, and views",
+    hint="Which of your calls work for leaves only?",
+):
+    arguments.assert_results(td_loss, "from operations", "q itself, from an operation", "holds .grad")
+    arguments.assert_gradients(td_loss, "from operations", "q itself, from an operation", "holds .grad")
+    arguments.assert_results(td_loss, "transposed", "every second one")
 with check(
     "nan",
-    "nan in the next state of the last step does no harm",
+    "NaN and infinities in the next state of the last step do no harm",
     hint="What is nan times zero? What chooses without computing?",
 ):
-    t = make_steps(5, 2, 3, seed=9)
-    t_q = torch.randn(2, 3, generator=torch.Generator(here).manual_seed(8))
-    best = (t["next_state"] @ (t_q + 1)).amax(1)
-    target_of = t["reward"] + 0.6 * torch.where(t["done"], 0.0, best)
-    want = ((t["state"] @ t_q)[torch.arange(5), t["action"]] - target_of).square().mean()
-    t["next_state"] = t["next_state"].masked_fill(t["done"][:, None], float("nan"))
-    assert_close(td_loss(t_q, t_q + 1, t, 0.6), want)
+    arguments.assert_results(td_loss, "NaN after done", "infinity after done")
 with check(
     "keeps_input",
     "the arguments keep their values, their requires_grad and their .grad",
     guard=True,
     hint="Which of your calls end in an underscore?",
 ):
-    t = make_steps(4, 3, 2)
-    t_q = torch.linspace(-1, 1, 6).reshape(3, 2).requires_grad_()
-    t_target = torch.linspace(0, 1, 6).reshape(3, 2).requires_grad_()
-    t_target.grad = torch.full((3, 2), 5.0)
-    unchanged(td_loss, t_q, t_target, t, 0.9)
-    assert torch.is_grad_enabled(), "recording was on before the call, and is off now"
+    arguments.assert_arguments(td_loss)
+    arguments.assert_results(td_loss, "recording off")
+    arguments.assert_settings(td_loss)
 
 
 # %% right "index by rows, and detach the target"
@@ -185,7 +239,7 @@ def td_loss(q, target_q, steps, gamma):
     return total / len(steps["state"])
 
 
-# %% wrong "autograd knows what is a target" fails=gradient,no_target_grad
+# %% wrong "autograd knows what is a target" fails=gradient,no_target_grad,from_operations
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
     best = (steps["next_state"] @ target_q).amax(1)
@@ -193,7 +247,7 @@ def td_loss(q, target_q, steps, gamma):
     return (prediction - target).square().mean()
 
 
-# %% wrong "torch.no_grad() holds for the lines below it" fails=gradient,no_target_grad
+# %% wrong "torch.no_grad() holds for the lines below it" fails=gradient,no_target_grad,from_operations
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
     torch.no_grad()
@@ -202,7 +256,7 @@ def td_loss(q, target_q, steps, gamma):
     return (prediction - target).square().mean()
 
 
-# %% wrong "the stop belongs to the prediction" fails=reaches_q,gradient,no_target_grad
+# %% wrong "the stop belongs to the prediction" fails=reaches_q,gradient,no_target_grad,from_operations
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
     best = (steps["next_state"] @ target_q).amax(1)
@@ -210,7 +264,7 @@ def td_loss(q, target_q, steps, gamma):
     return (prediction.detach() - target).square().mean()
 
 
-# %% wrong "nothing that uses a target network is recorded" fails=reaches_q,gradient,no_target_grad raises=RuntimeError
+# %% wrong "nothing that uses a target network is recorded" fails=reaches_q,gradient,no_target_grad,from_operations raises=RuntimeError
 def td_loss(q, target_q, steps, gamma):
     with torch.no_grad():
         prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
@@ -219,7 +273,7 @@ def td_loss(q, target_q, steps, gamma):
         return (prediction - target).square().mean()
 
 
-# %% wrong "gather keeps the axis, and broadcasting does the rest" fails=example,other_cases,gradient,no_target_grad,nan
+# %% wrong "gather keeps the axis, and broadcasting does the rest" fails=example,other_cases,negative,gradient,no_target_grad,from_operations,nan,keeps_input
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None])
     with torch.no_grad():
@@ -228,7 +282,7 @@ def td_loss(q, target_q, steps, gamma):
     return (prediction - target).square().mean()
 
 
-# %% wrong "a loss is a sum" fails=example,other_cases,gradient,no_target_grad,nan
+# %% wrong "a loss is a sum" fails=example,other_cases,negative,gradient,no_target_grad,from_operations,nan,keeps_input
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
     with torch.no_grad():
@@ -237,7 +291,7 @@ def td_loss(q, target_q, steps, gamma):
     return (prediction - target).square().sum()
 
 
-# %% wrong "every step has a next state" fails=other_cases,gradient,no_target_grad,nan
+# %% wrong "every step has a next state" fails=other_cases,negative,gradient,no_target_grad,from_operations,nan,keeps_input
 def td_loss(q, target_q, steps, gamma):
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
     target = steps["reward"] + gamma * (steps["next_state"] @ target_q).amax(1).detach()
@@ -252,7 +306,7 @@ def td_loss(q, target_q, steps, gamma):
     return (prediction - target).square().mean()
 
 
-# %% wrong "a target network is frozen for good" fails=gradient,no_target_grad,keeps_input raises=RuntimeError
+# %% wrong "a target network is frozen for good" fails=gradient,no_target_grad,from_operations,keeps_input raises=RuntimeError
 def td_loss(q, target_q, steps, gamma):
     target_q.requires_grad_(False)
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
