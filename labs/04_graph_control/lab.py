@@ -249,6 +249,10 @@ def wavy(x):
     return (x.sin() + 0.1 * x**2).sum()
 
 
+def undefined(x):
+    raise ZeroDivisionError("this function has no value anywhere")
+
+
 # %% given
 hint(
     "You need a leaf for each step. Which tensor can it be, without touching the caller's? And what must be switched "

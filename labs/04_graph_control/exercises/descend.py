@@ -2,12 +2,14 @@
 def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     """The points that gradient descent visits: the start, and the point after each step.
 
-    A step goes from x to x - lr * g, where g is the gradient of f at x.
-    f: a differentiable function from a tensor to a scalar that is computed from it. x: any shape, float32 or float64; it
-    may require grad or not, and may be the result of recorded operations. steps may be 0.
-    Returns steps + 1 tensors of x's shape and dtype. They do not require grad, and no two of them share memory, nor
-    with x. x, its requires_grad and its .grad stay as they are. Works inside torch.no_grad() as well. Whether
-    operations are recorded is afterwards as before.
+    A step goes from x to x - lr * g, where g is the gradient of f at x. All steps are made, also if g or lr is 0.
+    f: a differentiable function from a tensor to a scalar that is computed from it. x: any shape, also () and without
+    elements, any strides, float32 or float64; it may require grad or not, and may be the result of recorded operations.
+    steps may be 0.
+    Returns steps + 1 tensors of x's shape and dtype. They do not require grad. Each has a storage of its own: no two of
+    them are views of one tensor, and none is a view of x. x, its requires_grad and its .grad stay as they are. Works
+    inside torch.no_grad() as well. Whether operations are recorded is afterwards as before, also if f raises an error,
+    which goes on to the caller.
     """
     ### BEGIN SOLUTION
     points = [x.detach().clone()]
@@ -18,6 +20,41 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
         points.append(points[-1] - lr * grad)
     return points
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float64", "no steps", "one step", "lr 0", "zero gradient", "no axes", "one number", "no elements"),
+    *("transposed", "every second element", "expanded"),
+    *("requires grad", "no steps, requires grad", "from an operation", "holds .grad"),
+    *("recording off", "an error", "an error, recording off"),
+    contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    f = draw(st.sampled_from([bowl, tilted, wavy]))
+    steps = {"no steps": 0, "one step": 1}.get(edge.split(",")[0], draw(st.integers(2, 4)))
+    lr = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.03, 0.05, 0.1]))
+    shape = {"no axes": (), "one number": (1,), "no elements": (0, 2), "every second element": (4,)}.get(
+        edge, (draw(st.integers(2, 3)), 2)
+    )
+    g = draw.make_generator(here)
+    x = torch.randn(shape, generator=g, dtype=torch.float64 if edge == "float64" else torch.float32) * 2
+    if edge == "zero gradient":
+        f, x = bowl, torch.zeros_like(x)
+    if edge == "transposed":
+        x = x.T.contiguous().T
+    if edge == "every second element":
+        x = torch.stack([x, -x], 1).flatten()[::2]
+    if edge == "expanded":
+        x = x[:1].expand(shape)
+    if "requires grad" in edge or edge in ("from an operation", "holds .grad"):
+        x.requires_grad_()
+    if edge == "from an operation":
+        x = x * 2
+    if edge == "holds .grad":
+        x.grad = torch.full_like(x, draw(st.sampled_from([50.0, float("nan")])))
+    return undefined if "an error" in edge else f, x, lr, steps
 
 
 # %% checks
@@ -55,26 +92,22 @@ with check(
     required=True,
     hint="Does every number come from the arguments? Is the gradient taken at the newest point?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        for f, lr, count in ((tilted, 0.1, 4), (wavy, 0.3, 6), (bowl, 0.7, 1), (tilted, 0.05, 0)):
-            t = torch.linspace(-2, 3, 6, dtype=dtype).reshape(2, 3).T
-            want = [t.clone()]
-            for _ in range(count):
-                leaf = want[-1].clone().requires_grad_()
-                want.append(want[-1] - lr * torch.autograd.grad(f(leaf), leaf)[0])
-            assert_close(descend(f, t, lr, count), want)
-    assert_close(descend(bowl, torch.zeros(2), 0.5, 3), [torch.zeros(2)] * 4)  # where the gradient is zero
+    arguments.assert_results(descend, "", "float64", "one step", "no axes", "one number", "no elements")
+    arguments.assert_results(descend, "transposed", "every second element", "expanded")
+with check(
+    "no_move",
+    "no steps, a step of size zero, and a gradient of zero",
+    hint="How many points are there if none differs from the one before?",
+):
+    arguments.assert_results(descend, "no steps", "no steps, requires grad", "lr 0", "zero gradient")
 with check(
     "no_history",
     "the points do not require grad",
     hint="Which of your operations are recorded, and which should not be?",
 ):
-    for flag in (False, True):
-        t = torch.tensor([1.0, 3.0])
-        want = [t.clone(), t / 2, t / 4]
-        got = descend(bowl, t.requires_grad_(flag), 0.25, 2)
-        assert_close(got, want)
-        assert not any(point.requires_grad for point in got), "one of the points requires grad"
+    arguments.assert_results(descend, "", "requires grad")
+    for trial in arguments.iter_trials(descend, "", "requires grad", "no steps, requires grad", "from an operation"):
+        assert not any(state.requires_grad for state in trial.report.states), "one of the points requires grad"
 with check(
     "no_sharing",
     "the points share no memory, and none with x",
@@ -90,34 +123,31 @@ with check(
         want[i] = want[i] + 100
         assert_close(got, want, name="the points, after one of them was changed,")
     assert_close(t, torch.tensor([4.0, -2.0]), name="x")
+    arguments.assert_memory(descend)
 with check("inside_no_grad", "it works inside torch.no_grad()", weight=2, hint="What switches recording on again?"):
-    t = torch.tensor([1.0, 2.0])
-    want = [t.clone(), torch.tensor([0.4, 0.8])]
-    with torch.no_grad():
-        assert_close(descend(bowl, t, 0.3, 1), want)
-        assert not torch.is_grad_enabled(), "recording was off before the call, and is on now"
-    assert_close(descend(bowl, t, 0.3, 1), want)
-    assert torch.is_grad_enabled(), "recording was on before the call, and is off now"
+    arguments.assert_results(descend, "recording off")
+    arguments.assert_settings(descend, "", "recording off")
 with check(
     "requires_grad",
     "an x that requires grad, comes from an operation, or has a .grad",
     hint="Which tensor is the leaf of your first step?",
 ):
-    t = torch.tensor([1.0, 2.0], requires_grad=True)
-    t.grad = torch.tensor([50.0, float("nan")])
-    want = [torch.tensor([1.0, 2.0]), torch.tensor([0.5, 1.0])]
-    assert_close(descend(bowl, t, 0.25, 1), want)
-    assert_close(descend(bowl, t * 2, 0.25, 1), [2 * want[0], 2 * want[1]])
+    arguments.assert_results(descend, "requires grad", "from an operation", "holds .grad")
+with check(
+    "after_error",
+    "an error in f goes on, and recording is as before",
+    guard=True,
+    hint="Which of your lines run after an error?",
+):
+    arguments.assert_results(descend, "an error", "an error, recording off")
+    arguments.assert_settings(descend, "an error", "an error, recording off")
 with check(
     "keeps_input",
     "x, its requires_grad and its .grad stay as they are",
     guard=True,
     hint="Which of your calls change x?",
 ):
-    for flag in (False, True):
-        t = torch.tensor([1.0, 2.0], requires_grad=flag)
-        t.grad = torch.tensor([7.0, 8.0])
-        unchanged(descend, tilted, t, 0.1, 2)
+    arguments.assert_arguments(descend)
 
 
 # %% right "a leaf that is changed in place, and clones of it"
@@ -170,7 +200,7 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong ".grad is the gradient of this step" fails=example,other_cases,no_history,no_sharing
+# %% wrong ".grad is the gradient of this step" fails=example,other_cases,no_history,no_sharing,inside_no_grad,requires_grad
 def descend(f, x, lr, steps):
     w = x.detach().clone().requires_grad_()
     points = [w.detach().clone()]
@@ -183,7 +213,7 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong "the history begins with the first step" fails=example,other_cases,no_history,no_sharing,inside_no_grad,requires_grad
+# %% wrong "the history begins with the first step" fails=example,other_cases,no_move,no_history,no_sharing,inside_no_grad,requires_grad
 def descend(f, x, lr, steps):
     w = x.detach().clone().requires_grad_()
     points = []
@@ -195,7 +225,7 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong "recording is always on" fails=inside_no_grad raises=RuntimeError
+# %% wrong "recording is always on" fails=no_sharing,inside_no_grad,keeps_input raises=RuntimeError
 def descend(f, x, lr, steps):
     points = [x.detach().clone()]
     for _ in range(steps):
@@ -226,7 +256,7 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong "the caller's x may be marked, and its .grad used" fails=requires_grad,keeps_input raises=TypeError
+# %% wrong "the caller's x may be marked, and its .grad used" fails=no_history,no_sharing,requires_grad,keeps_input raises=TypeError
 def descend(f, x, lr, steps):
     points = [x.detach().clone()]
     x.requires_grad_()
@@ -240,14 +270,25 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong "it stops where the gradient is zero" fails=other_cases
-def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
+# %% wrong "the parts of a stacked tensor share nothing" fails=no_sharing
+def descend(f, x, lr, steps):
+    points = [x.detach()]
+    for _ in range(steps):
+        leaf = points[-1].clone().requires_grad_()
+        with torch.enable_grad():
+            (grad,) = torch.autograd.grad(f(leaf), leaf)
+        points.append(points[-1] - lr * grad)
+    return torch.stack(points).unbind()
+
+
+# %% wrong "the mode is noted and put back, and nothing goes wrong" fails=after_error
+def descend(f, x, lr, steps):
+    recording = torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
     points = [x.detach().clone()]
-    with torch.enable_grad():
-        for _ in range(steps):
-            leaf = points[-1].clone().requires_grad_()
-            (g,) = torch.autograd.grad(f(leaf), leaf)
-            if not g.any():
-                break
-            points.append(points[-1] - lr * g)
+    for _ in range(steps):
+        leaf = points[-1].clone().requires_grad_()
+        (grad,) = torch.autograd.grad(f(leaf), leaf)
+        points.append((leaf - lr * grad).detach())
+    torch.set_grad_enabled(recording)
     return points
