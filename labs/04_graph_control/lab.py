@@ -995,6 +995,12 @@ def ripples(x):
     return (x * 2**24).sin().sum() / 2**48 + 2 * x.sin().sum()
 
 
+@probes.probe
+def product_with(hvp, f, x, v, factor):
+    """hvp with v, or, if that is None, with factor * x."""
+    return hvp(f, x, factor * x if v is None else v)
+
+
 # %% given
 hint(
     "Which option makes the first gradient a tensor that can be differentiated? Which argument of the second call "
