@@ -2,13 +2,16 @@
 def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Truncated backpropagation through time: the gradient for w, and the last state.
 
-    cell: a function cell(w, h, x) that returns the next state. Do not use torch.func: cell need not work under it.
-    w (d, d) is a leaf that requires grad; h (d,) is the first state, a constant here. inputs and targets: (T, d), T at
-    least 1. All float32 or all float64.
+    cell: a function cell(w, h, x) that returns the next state, computed from w. It does not change its arguments. Do
+    not use torch.func: cell need not work under it.
+    w (d, d) is a leaf that requires grad. h (d,) is the first state: it may require grad or not, may be the result of
+    recorded operations, also on w, and counts as a constant. inputs and targets: (T, d), without requires_grad. T, d
+    and k are at least 1. All float32 or all float64, strides may be any.
     The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps fall into windows of
     k, the last of them may be shorter. The state goes on through all windows by value. A gradient does not go from one
     window into the one before it. Returns the sum over all windows of the gradient for w of the window's losses, and
-    the last state, without grad. Only one window's graph is held at a time. The arguments stay as they are, w.grad too.
+    the last state, both without grad. Only one window's graph is held at a time. The arguments stay as they are, their
+    .grad too.
     """
     ### BEGIN SOLUTION
     total = torch.zeros_like(w)
@@ -21,6 +24,46 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
         total += torch.autograd.grad(torch.stack(losses).sum(), w)[0]
     return total, h.detach()
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float64", "windows of one", "one window", "longer than the sequence", "whole windows", "a last window of one"),
+    *("one step", "one number", "zero state", "transposed", "every second one", "expanded"),
+    *("h requires grad", "h from an operation", "w holds .grad", "w holds NaN", "h holds .grad"),
+)
+def arguments(draw, edge):
+    k = {"windows of one": 1, "a last window of one": 4}.get(edge, draw(st.integers(2, 3)))
+    length = {
+        "one window": k,
+        "longer than the sequence": k - 1,
+        "whole windows": 2 * k,
+        "a last window of one": k + 1,
+        "one step": 1,
+    }.get(edge, draw(st.sampled_from([5, 7])))  # the last window is a shorter one
+    d = 1 if edge == "one number" else draw(st.integers(2, 3))
+    g = draw.make_generator(here)
+    dtype = torch.float64 if edge == "float64" else torch.float32
+    w = torch.randn(d, d, generator=g, dtype=dtype) / 2
+    inputs, targets = (torch.randn(length, d, generator=g, dtype=dtype) for _ in range(2))
+    h = torch.zeros(d, dtype=dtype) if edge == "zero state" else torch.randn(d, generator=g, dtype=dtype)
+    if edge == "transposed":
+        w, inputs, targets = (t.T.contiguous().T for t in (w, inputs, targets))
+    if edge == "every second one":
+        inputs, targets, h = (torch.stack([t, -t], 1).flatten(0, 1)[::2] for t in (inputs, targets, h))
+    if edge == "expanded":
+        inputs, targets = inputs[:1].expand(length, d), targets[:1].expand(length, d)
+    w = w.requires_grad_()
+    if edge in ("w holds .grad", "w holds NaN"):
+        w.grad = torch.full((d, d), float("nan") if "NaN" in edge else 1000.0)
+    if edge.startswith("h "):
+        h.requires_grad_()
+    if edge == "h holds .grad":
+        h.grad = torch.full((d,), 7.0)
+    if edge == "h from an operation":
+        h = h * 2
+    return draw(st.sampled_from([tanh_cell, leaky_cell])), w, h, inputs, targets, k
 
 
 # %% checks
@@ -62,17 +105,7 @@ with check(
         },
     )
 
-
 # %% hidden checks
-def by_windows(cell, w, h, inputs, targets, k):
-    """The same from one graph of all windows."""
-    w, losses = w.detach().clone().requires_grad_(), []
-    for i in range(len(inputs)):
-        h = cell(w, h.detach() if i % k == 0 else h, inputs[i])
-        losses.append((h - targets[i]).square().sum())
-    return torch.autograd.grad(torch.stack(losses).sum(), w)[0], h.detach()
-
-
 with check(
     "other_cases",
     "other cells, lengths, windows and float64",
@@ -80,21 +113,11 @@ with check(
     required=True,
     hint="Where is the cut for k = 1, and for a k that is longer than the sequence?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        for f, length, d, k in (
-            (tanh_cell, 7, 3, 3),
-            (leaky_cell, 8, 2, 4),
-            (tanh_cell, 5, 2, 1),
-            (leaky_cell, 4, 3, 9),
-            (leaky_cell, 1, 2, 1),
-        ):
-            numbers = torch.randn(
-                2 * length + d + 1, d, dtype=dtype, generator=torch.Generator(here).manual_seed(length)
-            )
-            rows, goals, t_h = numbers[:length], numbers[length : 2 * length], numbers[-1]
-            t_w = (0.5 * numbers[-d - 1 : -1]).requires_grad_()
-            want = by_windows(f, t_w, t_h, rows, goals, k)
-            assert_close(window_gradients(f, t_w, t_h, rows, goals, k), want)
+    arguments.assert_results(
+        window_gradients, "", "float64", "windows of one", "one window", "longer than the sequence"
+    )
+    arguments.assert_results(window_gradients, "whole windows", "a last window of one", "one step", "one number")
+    arguments.assert_results(window_gradients, "zero state", "transposed", "every second one", "expanded")
 with check(
     "first_state",
     "a first state with a history is a constant",
@@ -104,28 +127,19 @@ with check(
     t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
     for f, k in ((leaky_cell, 3), (tanh_cell, 1)):
         t_h = f(t_w.detach(), torch.ones(3), t[0, 0])
-        want = by_windows(f, t_w, t_h, t[0, 1:], t[1, 1:], k)
+        want = reference.function(f, t_w, t_h, t[0, 1:], t[1, 1:], k)
         assert_close(continued(window_gradients, f, t_w, t[0], t[1], k), want)
-with check("no_history", "the last state does not require grad", hint="What does your second result still lead to?"):
-    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
-    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
-    for k in (2, 3):
-        want = by_windows(tanh_cell, t_w, torch.zeros(3), t[0], t[1], k)
-        got = window_gradients(tanh_cell, t_w, torch.zeros(3), t[0], t[1], k)
-        assert_close(got, want)
-        assert not got[1].requires_grad, "the last state requires grad"
-        assert not got[0].requires_grad, "the gradient requires grad"
+    arguments.assert_results(window_gradients, "h requires grad", "h from an operation", "h holds .grad")
+with check("no_history", "the results do not require grad", hint="What do your two results still lead to?"):
+    arguments.assert_results(window_gradients)
+    arguments.assert_gradients(window_gradients)
 with check(
     "old_grad",
     "a .grad from before does not matter",
     weight=2,
     hint="What was in w.grad when your function was called?",
 ):
-    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
-    t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
-    t_w.grad = torch.full((3, 3), 1000.0)
-    want = by_windows(tanh_cell, t_w, torch.ones(3), t[0], t[1], 2)
-    assert_close(window_gradients(tanh_cell, t_w, torch.ones(3), t[0], t[1], 2), want)
+    arguments.assert_results(window_gradients, "w holds .grad", "w holds NaN")
 with check(
     "one_graph_alive",
     "only one window's graph is held at a time",
@@ -143,16 +157,13 @@ with check(
 
     for k in (2, 3):
         own_cell = Seen(lambda w, h, x: torch.sin(w @ h - 2 * x) + 0.5 * h)
-        want = by_windows(own_cell, t_w, torch.ones(3), t[0], t[1], k)
+        want = reference.function(own_cell, t_w, torch.ones(3), t[0], t[1], k)
         kept.clear()
         assert_close(window_gradients(noted, t_w, torch.ones(3), t[0], t[1], k), want)
         # k steps of this window, and the last one of the window before where its name is still in use
         assert max(kept) <= k, "graphs of more steps than a window has were held when another step began"
 with check("keeps_input", "the arguments stay as they are", guard=True, hint="Which of your calls work in place?"):
-    t = torch.linspace(-1, 1, 24).reshape(2, 4, 3)
-    t_w, t_h = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_(), torch.tensor([0.1, -0.4, 1.0])
-    t_w.grad = torch.full((3, 3), 2.0)
-    unchanged(window_gradients, leaky_cell, t_w, t_h, t[0], t[1], 2)
+    arguments.assert_arguments(window_gradients)
 
 
 # %% right "detach_ at each border, and backward into .grad of a copy"
@@ -236,7 +247,7 @@ def window_gradients(cell, w, h, inputs, targets, k):
     return total, h.detach()
 
 
-# %% wrong "only whole windows" fails=example,other_cases,no_history,one_graph_alive
+# %% wrong "only whole windows" fails=example,other_cases,first_state,no_history,old_grad,one_graph_alive
 def window_gradients(cell, w, h, inputs, targets, k):
     total = torch.zeros_like(w)
     for n in range(len(inputs) // k):
