@@ -1061,8 +1061,8 @@ def relu_critic(w, x):
 
 
 def image_critic(w, x):
-    """(n, c, d) -> (n,): samples with several axes."""
-    return (x @ w).sin().sum(-1).square().sum(-1)
+    """(n, ..., d) -> (n,): samples with two axes or more."""
+    return (x @ w).sin().sum(-1).square().flatten(1).sum(-1)
 
 
 # %% given

@@ -2,13 +2,15 @@
 def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
     """The mean over the samples of (norm of the gradient of the sample's score by the sample - 1) ** 2.
 
-    critic: a function critic(w, x) from weights and samples (n, ...) to scores (n,), each from its own sample.
+    critic: a function critic(w, x) from weights and samples (n, ...) to scores (n,), each from its own sample. No other
+    tensor requires grad in it.
     w: the weights, a leaf that requires grad. real, fake: (n, ...) with n at least 1, one axis or more after the first.
-    mix: (n,). All float32 or all float64. The gradient is taken at mix * real + (1 - mix) * fake, with its own mix for
-    each sample, and the norm over all numbers of the sample.
-    Returns a scalar that can be differentiated by w. real, fake and mix count as constants. Where a sample's gradient
-    is zero, its part of the penalty is 1, and adds zero to the gradient by w. The arguments stay as they are, and
-    w.grad too.
+    mix: (n,). All float32 or all float64, any strides. real, fake and mix may require grad or not, may be the result of
+    recorded operations, and count as constants. The gradient is taken at mix * real + (1 - mix) * fake, with its own
+    mix for each sample, and the norm over all numbers of the sample.
+    Returns a scalar that can be differentiated by w. If a sample's gradient is zero, its part of the penalty is 1, and
+    adds zero to the gradient by w. No gradient reaches real, fake and mix. The arguments stay as they are, and so does
+    the .grad of each of them.
     """
     ### BEGIN SOLUTION
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
@@ -17,6 +19,59 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     norms = torch.linalg.vector_norm(slopes.flatten(1), dim=1)
     return (norms - 1).square().mean()
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *(
+        "float64",
+        "float64, two axes",
+        "one sample",
+        "one number",
+        "square",
+        "two axes",
+        "three axes",
+        "all sizes equal",
+    ),
+    *("mix 0", "mix 1", "real is fake", "some gradients zero", "all gradients zero"),
+    *("transposed", "every second one", "expanded"),
+    *("real requires grad", "fake requires grad", "mix requires grad", "from operations", "hold .grad"),
+)
+def arguments(draw, edge):
+    n, d, m = draw(st.integers(2, 5)), draw(st.integers(2, 4)), draw(st.integers(2, 3))
+    n, d = {"one sample": (1, d), "one number": (n, 1), "square": (d, d), "all sizes equal": (3, 3)}.get(edge, (n, d))
+    axes = {"two axes": (3,), "float64, two axes": (3,), "three axes": (2, 3), "all sizes equal": (3, 3)}.get(edge, ())
+    critic = image_critic if axes else smooth_critic
+    g = draw.make_generator(here)
+    dtype = torch.float64 if "float64" in edge else torch.float32
+    w = torch.randn(d, m, generator=g, dtype=dtype)
+    real, fake = (torch.randn(n, *axes, d, generator=g, dtype=dtype) for _ in range(2))
+    mix = torch.rand(n, generator=g, dtype=dtype)
+    if edge in ("mix 0", "mix 1"):
+        mix[:] = float(edge[-1])
+    if "zero" in edge:
+        some = slice(0, 1) if edge == "some gradients zero" else slice(None)
+        critic, w = relu_critic, w.abs() + 0.1
+        real, fake = real.abs() + 0.1, fake.abs() + 0.1
+        real[some], fake[some] = -real[some], -fake[some]
+    if edge == "transposed":
+        w, real, fake = (t.T.contiguous().T for t in (w, real, fake))
+    if edge == "every second one":
+        real, fake, mix = (torch.stack([t, -t], 1).flatten(0, 1)[::2] for t in (real, fake, mix))
+    if edge == "expanded":
+        fake, mix = fake[:1].expand(n, d), mix[:1].expand(n)
+    if edge == "real is fake":
+        fake = real
+    w = w.requires_grad_()
+    for name, t in (("real", real), ("fake", fake), ("mix", mix)):
+        if edge in (f"{name} requires grad", "from operations", "hold .grad"):
+            t.requires_grad_()
+    if edge == "hold .grad":
+        w.grad, real.grad = torch.full_like(w, 1000.0), torch.full_like(real, 1000.0)
+    if edge == "from operations":
+        real, fake, mix = real * 2, fake * 2, mix / 2
+    return critic, w, real, fake, mix
 
 
 # %% checks
@@ -57,18 +112,7 @@ with check(
     assert_close(got.detach(), want)
     assert got.requires_grad, "your penalty does not require grad"
 
-
 # %% hidden checks
-def penalty_by_samples(critic, w, real, fake, mix):
-    """The same, one sample after the other."""
-    parts = []
-    for i in range(len(real)):
-        point = (mix[i] * real[i] + (1 - mix[i]) * fake[i]).detach().requires_grad_()
-        (slope,) = torch.autograd.grad(critic(w, point[None]).sum(), point, create_graph=True)
-        parts.append((torch.linalg.vector_norm(slope) - 1) ** 2)
-    return sum(parts) / len(parts)
-
-
 with check(
     "other_cases",
     "other critics, shapes and float64",
@@ -76,21 +120,10 @@ with check(
     required=True,
     hint="Over which axes does a sample's norm go? Does mix meet the right axis when n equals d?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        for f, shape in (
-            (smooth_critic, (3, 3)),
-            (smooth_critic, (1, 4)),
-            (relu_critic, (6, 2)),
-            (image_critic, (4, 3, 2)),
-            (image_critic, (2, 1, 2)),
-        ):
-            t = torch.randn(2, *shape, dtype=dtype, generator=torch.Generator(here).manual_seed(len(shape)))
-            t_w = torch.randn(
-                shape[-1], 5, dtype=dtype, generator=torch.Generator(here).manual_seed(4)
-            ).requires_grad_()
-            t_mix = torch.linspace(0.1, 0.8, shape[0], dtype=dtype)
-            want = penalty_by_samples(f, t_w, t[0], t[1], t_mix).detach()
-            assert_close(gradient_penalty(f, t_w, t[0], t[1], t_mix).detach(), want)
+    arguments.assert_results(gradient_penalty, "", "float64", "one sample", "one number", "square")
+    arguments.assert_results(gradient_penalty, "two axes", "three axes", "all sizes equal", "float64, two axes")
+    arguments.assert_results(gradient_penalty, "mix 0", "mix 1", "real is fake")
+    arguments.assert_results(gradient_penalty, "transposed", "every second one", "expanded")
 with check(
     "gradient",
     "the gradient of the penalty by the weights",
@@ -98,56 +131,29 @@ with check(
     required=True,
     hint="Is the backward pass by the samples recorded?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        for f, shape in ((smooth_critic, (5, 2)), (image_critic, (3, 2, 4))):
-            t = torch.randn(2, *shape, dtype=dtype, generator=torch.Generator(here).manual_seed(8))
-            t_w = torch.randn(
-                shape[-1], 3, dtype=dtype, generator=torch.Generator(here).manual_seed(9)
-            ).requires_grad_()
-            t_mix = torch.linspace(1, 0.2, shape[0], dtype=dtype)
-            right = penalty_by_samples(f, t_w, t[0], t[1], t_mix)
-            (want,) = torch.autograd.grad(-3 * right, t_w)
-            got = gradient_penalty(f, t_w, t[0], t[1], t_mix)
-            assert_close(got.detach(), right.detach())
-            assert_close(torch.autograd.grad(-3 * got, t_w)[0], want)
+    arguments.assert_results(gradient_penalty, "", "float64", "two axes")
+    arguments.assert_gradients(gradient_penalty, "", "float64", "one sample", "two axes", "float64, two axes", "square")
 with check(
     "zero_gradient",
     "a sample whose gradient is zero gives a finite gradient",
     weight=2,
     hint="What is the slope of the square root at 0?",
 ):
-    t = torch.tensor([[[1.0, 0.5], [-1.0, -2.0], [0.4, 1.0]], [[1.0, 0.7], [-1.5, -0.5], [0.6, 0.8]]])
-    t_w = torch.tensor([[0.9, 0.4, 0.3], [0.2, 0.5, 1.1]], requires_grad=True)
-    t_mix = torch.tensor([0.3, 0.6, 0.9])
-    right = penalty_by_samples(relu_critic, t_w, t[0], t[1], t_mix)
-    (want,) = torch.autograd.grad(right, t_w)
-    got = gradient_penalty(relu_critic, t_w, t[0], t[1], t_mix)
-    assert_close(got.detach(), right.detach())
-    assert_close(torch.autograd.grad(got, t_w)[0], want)
+    arguments.assert_results(gradient_penalty, "some gradients zero", "all gradients zero")
+    arguments.assert_gradients(gradient_penalty, "some gradients zero", "all gradients zero")
 with check(
     "no_input_grad",
     "no gradient reaches real, fake and mix",
     hint="Which tensor do you make the leaf, and what still leads behind it?",
 ):
-    t = [torch.tensor([[1.0, 0.5], [-0.3, 0.2]]), torch.tensor([[0.0, 0.7], [0.9, -0.1]]), torch.tensor([0.3, 0.6])]
-    t_w = torch.tensor([[0.9, -0.4, 0.3], [0.2, 0.5, -1.1]], requires_grad=True)
-    right = penalty_by_samples(smooth_critic, t_w, *t)
-    want = [torch.autograd.grad(right, t_w)[0], torch.zeros(2, 2), torch.zeros(2, 2), torch.zeros(2)]
-    for tensor in t:
-        tensor.requires_grad_()
-    got = gradient_penalty(smooth_critic, t_w, *t)
-    assert_close(got.detach(), right.detach())
-    got = torch.autograd.grad(got, (t_w, *t), materialize_grads=True)
-    assert_close(got, want, name="the gradients for w, real, fake and mix")
+    arguments.assert_results(gradient_penalty, "real requires grad", "fake requires grad", "mix requires grad")
+    arguments.assert_gradients(gradient_penalty, "real requires grad", "fake requires grad", "mix requires grad")
+    arguments.assert_results(gradient_penalty, "from operations", "hold .grad")
+    arguments.assert_gradients(gradient_penalty, "from operations", "hold .grad")
 with check(
     "keeps_input", "the arguments and w.grad stay as they are", guard=True, hint="Which function writes to no .grad?"
 ):
-    t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2]], [[0.0, 0.7], [0.9, -0.1]]])
-    t_w = torch.tensor([[0.9, -0.4, 0.3], [0.2, 0.5, -1.1]], requires_grad=True)
-    t_mix = torch.tensor([0.25, 0.5])
-    t_w.grad = torch.full((2, 3), 2.0)
-    unchanged(gradient_penalty, image_critic, t_w, t[0, :, None], t[1, :, None], t_mix)
-    unchanged(gradient_penalty, smooth_critic, t_w, t[0], t[1], t_mix)
+    arguments.assert_arguments(gradient_penalty)
 
 
 # %% right "torch.func, sample by sample"
@@ -185,7 +191,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return torch.stack(penalties).mean()
 
 
-# %% wrong "the backward pass is part of the loss anyway" fails=reaches_weights,gradient,zero_gradient,no_input_grad raises=RuntimeError
+# %% wrong "the backward pass is part of the loss anyway" fails=reaches_weights,gradient,zero_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -193,7 +199,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong "it must require grad, so mark it" fails=gradient,zero_gradient,no_input_grad raises=RuntimeError
+# %% wrong "it must require grad, so mark it" fails=gradient,zero_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
