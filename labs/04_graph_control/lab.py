@@ -423,8 +423,15 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 
 
 # %% given
+class Tripled(nn.Module):
+    """Triples its input in training mode, and only then: some layers behave differently in the two modes."""
+
+    def forward(self, x):
+        return 3 * x if self.training else x
+
+
 def make_scorer(layers):
-    """A Linear for each (weight, bias), with Tanh between them."""
+    """A Linear for each (weight, bias), with Tanh between them, and Tripled at the end."""
     parts = []
     for weight, bias in layers:
         with torch.random.fork_rng(devices=[]):
@@ -432,21 +439,22 @@ def make_scorer(layers):
             linear = nn.Linear(weight.shape[1], weight.shape[0])
         linear.load_state_dict({"weight": weight, "bias": bias})
         parts += [linear, nn.Tanh()]
-    return nn.Sequential(*parts[:-1])
+    return nn.Sequential(*parts[:-1], Tripled())
 
 
 @probes.probe
 def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes=None):
     """What saliency returns for a scorer, and what it leaves behind there.
 
-    learning, gradients: requires_grad and .grad of each parameter before. modes: the training flag of each module.
+    learning, gradients: requires_grad and .grad of each parameter before. modes: the training flag of each module, by
+    default False.
     """
     model = make_scorer(layers)
     for n, parameter in enumerate(model.parameters()):
         parameter.requires_grad_(learning is None or learning[n])
-        parameter.grad = None if gradients is None else gradients[n].clone()
+        parameter.grad = None if gradients is None or gradients[n] is None else gradients[n].clone()
     for n, module in enumerate(model.modules()):
-        module.training = modes is None or modes[n]
+        module.training = modes is not None and modes[n]
     result = saliency(model, x, classes)
     return {
         "result": result,

@@ -3,17 +3,77 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
     """For each sample, the gradient of its score for its class by the sample itself.
 
     model: takes x (n, d) and returns scores (n, c); each row of the scores depends on that row of x only.
-    x: float32; it may require grad or not, and may be the result of recorded operations.
+    x: float32, with n and d at least 1 and any strides; it may require grad or not, and may be the result of recorded
+    operations.
     classes: (n,) int64; each may differ. Returns (n, d), in x's dtype, without grad.
-    The model runs as it is: each module's training flag stays as it was. Afterwards the parameters' values, .grad and
-    requires_grad are as before, also where they were frozen or held a .grad. x, its requires_grad and its .grad stay as
-    they are too.
+    The model runs as it is: each module in the mode that it is in, and its training flag stays as it was. Afterwards
+    the parameters' values, .grad and requires_grad are as before, also if they were frozen or held a .grad. x, its
+    requires_grad and its .grad stay as they are too.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().requires_grad_()
     scores = model(leaf).gather(1, classes[:, None])
     return torch.autograd.grad(scores.sum(), leaf)[0]
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("one sample", "one class", "one number", "square", "one layer", "always the same class"),
+    *("transposed", "every second one", "expanded"),
+    *("training mode", "only the last layer in training mode", "only the last layer evaluated"),
+    *("all frozen", "some frozen", "hold .grad", "some hold .grad", "frozen ones hold .grad"),
+    *("x requires grad", "x from an operation", "x holds .grad"),
+    call=looked_at,
+)
+def arguments(draw, edge):
+    n, d, c = draw(st.integers(3, 5)), draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    n, d, c = {
+        "one sample": (1, d, c),
+        "one class": (n, d, 1),
+        "one number": (n, 1, c),
+        "square": (n, n, n),
+    }.get(edge, (n, d, c))
+    g = draw.make_generator(here)
+    sizes = [d, c] if edge == "one layer" else [d, *draw(st.sampled_from([[3], [2, 4]])), c]
+    layers = [
+        (torch.randn(after, before, generator=g), torch.randn(after, generator=g))
+        for before, after in zip(sizes, sizes[1:], strict=False)
+    ]
+    x, classes = torch.randn(n, d, generator=g), (torch.arange(n) + draw(st.integers(0, 3))) % c
+    if edge == "always the same class":
+        classes[:] = c - 1
+    if edge == "transposed":
+        x = x.T.contiguous().T
+    if edge == "every second one":
+        x, classes = torch.stack([x, -x], 1).flatten(0, 1)[::2], torch.stack([classes, classes], 1)[:, 0]
+    if edge == "expanded":
+        x = x[:1].expand(n, d)
+    count = 2 * len(layers)
+    frozen = draw(st.integers(0, 2))
+    learning = {
+        "all frozen": [False] * count,
+        "some frozen": [i % 3 != frozen for i in range(count)],
+        "frozen ones hold .grad": [i % 2 == 1 for i in range(count)],
+    }.get(edge)
+    gradients = None
+    if "hold .grad" in edge:
+        gradients = [torch.randn(t.shape, generator=g) for pair in layers for t in pair]
+        if edge == "some hold .grad":
+            gradients[1::2] = [None] * len(layers)
+    modes = {
+        "training mode": [True] * (count + 1),
+        "only the last layer in training mode": [False] * count + [True],
+        "only the last layer evaluated": [True] * count + [False],
+    }.get(edge)
+    if edge.startswith("x "):
+        x.requires_grad_()
+    if edge == "x holds .grad":
+        x.grad = torch.full_like(x, 7.0)
+    if edge == "x from an operation":
+        x = x * 2
+    return layers, x, classes, learning, gradients, modes
 
 
 # %% checks
@@ -44,30 +104,6 @@ with check(
     )
 
 # %% hidden checks
-
-
-def drawn_layers(sizes, seed):
-    generator = torch.Generator(here).manual_seed(seed)
-    return [
-        (torch.randn(sizes[i + 1], sizes[i], generator=generator), torch.randn(sizes[i + 1], generator=generator))
-        for i in range(len(sizes) - 1)
-    ]
-
-
-def slopes_of(layers, x, classes):
-    """For each sample the gradient of its own score, from products of matrices."""
-    rows = []
-    for sample, chosen in zip(x.detach(), classes, strict=True):
-        numbers, jacobian = sample, torch.eye(len(sample))
-        for n, (weight, bias) in enumerate(layers):
-            if n:
-                numbers = numbers.tanh()
-                jacobian = (1 - numbers**2)[:, None] * jacobian
-            numbers, jacobian = weight @ numbers + bias, weight @ jacobian
-        rows.append(jacobian[chosen])
-    return torch.stack(rows)
-
-
 with check(
     "other_cases",
     "other models and sizes, and frozen parameters",
@@ -75,65 +111,54 @@ with check(
     required=True,
     hint="Does a gradient come through a layer whose parameters are frozen?",
 ):
-    for seed, sizes, learning, chosen in (
-        (1, [3, 6, 4, 5], [False, True, False, False, True, True], [4, 0, 2, 4, 1]),
-        (2, [2, 3], [False, False], [1, 0]),
-        (3, [5, 2, 3], [True] * 4, [2]),
-        (4, [3, 6, 4, 5], [True] * 6, [0, 3]),
+    for trial in arguments.iter_trials(
+        saliency,
+        *("", "one sample", "one class", "one number", "square", "one layer", "always the same class"),
+        *("transposed", "every second one", "expanded", "some frozen", "all frozen"),
     ):
-        t = torch.linspace(-2, 1.5, len(chosen) * sizes[0]).reshape(sizes[0], len(chosen)).T
-        layers_now = drawn_layers(sizes, seed)
-        want = slopes_of(layers_now, t, chosen)
-        got = looked_at(saliency, layers_now, t, torch.tensor(chosen), learning)["result"]
-        assert_close(got, want)
+        assert_close(trial.report.result["result"], trial.case.report.result["result"])
 with check(
     "keeps_grad",
     "every .grad of the model is as before",
     weight=3,
-    hint="Does your backward pass end at the input only? What stood in .grad when you were called?",
+    hint="Does your backward pass end at the input only? What was in .grad when you were called?",
 ):
-    t = torch.linspace(-2, 1, 8).reshape(2, 4)
-    layers_now = drawn_layers([4, 3, 2], 5)
-    want = slopes_of(layers_now, t, [1, 1])
-    for before in ([None] * 4, [(p + 1).sin() for pair in layers_now for p in pair]):
-        given = None if before[0] is None else [grad.clone() for grad in before]
-        got = looked_at(saliency, layers_now, t, torch.tensor([1, 1]), [True, True, False, True], given)
-        assert_close(got["result"], want)
-        assert_close(got["gradients"], before, name="the .grad of the model")
+    for trial in arguments.iter_trials(saliency, "", "hold .grad", "some hold .grad", "frozen ones hold .grad"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["result"], want["result"])
+        assert_close(got["gradients"], want["gradients"], name="the .grad of the model")
 with check(
     "keeps_requires_grad",
     "what was frozen is frozen, and what was not is not",
     weight=2,
     hint="Do you change requires_grad anywhere? How do you know what it was?",
 ):
-    t = torch.linspace(-2, 1, 8).reshape(2, 4)
-    layers_now = drawn_layers([4, 3, 2], 6)
-    want = slopes_of(layers_now, t, [0, 0])
-    for learning in ([True] * 4, [True, False, False, True], [False] * 4):
-        got = looked_at(saliency, layers_now, t, torch.tensor([0, 0]), learning)
-        assert_close(got["result"], want)
-        assert got["learning"] == learning, "other parameters are frozen than before"
+    for trial in arguments.iter_trials(saliency, "", "some frozen", "all frozen", "frozen ones hold .grad"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["result"], want["result"])
+        assert got["learning"] == want["learning"], "other parameters are frozen than before"
 with check(
     "requires_grad", "an x that requires grad or comes from an operation", weight=2, hint="Which tensor is your leaf?"
 ):
-    for factor in (1.0, 2.0):
-        t = torch.tensor([[0.5, -1.0, 2.0]], requires_grad=True)
-        layers_now = drawn_layers([3, 2, 2], 7)
-        want = slopes_of(layers_now, factor * t, [1])
-        got = looked_at(saliency, layers_now, t if factor == 1.0 else t * factor, torch.tensor([1]))["result"]
-        assert_close(got, want)
-        assert not got.requires_grad, "your result requires grad"
+    for trial in arguments.iter_trials(saliency, "x requires grad", "x from an operation", "x holds .grad"):
+        assert_close(trial.report.result["result"], trial.case.report.result["result"])
+        assert not trial.report.states[0].requires_grad, "your result requires grad"
+with check(
+    "as_it_is",
+    "each module runs in the mode that it is in, and stays in it",
+    hint="Does the docstring ask for evaluation mode?",
+):
+    for trial in arguments.iter_trials(
+        saliency, "", "training mode", "only the last layer in training mode", "only the last layer evaluated"
+    ):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["result"], want["result"])
+        assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
 with check("keeps_input", "x and the weights stay as they are", guard=True, hint="Which of your calls change x?"):
-    t = torch.tensor([[0.5, -1.0, 2.0]])
-    layers_now = drawn_layers([3, 4, 2], 8)
-    before = [p.clone() for pair in layers_now for p in pair]
-    got = unchanged(looked_at, saliency, layers_now, t, torch.tensor([1]))
-    assert_close(got["weights"], before, rtol=0, atol=0, name="the weights")
-    for modes in ([True] * 4, [True, True, False, True], [False] * 4):
-        got = looked_at(saliency, layers_now, t, torch.tensor([1]), modes=modes)["modes"]
-        assert got == modes, "another set of modules is in evaluation mode than before"
-    t.requires_grad_().grad = torch.tensor([[7.0, 8.0, 9.0]])
-    unchanged(looked_at, saliency, layers_now, t, torch.tensor([0]))
+    for trial in arguments.iter_trials(saliency, "", "training mode", "x requires grad"):
+        want = trial.case.report.result["weights"]
+        assert_close(trial.report.result["weights"], want, rtol=0, atol=0, name="the weights")
+    arguments.assert_arguments(saliency)
 
 
 # %% right "backward, and everything put back"
@@ -171,7 +196,7 @@ def saliency(model, x, classes):
     return torch.func.vmap(torch.func.grad(score))(x.detach(), classes)
 
 
-# %% wrong "a model that must not change runs inside no_grad" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,keeps_input raises=RuntimeError
+# %% wrong "a model that must not change runs inside no_grad" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,as_it_is,keeps_input raises=RuntimeError
 def saliency(model, x, classes):
     leaf = x.detach().clone().requires_grad_()
     with torch.no_grad():
@@ -203,25 +228,25 @@ def saliency(model, x, classes):
     return leaf.grad
 
 
-# %% wrong "the sum of all scores" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad
+# %% wrong "the sum of all scores" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,as_it_is
 def saliency(model, x, classes):
     leaf = x.detach().clone().requires_grad_()
     return torch.autograd.grad(model(leaf).sum(), leaf)[0]
 
 
-# %% wrong "all samples are of one class" fails=example,other_cases
+# %% wrong "all samples are of one class" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,as_it_is
 def saliency(model, x, classes):
     leaf = x.detach().clone().requires_grad_()
     return torch.autograd.grad(model(leaf)[:, classes[0]].sum(), leaf)[0]
 
 
-# %% wrong "a loss is a mean over the batch" fails=example,other_cases,keeps_grad,keeps_requires_grad
+# %% wrong "a loss is a mean over the batch" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,as_it_is
 def saliency(model, x, classes):
     leaf = x.detach().clone().requires_grad_()
     return torch.autograd.grad(model(leaf).gather(1, classes[:, None]).mean(), leaf)[0]
 
 
-# %% wrong "the class is the one with the highest score" fails=example,other_cases,keeps_requires_grad,requires_grad
+# %% wrong "the class is the one with the highest score" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,as_it_is
 def saliency(model, x, classes):
     leaf = x.detach().clone().requires_grad_()
     return torch.autograd.grad(model(leaf).amax(1).sum(), leaf)[0]
@@ -233,12 +258,23 @@ def saliency(model, x, classes):
     return torch.autograd.grad(model(x).gather(1, classes[:, None]).sum(), x)[0]
 
 
-# %% wrong "a model is looked at in evaluation mode, and trained afterwards" fails=keeps_input
+# %% wrong "a model is looked at in evaluation mode, and trained afterwards" fails=as_it_is
 def saliency(model, x, classes):
     leaf = x.detach().clone().requires_grad_()
     model.eval()
     (grad,) = torch.autograd.grad(model(leaf).gather(1, classes[:, None]).sum(), leaf)
     model.train()
+    return grad
+
+
+# %% wrong "evaluation mode for a moment, and every flag put back" fails=as_it_is
+def saliency(model, x, classes):
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    leaf = x.detach().clone().requires_grad_()
+    (grad,) = torch.autograd.grad(model(leaf).gather(1, classes[:, None]).sum(), leaf)
+    for module, training in modes:
+        module.training = training
     return grad
 
 
@@ -251,11 +287,13 @@ def saliency(model, x, classes):
 
 def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes=None):
     model = make_scorer(layers)
+    for n, module in enumerate(model.modules()):
+        module.training = modes is not None and modes[n]
     result = saliency(model, x, classes)
     return {
         "result": result,
         "gradients": [None] * 2 * len(layers) if gradients is None else gradients,
         "learning": learning or [True] * 2 * len(layers),
         "weights": [t for pair in layers for t in pair],
-        "modes": modes or [True] * 4,
+        "modes": modes or [False] * (2 * len(layers) + 1),
     }
