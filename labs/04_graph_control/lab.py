@@ -593,17 +593,23 @@ def make_classifier(state, f):
     return model
 
 
+def marked(x, training):
+    """x, with 100 added in training mode and 1000 if operations are recorded."""
+    return x + 100 * training + 1000 * torch.is_grad_enabled()
+
+
 @probes.probe
 def predicted(predict, state, f, x, modes, learning):
     """What predict returns for a classifier, and how it leaves the classifier behind.
 
-    modes: the training flag of each module before. learning: requires_grad of each parameter.
+    modes: the training flag of each module before. learning: requires_grad of each parameter. Each .grad holds ones.
     """
     model = make_classifier(state, f)
     for module, training in zip(model.modules(), modes, strict=True):
         module.training = training
     for parameter, flag in zip(model.parameters(), learning, strict=True):
         parameter.requires_grad_(flag)
+        parameter.grad = torch.ones_like(parameter)
     result = raised = None
     try:
         result = predict(model, x)
@@ -614,6 +620,7 @@ def predicted(predict, state, f, x, modes, learning):
         "raised": raised,
         "modes": [module.training for module in model.modules()],
         "state": probes.state_of(model),
+        "gradients": [parameter.grad for parameter in model.parameters()],
         "learning": [parameter.requires_grad for parameter in model.parameters()],
         "recording": torch.is_grad_enabled(),
     }
@@ -623,6 +630,25 @@ def predicted(predict, state, f, x, modes, learning):
 def handed_back(predict, x):
     """What predict returns for a model that returns its input."""
     return predict(nn.Identity(), x)
+
+
+class Fixed(nn.Module):
+    """Returns its parameter, whatever the input is."""
+
+    def __init__(self, values):
+        super().__init__()
+        self.values = nn.Parameter(values)
+
+    def forward(self, x):
+        return self.values
+
+
+@probes.probe
+def parameter_back(predict, values):
+    """What predict returns for a model that returns its parameter, and the parameter's requires_grad afterwards."""
+    model = Fixed(values.clone())
+    result = predict(model, torch.zeros(2))
+    return {"result": result.clone(), "result learns": result.requires_grad, "learning": model.values.requires_grad}
 
 
 # %% given

@@ -2,12 +2,15 @@
 def predict(model: nn.Module, x: Tensor) -> Tensor:
     """model(x) in evaluation mode, with recording off.
 
-    model: any module that takes and returns a tensor, which may be its input, with any mixture of modules in training
-    and in evaluation mode.
-    Returns the result, which does not require grad, also where x does and the model returns it. x stays as it is.
-    Afterwards each module in model is in the mode that it was in, also where model
-    raised an error, which goes on to the caller. Parameters, buffers, requires_grad flags and whether operations are
-    recorded are as before.
+    model: any module that takes a tensor, which it does not change, and returns a tensor: also its input, or one of its
+    parameters. Any mixture of its modules may be in training and in evaluation mode, and a module may be part of two
+    others.
+    x may require grad or not, and may be the result of recorded operations. x, its requires_grad and its .grad stay as
+    they are.
+    Returns the result, which does not require grad, also if the model returns an x or a parameter that does.
+    Afterwards each module in model is in the mode that it was in. Parameters, their .grad and requires_grad, buffers,
+    and whether operations are recorded are as before. All this holds too if the model raised an error, which goes on to
+    the caller.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}
@@ -19,6 +22,52 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
         for module, training in modes.items():
             module.training = training
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("one sample", "training mode", "evaluation mode", "BatchNorm evaluated", "only the model evaluated"),
+    *("only the model in training mode", "frozen", "all frozen", "transposed", "recording off"),
+    *("x requires grad", "x from an operation", "x holds .grad"),
+    *("an error", "an error, training mode", "an error, recording off"),
+    call=predicted,
+    contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    state = make_state(draw(st.integers(3, 5)), draw(st.integers(0, 1000)))
+    x = torch.randn(1 if edge == "one sample" else draw(st.integers(2, 5)), 3, generator=draw.make_generator(here))
+    mixed = draw(st.lists(st.booleans(), min_size=9, max_size=9))
+    mixed[6] = not mixed[5]  # the dropout layer, and the second of the two parts that it's in
+    modes = {
+        "one sample": [True] * 9,
+        "training mode": [True] * 9,
+        "an error, training mode": [True] * 9,
+        "evaluation mode": [False] * 9,
+        "BatchNorm evaluated": [True, True, True, False, True, True, True, True, True],
+        "only the model evaluated": [False] + [True] * 8,
+        "only the model in training mode": [True] + [False] * 8,
+    }.get(edge, mixed)
+    learning = [True] * 6
+    if "frozen" in edge:
+        learning = (
+            [False] * 6 if edge == "all frozen" else draw(st.permutations([True, True, True, True, False, False]))
+        )
+    if edge == "transposed":
+        x = x.T.contiguous().T
+    if edge.startswith("x "):
+        x.requires_grad_()
+    if edge == "x holds .grad":
+        x.grad = torch.full_like(x, 7.0)
+    if edge == "x from an operation":
+        x = x * 2
+    f = marked
+    if "an error" in edge:
+
+        def f(x, training):
+            raise ZeroDivisionError("the model failed")
+
+    return state, f, x, modes, list(learning)
 
 
 # %% checks
@@ -65,16 +114,6 @@ with check(
     assert got["modes"] == [True] * 9, "not every module is in training mode now"
 
 # %% hidden checks
-
-
-def classified(state, x):
-    """What the classifier gives in evaluation mode, without its last part."""
-    x = nn.functional.linear(x, state["0.0.weight"], state["0.0.bias"])
-    mean, var = state["0.1.running_mean"], state["0.1.running_var"]
-    x = nn.functional.batch_norm(x, mean, var, state["0.1.weight"], state["0.1.bias"])
-    return nn.functional.linear(x.tanh(), state["1.1.weight"], state["1.1.bias"])
-
-
 with check(
     "other_cases",
     "other weights, one sample, and a model that is in evaluation mode already",
@@ -82,53 +121,43 @@ with check(
     required=True,
     hint="Is there a layer that needs more than one sample in training mode? Which part of the model is recorded?",
 ):
-    for seed, count, modes in (
-        (3, 1, [True] * 9),
-        (4, 5, [True, True, True, False, True, True, True, True, True]),
-        (5, 2, [False] * 9),
-    ):
-        t = torch.linspace(-1, 2, 3 * count).reshape(3, count).T
-        now = make_state(seed + 2, seed)
-        want = -3 * classified(now, t)
-        asked = Seen(lambda x, training: -2 * x if training else -3 * x)
-        assert_close(predicted(predict, now, asked, t, modes, [True] * 6)["result"], want)
-        assert not any(call.grad for call in asked.calls), "operations of the model were recorded"
+    t = torch.linspace(-1, 2, 12).reshape(3, 4).T
+    asked = Seen(lambda x, training: -2 * x if training else -3 * x)
+    now = make_state(5, 3)
+    want = reference.function(make_classifier(now, asked), t)
+    asked.calls.clear()
+    assert_close(predicted(predict, now, asked, t, [True] * 9, [True] * 6)["result"], want)
+    assert not any(call.grad for call in asked.calls), "operations of the model were recorded"
+    for trial in arguments.iter_trials(predict, "", "one sample", "training mode", "evaluation mode", "transposed"):
+        assert_close(trial.report.result["result"], trial.case.report.result["result"])
+    for trial in arguments.iter_trials(predict, "x requires grad", "x from an operation", "x holds .grad"):
+        assert_close(trial.report.result["result"], trial.case.report.result["result"])
 with check(
     "keeps_modes",
     "each module is in the mode that it was in",
     weight=4,
     hint="Is one flag enough for a whole model? And which modules does train(flag) reach, if one has two parents?",
 ):
-    t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
-    for seed, modes in enumerate(
-        (
-            [True] * 9,
-            [True, True, True, False, True, True, True, True, True],
-            [True, False, True, False, True, False, True, True, True],
-            [False, True, True, True, True, True, False, True, False],
-            [True, False, True, True, True, True, True, True, True],
-            [False] * 9,
-        )
+    for trial in arguments.iter_trials(
+        predict,
+        *("", "training mode", "evaluation mode", "BatchNorm evaluated", "only the model evaluated"),
+        *("only the model in training mode",),
     ):
-        now = make_state(4, seed)
-        want = classified(now, t) + seed
-        got = predicted(predict, now, lambda x, training, seed=seed: x + seed, t, modes, [True] * 6)
-        assert_close(got["result"], want)
-        assert got["modes"] == modes, "another set of modules is in evaluation mode than before"
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["result"], want["result"])
+        assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
 with check(
     "keeps_model",
-    "the running values of BatchNorm and all weights are as before",
+    "the running values of BatchNorm, all weights, and their .grad and requires_grad are as before",
     weight=2,
     hint="Was the model in evaluation mode at each moment when it ran?",
 ):
-    for seed, learning in ((2, [True] * 6), (6, [False, True, True, True, True, False])):
-        t = torch.tensor([[1.0, 2.0, 30.0], [-1.0, 0.5, 2.0]])
-        now = make_state(seed + 3, seed)
-        want, before = classified(now, t) * 2, {name: value.clone() for name, value in now.items()}
-        got = predicted(predict, now, lambda x, training: x * 2, t, [True] * 9, learning)
-        assert_close(got["result"], want)
-        assert_close(got["state"], before, rtol=0, atol=0, name="the state of the model")
-        assert got["learning"] == learning, "other parameters are frozen than before"
+    for trial in arguments.iter_trials(predict, "", "training mode", "frozen", "all frozen"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["result"], want["result"])
+        assert_close(got["state"], want["state"], rtol=0, atol=0, name="the state of the model")
+        assert_close(got["gradients"], want["gradients"], name="the .grad of the model")
+        assert got["learning"] == want["learning"], "other parameters are frozen than before"
 with check(
     "after_error",
     "the modes come back after an error too, and the error goes on",
@@ -136,16 +165,16 @@ with check(
     guard=True,
     hint="Which lines run after an error? What does a return in finally do to it?",
 ):
-
-    def failing(x, training):
-        raise ZeroDivisionError("the model failed")
-
-    for modes in ([True] * 9, [True, True, True, False, True, True, False, True, True]):
-        got = predicted(predict, make_state(4), failing, torch.zeros(2, 3), modes, [True] * 6)
+    for trial in arguments.iter_trials(predict, "an error", "an error, training mode", "an error, recording off"):
+        got, want = trial.report.result, trial.case.report.result
         assert got["raised"] == "ZeroDivisionError", "the model raised an error, and your function did not"
-        assert got["modes"] == modes, "another set of modules is in evaluation mode than before"
-        assert got["recording"] is True, "recording was on before the call, and is off now"
-with check("returns_input", "a model that returns its input", hint="Does x require grad, and so your result?"):
+        assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
+        assert got["recording"] == want["recording"], "recording was switched by the call"
+        assert_close(got["gradients"], want["gradients"], name="the .grad of the model")
+        assert got["learning"] == want["learning"], "other parameters are frozen than before"
+with check(
+    "returns_input", "a model that returns its input, or a parameter", hint="Does x require grad, and so your result?"
+):
     for flag in (True, False):
         t = torch.tensor([[1.0, -2.0, 0.5]])
         want = t.clone()
@@ -154,18 +183,21 @@ with check("returns_input", "a model that returns its input", hint="Does x requi
         assert_close(got, want)
         assert not got.requires_grad, "your result requires grad"
         assert t.requires_grad is flag, "x has another requires_grad than before"
+    t = torch.tensor([1.0, -2.0])
+    assert_close(parameter_back(predict, t), {"result": t, "result learns": False, "learning": True})
 with check(
     "keeps_grad_mode",
     "recording is afterwards as it was, on or off",
     guard=True,
     hint="Do you switch recording on by hand?",
 ):
-    t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
-    for flag in (True, False):
-        with torch.set_grad_enabled(flag):
-            got = predicted(predict, make_state(3), lambda x, training: x, t, [True] * 9, [True] * 6)
-            assert got["recording"] is flag, "recording was switched by the call"
-    assert not t.requires_grad, "x requires grad now"
+    for trial in arguments.iter_trials(predict, "", "recording off"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["result"], want["result"])
+        assert got["recording"] == want["recording"], "recording was switched by the call"
+    arguments.assert_settings(predict, "", "recording off")
+with check("keeps_input", "x stays as it is", guard=True, hint="Which of your calls change x?"):
+    arguments.assert_arguments(predict)
 
 
 # %% right "inference mode, and the flag of each module"
@@ -248,6 +280,7 @@ def predicted(predict, state, f, x, modes, learning):
         "raised": raised,
         "modes": modes,
         "state": state,
+        "gradients": [torch.ones_like(p) for p in model.parameters()],
         "learning": learning,
         "recording": torch.is_grad_enabled(),
     }
@@ -265,13 +298,13 @@ def predict(model, x):
             m.train(training)
 
 
-# %% wrong "no_grad is evaluation" fails=example,other_cases,keeps_modes,keeps_model,returns_input raises=ValueError
+# %% wrong "no_grad is evaluation" fails=example,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode,keeps_input raises=ValueError
 def predict(model, x):
     with torch.no_grad():
         return model(x)
 
 
-# %% wrong "eval() switches recording off, and detach makes sure" fails=example,other_cases
+# %% wrong "eval() switches recording off, and detach makes sure" fails=example,other_cases,keeps_modes,keeps_model,keeps_grad_mode
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]
     model.eval()
@@ -321,7 +354,7 @@ def predict(model, x):
     return result
 
 
-# %% wrong "recording is on outside" fails=returns_input,keeps_grad_mode
+# %% wrong "recording is on outside" fails=after_error,returns_input,keeps_grad_mode
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]
     model.eval()
@@ -334,14 +367,14 @@ def predict(model, x):
             m.training = training
 
 
-# %% wrong "without gradients a model does not change" fails=example,training_mode,other_cases,keeps_modes,keeps_model,returns_input raises=ValueError
+# %% wrong "without gradients a model does not change" fails=example,training_mode,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode,keeps_input raises=ValueError
 def predict(model, x):
     with torch.no_grad():
         model(x)
         return model.eval()(x)
 
 
-# %% wrong "only BatchNorm and Dropout have a mode" fails=example,other_cases,returns_input
+# %% wrong "only BatchNorm and Dropout have a mode" fails=example,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules() if isinstance(m, nn.BatchNorm1d | nn.Dropout)]
     for m, _ in modes:
