@@ -487,6 +487,16 @@ def skipping(x):
     return x[2:].sin()
 
 
+def moved(x):
+    """(n,) -> (n,): the elements plus 3."""
+    return x + 3
+
+
+def projected(x):
+    """(n,) -> (2,), for float32 only: the sum, and a sum with the weights 0, 1, 2, ..."""
+    return torch.stack([torch.ones(len(x)), torch.arange(float(len(x)))]) @ x
+
+
 # %% given
 hint(
     "v @ J adds up rows of J. For which v does only row i survive?",

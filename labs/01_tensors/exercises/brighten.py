@@ -16,7 +16,7 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
 @domain(
     reference,
     *("0-dim", "empty", "five dimensions", "transposed", "every second", "expanded", "all values"),
-    *("offset 0", "offset 255", "offset -255", "gain 1", "small gain", "huge gain"),
+    *("offset 0", "offset 255", "offset -255", "gain 1", "small gain", "huge gain", "above the middle"),
 )
 def arguments(draw, edge):
     shape = {"0-dim": (), "empty": (3, 0), "five dimensions": (2, 1, 3, 2, 1), "all values": (8, 32)}
@@ -30,6 +30,8 @@ def arguments(draw, edge):
         image = image[:, ::2]
     if edge == "expanded":
         image = image[:1].expand(shape)
+    if edge == "above the middle":  # 0.500004 for each pixel of 255
+        return image.clamp(min=draw(st.integers(250, 255))), 0.500004, -254
     # No product of these with an integer below 511 is near the middle between two integers.
     gain = {"gain 1": 1.0, "small gain": 0.0031, "huge gain": 1e8}.get(
         edge, draw(st.sampled_from([0.7713, 1.3117, 3.0]))
@@ -119,7 +121,7 @@ with check(
             torch.tensor(exact, dtype=torch.float64).round().to(torch.uint8),
             {"a cast cuts off the decimals": torch.tensor(exact).to(torch.uint8)},
         )
-    arguments.assert_results(brighten, "", "all values", "small gain")
+    arguments.assert_results(brighten, "", "all values", "small gain", "above the middle")
 with check("extremes", "the largest offset, none at all, and a huge gain", hint="Where may a number grow too large?"):
     arguments.assert_results(brighten, "offset 255", "offset 0", "huge gain")
 with check("non_contiguous", "images of other shapes and strides, 0-dim and empty ones"):

@@ -6,7 +6,7 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 
     endpoint: True puts the last of two or more points on stop, so the step is (stop - start) / (n - 1).
         False ends one step before stop, so the step is (stop - start) / n.
-    n may be 0 (no points) or 1 (only start). stop may lie below start, or on it.
+    start, stop: finite, at most 1e30 in size. stop may lie below start, or on it. n may be 0 (no points) or 1 (only start).
     """
     ### BEGIN SOLUTION
     if endpoint:
@@ -18,7 +18,20 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 # %% domain
 @domain(
     reference,
-    *("n is 0", "n is 1", "n is 2", "one place", "at 0", "stop below start", "stop at 0", "far from 0", "tiny", "long"),
+    *(
+        "n is 0",
+        "n is 1",
+        "n is 1, no end",
+        "n is 2",
+        "n is 2, no end",
+        "one place",
+        "at 0",
+        "stop below start",
+        "stop at 0",
+        "far from 0",
+        "tiny",
+        "long",
+    ),
 )
 def arguments(draw, edge):
     start, stop = draw(st.integers(-40, 40)) / 8, draw(st.integers(1, 40)) / 10
@@ -33,7 +46,9 @@ def arguments(draw, edge):
         start, stop = start * 1e6, start * 1e6 + 3e6
     if edge == "tiny":
         start, stop = start * 1e-9, stop * 1e-9
-    n = {"n is 0": 0, "n is 1": 1, "n is 2": 2, "long": 20_001}.get(edge, draw(st.integers(3, 60)))
+    n = {"n is 0": 0, "long": 20_001}.get(edge, draw(st.integers(3, 60)))
+    if edge.startswith(("n is 1", "n is 2")):
+        return start, stop, int(edge[5]), not edge.endswith("no end")
     return start, stop, n, draw(st.booleans())
 
 
@@ -118,9 +133,9 @@ with check(
                 step = (stop - start) / (n - 1 if endpoint else n)
                 want = torch.tensor([start + step * i for i in range(n)])
                 assert_close(grid_points(start, stop, n, endpoint), want, check_dtype=False)
-    assert_points(grid_points, "n is 2")
+    assert_points(grid_points, "n is 2", "n is 2, no end")
 with check("none_or_one", "no point, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
-    assert_points(grid_points, "n is 0", "n is 1")
+    assert_points(grid_points, "n is 0", "n is 1", "n is 1, no end")
 with check(
     "same_ends", "start and stop at one place", hint="What is the step here? Which of the functions refuse such a step?"
 ):

@@ -2,8 +2,8 @@
 def ingest(array: np.ndarray) -> Tensor:
     """A float32 tensor with array's shape and values, rounded to float32. It shares no memory with array.
 
-    array: real numbers or bool, any dtype, byte order and shape (also 0-dim or empty), any strides (also negative),
-    possibly read-only. Not changed.
+    array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (also 0-dim or empty), with any
+    strides (also negative), possibly read-only. Not changed.
     """
     ### BEGIN SOLUTION
     own = np.array(array, dtype=np.float32)  # np.array copies unless told otherwise, and knows every layout

@@ -17,7 +17,7 @@ def mean_of_batches(batches: list[Tensor]) -> float:
 @domain(
     reference,
     *("one batch", "one element", "0-dim", "empty batches", "many batches", "negative", "zeros", "tiny", "huge"),
-    *("transposed", "expanded", "a batch twice", "five dimensions"),
+    *("transposed", "expanded", "a batch twice", "five dimensions", "a batch of zeros"),
 )
 def arguments(draw, edge):
     g = draw.make_generator(here)
@@ -38,6 +38,8 @@ def arguments(draw, edge):
         batches = [batch.T for batch in batches]
     if edge == "expanded":
         batches = [batch[:1].expand(batch.shape) for batch in batches]
+    if edge == "a batch of zeros":
+        batches[0] = batches[0] * 0
     if edge == "a batch twice":
         batches.append(batches[0])
     return (batches,)
@@ -124,7 +126,7 @@ with check(
 with check(
     "extremes", "tiny elements, zeros, and elements near 65504", hint="Which step of yours rounds, or overflows?"
 ):
-    arguments.assert_results(mean_of_batches, "tiny", "zeros", "huge", rtol=1e-4, atol=1e-13)
+    arguments.assert_results(mean_of_batches, "tiny", "zeros", "huge", "a batch of zeros", rtol=1e-4, atol=1e-13)
 with check(
     "shapes",
     "matrices, single numbers and empty batches",

@@ -3,7 +3,7 @@ def graph_size(f, x: Tensor) -> int:
     """The number of distinct nodes in the graph behind f(x), with the AccumulateGrad nodes.
 
     f: a function of one tensor that returns a tensor. x: any floating-point tensor; it may require grad or not.
-    The graph may share nodes between many paths, and may be thousands of nodes deep.
+    The graph may share nodes between many paths, and may be 3,000 nodes deep.
     0 if f(x) has no grad_fn. x stays as it is, with its requires_grad and its .grad.
     """
     ### BEGIN SOLUTION

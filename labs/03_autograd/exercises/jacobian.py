@@ -2,8 +2,8 @@
 def jacobian(f, x: Tensor) -> Tensor:
     """The Jacobian of f at x: element (i, j) is the derivative of output i by input j.
 
-    f: a differentiable function from a tensor (n,) to one (m,), with m at least 1, whose result is computed from x. It
-    does not write to x. Recording is on.
+    f: a differentiable function from a tensor (n,) to one (m,) of the same dtype, with n and m at least 1, whose result
+    is computed from x. It may work for x's dtype only, and does not write to x. Recording is on.
     x: (n,), float32 or float64; it may require grad or not. Returns (m, n) in x's dtype.
     x, its requires_grad and its .grad stay as they are.
     """
@@ -21,12 +21,14 @@ def jacobian(f, x: Tensor) -> Tensor:
 # %% domain
 @domain(
     reference,
-    *("float64", "one output", "one input", "unused inputs", "equal numbers", "two elements"),
+    *("float64", "one output", "one input", "unused inputs", "equal numbers", "two elements", "the identity plus 3"),
+    "float32 only",
     *("requires grad", "from an operation", "holds .grad", "every second element"),
 )
 def arguments(draw, edge):
     n = {"one input": 1, "two elements": 2}.get(edge, draw(st.integers(3, 5)))
     functions = {"one output": [energy], "one input": [growing, energy], "unused inputs": [skipping]}
+    functions |= {"the identity plus 3": [moved], "float32 only": [projected]}
     f = draw(st.sampled_from(functions.get(edge, [neighbours, rolled, growing])))
     g = draw.make_generator(here)
     x = torch.randn(n, generator=g, dtype=torch.float64 if edge in ("float64", "two elements") else torch.float32)
@@ -92,6 +94,7 @@ with check(
         },
     )
     arguments.assert_results(jacobian, "", "float64", "two elements", "equal numbers", "every second element")
+    arguments.assert_results(jacobian, "the identity plus 3", "float32 only")
 with check("one_output", "one output gives one row", weight=2, hint="Does your result have two axes for every m?"):
     arguments.assert_results(jacobian, "one output", "one input")
 with check(

@@ -23,7 +23,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 @domain(
     reference,
     *("one batch", "one sample", "one number", "float64", "an empty batch", "empty batches first", "batches of one"),
-    *("old .grad", "NaN in .grad", "views of one", "transposed", "a batch twice", "a loss of 0"),
+    *("old .grad", "NaN in .grad", "views of one", "transposed", "a batch twice", "a loss of 0", "a NaN"),
 )
 def arguments(draw, edge):
     d = 1 if edge == "one number" else draw(st.integers(2, 4))
@@ -38,6 +38,8 @@ def arguments(draw, edge):
     if edge == "a loss of 0":
         X, y = X * 0, y * 0
     X = X.T.contiguous().T if edge == "transposed" else X
+    if edge == "a NaN":
+        y[0] = float("nan")
     batches = list(zip(X.split(sizes), y.split(sizes), strict=True))
     if edge != "views of one":
         batches = [(X.clone(), y.clone()) for X, y in batches]
@@ -107,10 +109,10 @@ with check("empty", "an empty batch changes nothing", weight=2, hint="Does an em
     assert_close(stream_gradient(squared_error, t, batches), want)
 with check(
     "counts_samples",
-    "batches of one, one batch twice, and a loss of 0",
+    "batches of one, one batch twice, and a loss of 0 or NaN",
     hint="What counts in your mean: samples, batches, or what a batch's loss is?",
 ):
-    arguments.assert_results(stream_gradient, "batches of one", "a batch twice", "a loss of 0")
+    arguments.assert_results(stream_gradient, "batches of one", "a batch twice", "a loss of 0", "a NaN")
 with check(
     "old_grad",
     "a .grad from before does not matter",

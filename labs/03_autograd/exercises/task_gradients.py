@@ -2,7 +2,7 @@
 def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
     """The gradient of each loss for itself: result[i][j] is the gradient of losses[i](params) for params[j].
 
-    losses: functions that take the list params and return a scalar. A loss uses at least one of the params.
+    losses: functions that take the list params and return a 0-dim tensor. A loss uses at least one of the params.
     For a parameter that a loss does not use, the gradient is zeros.
     params: leaves that require grad, float32 or float64, any shapes. Each gradient has its parameter's shape and dtype.
     Afterwards each .grad is as it was before, also where it was None.

@@ -26,7 +26,7 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
 )
 def arguments(draw, edge):
     scale = {"scale 0": 0.0, "scale 1": 1.0, "scale -1": -1.0}.get(edge, draw(st.sampled_from([0.1, 0.5, -2.0, 3.0])))
-    shape = {"0-dim": (), "empty": (2, 0)}.get(edge, (draw(st.integers(1, 3)), draw(st.integers(2, 4))))
+    shape = () if edge == "0-dim" else (draw(st.integers(1, 3)), draw(st.integers(2, 4)))
     g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
     count = 0 if edge == "no values" else draw(st.integers(1, 3))
     names = draw(st.permutations(["w", "w.bias", "weight", "steps"]))[:count]
@@ -34,6 +34,8 @@ def arguments(draw, edge):
     if edge in ("integers", "booleans"):
         kinds = [torch.bool] if edge == "booleans" else [torch.int64, torch.int32, torch.uint8, torch.int8]
         values[draw(st.sampled_from(["a", "z"]))] = torch.tensor([[0, 1], [5, 3]]).to(draw(st.sampled_from(kinds)))
+    if edge == "empty":
+        values = {"rows": torch.empty(0, 3), "columns": torch.empty(2, 0)}
     if edge == "one tensor twice":
         values["again"] = values[names[0]]
     if edge == "views of one":
