@@ -45,8 +45,9 @@ def arguments(draw, edge):
     critic = image_critic if axes else smooth_critic
     g = draw.make_generator(here)
     dtype = torch.float64 if "float64" in edge else torch.float32
-    w = torch.randn(d, m, generator=g, dtype=dtype)
-    real, fake = (torch.randn(n, *axes, d, generator=g, dtype=dtype) for _ in range(2))
+    # from -1 to 1: in the flat part of tanh, little but rounding errors would be left of a slope
+    w = 2 * torch.rand(d, m, generator=g, dtype=dtype) - 1
+    real, fake = (2 * torch.rand(n, *axes, d, generator=g, dtype=dtype) - 1 for _ in range(2))
     mix = torch.rand(n, generator=g, dtype=dtype)
     if edge in ("mix 0", "mix 1"):
         mix[:] = float(edge[-1])
@@ -70,7 +71,7 @@ def arguments(draw, edge):
     if edge == "hold .grad":
         w.grad, real.grad = torch.full_like(w, 1000.0), torch.full_like(real, 1000.0)
     if edge == "from operations":
-        real, fake, mix = real * 2, fake * 2, mix / 2
+        real, fake, mix = real / 2, fake / 2, mix / 2
     return critic, w, real, fake, mix
 
 
