@@ -22,12 +22,33 @@ def normalised_after_training(make, mean, std, x):
 
 
 @probes.probe
-def normalised_after_loading(make, mean, std, other_mean, other_std, x):
-    """The output of a module that loaded the state_dict of another one, and the names and values in it."""
+def normalised(make, mean, std, x):
+    """The output of a module."""
+    return make(mean, std)(x)
+
+
+@probes.probe
+def normalised_in_evaluation(make, mean, std, x):
+    """The output of a module in evaluation."""
+    return make(mean, std).eval()(x)
+
+
+@probes.probe
+def normalised_after_loading(make, mean, std, x, other_mean, other_std):
+    """The output of a module that loaded the state_dict of another one after a call, and the names and values in it."""
     module, other = make(mean, std), make(other_mean, other_std)
+    first = module(x)
     module.load_state_dict(other.state_dict())
     saved = {name: value.flatten() for name, value in other.state_dict().items()}
-    return {"output": module(x), "names": sorted(saved), "saved": saved}
+    return {"first": first, "output": module(x), "other": other(x), "names": sorted(saved), "saved": saved}
+
+
+@probes.probe
+def normalised_in(make, mean, std, x, dtype):
+    """The output of a module that is cast to dtype after a call."""
+    module = make(mean, std)
+    module(x)
+    return {"output": module.to(dtype)(x.to(dtype))}
 
 
 @probes.probe
@@ -36,8 +57,9 @@ def normalised_after_a_change(make, mean, std, x):
     mean, std = mean.clone(), std.clone()
     module = make(mean, std)
     mean.fill_(77)
+    first = module(x)
     std.fill_(55)
-    return {"output": module(x)}
+    return {"first": first, "output": module(x)}
 
 
 @probes.probe
@@ -50,11 +72,12 @@ def normalised_elsewhere(make, mean, std, x):
 class Normalize(nn.Module):
     """Subtracts each channel's mean, and divides by its standard deviation.
 
-    mean, std: shape (C,), floating point, std above 0. Later changes of the caller's tensors change nothing here.
-    Normalize(mean, std)(x): x of shape (N, C, H, W), in the module's dtype and on its device, not changed. Returns x's
-        shape and dtype. The same in training and evaluation.
-    Both tensors follow the module's to(), double() and so on. They are never trained. Their values are saved in its
-        state_dict under the names mean and std, in any shape, and loaded from there.
+    mean, std: shape (C,), C at least 1, of one floating-point dtype, which the module has then, any strides, std above 0.
+        Neither requires grad, and neither is changed. Later changes of the caller's tensors change nothing here.
+    Normalize(mean, std)(x): x of shape (N, C, H, W), any strides, in the module's dtype and on its device, not changed.
+        N may be 0. Returns x's shape and dtype. The same in training and evaluation.
+    Both tensors follow the module's to(), double() and so on, also after a call. They are never trained. Its state_dict
+        holds their values under the names mean and std, in any shape, and nothing else. load_state_dict replaces them.
     """
 
     mean: Tensor  # for type checkers: the two are made in __init__
@@ -71,6 +94,53 @@ class Normalize(nn.Module):
         ### BEGIN SOLUTION
         return (x - self.mean) / self.std
         ### END SOLUTION
+
+
+# %% domain
+EDGES = (
+    *("C = W", "C = H", "C = N", "all equal", "one channel", "one sample", "one pixel", "no sample"),
+    *("float64", "bfloat16", "small numbers", "channels last", "every second column", "expanded", "strided statistics"),
+)
+
+
+def draw_arguments(draw, edge):
+    c, g = draw(st.integers(2, 3)), draw.make_generator()
+    n, h, w = c + draw(st.integers(1, 2)), c + 3, c + draw(st.integers(4, 5))
+    c, n = 1 if edge == "one channel" else c, {"C = N": c, "one sample": 1, "no sample": 0, "all equal": c}.get(edge, n)
+    h, w = {"C = H": (c, w), "C = W": (h, c), "all equal": (c, c), "one pixel": (1, 1)}.get(edge, (h, w))
+    x = torch.randn(n, c, h, w, dtype=torch.float64, generator=g)
+    mean = torch.randn(c, dtype=torch.float64, generator=g)
+    std = 0.5 + torch.rand(c, dtype=torch.float64, generator=g)
+    scale = 1e-3 if edge == "small numbers" else 1
+    dtype = getattr(torch, edge if edge in ("float64", "bfloat16") else "float32")
+    x, mean, std = ((t * scale).to(dtype) for t in (x, mean, std))
+    if edge == "channels last":
+        x = x.contiguous(memory_format=torch.channels_last)
+    if edge == "every second column":
+        x = torch.stack([x, -x], 4).flatten(3)[..., ::2]
+    if edge == "expanded":
+        x = x[:1].expand(x.shape)
+    if edge == "strided statistics":
+        mean, std = torch.stack([mean, std], 1).T
+    return mean, std, x
+
+
+arguments = domain(reference, *EDGES, call=normalised)(draw_arguments)
+evaluated = domain(reference, "one channel", call=normalised_in_evaluation)(draw_arguments)
+changed_later = domain(reference, "one channel", call=normalised_after_a_change)(draw_arguments)
+trained = domain(reference, "one channel", "one sample", call=normalised_after_training)(draw_arguments)
+
+
+@domain(reference, "one channel", "float64", call=normalised_after_loading)
+def loaded(draw, edge):
+    mean, std, x = draw_arguments(draw, edge)
+    return mean, std, x, mean * 2 - 1, std * 3
+
+
+@domain(reference, "one channel", "float64", call=normalised_in)
+def cast(draw, edge):
+    dtypes = [torch.float16, torch.bfloat16] if edge == "float64" else [torch.float64, torch.bfloat16, torch.float16]
+    return *draw_arguments(draw, edge), draw(st.sampled_from(dtypes))
 
 
 # %% checks
@@ -111,19 +181,16 @@ with check(
     required=True,
     hint="Which dimension of x does a tensor of shape (C,) meet?",
 ):
-    for shape in ((3, 4, 2, 4), (2, 3, 3, 3), (1, 5, 4, 1), (2, 1, 3, 2)):
-        t = torch.arange(torch.Size(shape).numel()).sin().reshape(shape)
-        mean, std = torch.arange(shape[1]).cos(), torch.arange(shape[1]) / 4 + 0.5
-        want = torch.stack([(t[:, c] - mean[c]) / std[c] for c in range(shape[1])], dim=1)
-        explain(
-            Normalize(mean, std)(t),
-            want,
-            {
-                "mean and std met the last dimension: they are lined up from the right": (
-                    (t - mean) / std if shape[1] == shape[3] else None
-                )
-            },
-        )
+    t, mean, std = torch.arange(72.0).sin().reshape(2, 3, 4, 3), torch.arange(3).cos(), torch.arange(3) / 4 + 0.5
+    want = torch.stack([(t[:, c] - mean[c]) / std[c] for c in range(3)], dim=1)
+    explain(
+        Normalize(mean, std)(t),
+        want,
+        {"mean and std met the last dimension: they are lined up from the right": (t - mean) / std},
+    )
+    arguments.assert_results(Normalize, "", "C = W", "C = H", "C = N", "all equal", "one channel", "one sample")
+    arguments.assert_results(Normalize, "one pixel", "small numbers")
+    arguments.assert_results(Normalize, "channels last", "every second column", "expanded", "strided statistics")
 with check(
     "cast",
     "the module is cast as a whole",
@@ -134,55 +201,30 @@ with check(
     t = torch.arange(12.0).reshape(1, 2, 2, 3)
     mean, std = torch.tensor([2.0, 8.0]), torch.tensor([4.0, 0.5])
     want = torch.stack([(t[:, 0] - 2) / 4, (t[:, 1] - 8) / 0.5], dim=1)
-    wide_mean, wide_std = mean.double() / 3, std.double() / 7
-    wide_want = torch.stack([(t[:, c].double() - wide_mean[c]) / wide_std[c] for c in range(2)], dim=1)
-    for dtype in (torch.bfloat16, torch.float16, torch.float64):
-        assert_close(Normalize(mean, std).to(dtype)(t.to(dtype)), want.to(dtype))
     assert_close(Normalize(mean, std).double().float()(t), want)
-    assert_close(Normalize(wide_mean, wide_std)(t.double()), wide_want, rtol=1e-10, atol=1e-10)
+    arguments.assert_results(Normalize, "float64", "bfloat16")
+    cast.assert_results(Normalize, "", "one channel", "float64")
 with check(
     "not_trained",
     "training changes neither mean nor std",
     weight=3,
     hint="What does an optimizer get from model.parameters()? Which of the three modules above was trained?",
 ):
-    t = torch.arange(24.0).reshape(2, 2, 2, 3).sin()
-    mean, std = torch.tensor([0.5, -0.25]), torch.tensor([2.0, 0.5])
-    want = torch.stack([(t[:, 0] - 0.5) / 2, (t[:, 1] + 0.25) / 0.5], dim=1)
-    got = normalised_after_training(Normalize, mean, std, t)
-    assert_close(got["output"], want)
-    weight = torch.full((1, 2, 1, 1), 0.5, requires_grad=True)
-    bias = torch.full((1,), 0.25, requires_grad=True)
-    steps = torch.optim.SGD([weight, bias], lr=0.1, weight_decay=0.1)
-    for _ in range(3):
-        steps.zero_grad()
-        nn.functional.conv2d(want, weight, bias).square().mean().backward()
-        steps.step()
-    assert_close(got["weight"], weight.detach())
+    trained.assert_results(Normalize, "one channel", "one sample")
 with check(
     "state_dict",
     "mean and std are saved and loaded",
     weight=2,
     hint="What is in the state_dict, and under which names? Is persistent=False a good idea here?",
 ):
-    t = torch.arange(24.0).reshape(2, 2, 2, 3).cos()
-    mean, std = torch.tensor([0.5, -0.25]), torch.tensor([2.0, 0.5])
-    want = torch.stack([(t[:, 0] - 3) / 5, (t[:, 1] + 1) / 0.125], dim=1)
-    got = normalised_after_loading(Normalize, mean, std, torch.tensor([3.0, -1.0]), torch.tensor([5.0, 0.125]), t)
-    assert_close(got["output"], want)
-    assert_close(got["names"], ["mean", "std"])
-    assert_close(got["saved"], {"mean": torch.tensor([3.0, -1.0]), "std": torch.tensor([5.0, 0.125])})
+    loaded.assert_results(Normalize, "", "one channel", "float64")
 with check(
     "later_writes",
     "later changes of the caller's tensors change nothing",
     weight=2,
     hint="Does register_buffer copy? Does reshape?",
 ):
-    t = torch.arange(12.0).reshape(1, 2, 2, 3)
-    mean, std = torch.tensor([2.0, 8.0]), torch.tensor([4.0, 0.5])
-    want = torch.stack([(t[:, 0] - 2) / 4, (t[:, 1] - 8) / 0.5], dim=1)
-    got = normalised_after_a_change(Normalize, mean, std, t)
-    assert_close(got["output"], want)
+    changed_later.assert_results(Normalize, "", "one channel")
 with check(
     "no_mixing",
     "another input on the second device, and no operation that mixes devices",
@@ -197,16 +239,15 @@ with check(
     assert_close(got["result"], want)
     assert_close(got["devices"], "meta")
     assert got["mixed"] == [], "an operation met tensors of both devices"
-with check("modes_agree", "training and evaluation are the same, and x keeps its values", guard=True):
-    t = torch.arange(12.0).reshape(1, 2, 2, 3)
-    mean, std = torch.tensor([2.0, 8.0]), torch.tensor([4.0, 0.5])
-    want = torch.stack([(t[:, 0] - 2) / 4, (t[:, 1] - 8) / 0.5], dim=1)
-    assert_close(unchanged(Normalize(mean, std).eval(), t), want)
-    assert_close(unchanged(Normalize(mean, std).train(), t), want)
-    assert_close(mean, torch.tensor([2.0, 8.0]))
+with check(
+    "modes_agree", "training and evaluation are the same", guard=True, hint="What does eval() change in your module?"
+):
+    evaluated.assert_results(Normalize, "", "one channel")
+with check("keeps_input", "mean, std and x keep their values", guard=True):
+    arguments.assert_arguments(Normalize)
+    loaded.assert_arguments(Normalize)
 with check("empty", "an empty batch keeps its shape", guard=True):
-    got = Normalize(torch.zeros(3), torch.ones(3))(torch.empty(0, 3, 4, 5))
-    assert_close(got, torch.empty(0, 3, 4, 5))
+    arguments.assert_results(Normalize, "no sample")
 
 
 # %% right "the shape is made in forward"
@@ -266,7 +307,7 @@ class Normalize(nn.Module):
         return (x - self.mean.view(-1, 1, 1)) / self.std.view(-1, 1, 1)
 
 
-# %% wrong "a product is faster, so the inverse is saved" fails=state_dict
+# %% wrong "a product is faster, so the inverse is saved" fails=cast,state_dict
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
@@ -277,7 +318,7 @@ class Normalize(nn.Module):
         return (x - self.mean) * self.std
 
 
-# %% wrong "constants are float32" fails=cast
+# %% wrong "constants are float32" fails=cast,state_dict
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
@@ -310,7 +351,7 @@ class Normalize(nn.Module):
         return (x - self.mean) / self.std
 
 
-# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,empty raises=RuntimeError
+# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,keeps_input,empty raises=RuntimeError
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
@@ -345,7 +386,7 @@ class Normalize(nn.Module):
         return (x - self.mean) / self.std
 
 
-# %% wrong "register_buffer keeps a copy" fails=later_writes
+# %% wrong "register_buffer keeps a copy" fails=later_writes,keeps_input
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
@@ -366,7 +407,7 @@ class Normalize(nn.Module):
         return torch.stack([(x[:, i] - m) / s for i, (m, s) in enumerate(self.numbers)], dim=1)
 
 
-# %% wrong "made anew in forward, on the CPU" fails=second_device,cast,no_mixing raises=RuntimeError
+# %% wrong "made anew in forward, on the CPU" fails=second_device,cast,state_dict,no_mixing raises=RuntimeError
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
@@ -379,7 +420,7 @@ class Normalize(nn.Module):
         return (x - mean) / std
 
 
-# %% wrong "in place saves memory" fails=cast,not_trained,modes_agree
+# %% wrong "in place saves memory" fails=other_cases,cast,not_trained,state_dict,later_writes,keeps_input raises=RuntimeError
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()

@@ -2,8 +2,9 @@
 def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     """The mean squared error of N predictions, a 0-dim tensor.
 
-    predicted, target: shape (N,) or (N, 1) each, in any combination, N at least 1, float32 or float64. Both have one
-    dtype, which the result has too. Raises ValueError for any other pair of shapes. Neither is changed.
+    predicted, target: float32 or float64, both of one dtype, which the result has too. Neither is empty, and strides may
+    be any. Each has the shape (N,) or (N, 1), in any combination, and N is the same for both.
+    Raises ValueError for any other pair of shapes. Neither is changed.
     """
     ### BEGIN SOLUTION
     for t in (predicted, target):
@@ -13,6 +14,50 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
         raise ValueError("there must be one target for each prediction")
     return (predicted.flatten() - target.flatten()).square().mean()
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("rows", "columns", "column and row", "row and column"),
+    *("one: columns", "one: column and row", "one: row and column"),
+    *("float64", "columns of a table", "every second one", "expanded"),
+)
+def arguments(draw, edge):
+    one, _, shapes = edge.rpartition(": ")
+    n = 1 if one else draw(st.integers(2, 7))
+    g = draw.make_generator()
+    dtype = torch.float64 if edge == "float64" else torch.float32
+    pair = [torch.randn(n, dtype=dtype, generator=g) for _ in range(2)]
+    if edge == "columns of a table":
+        pair = list(torch.stack([*pair, pair[0] * 2], 1).T[:2])
+    if edge == "every second one":
+        pair = [torch.stack([t, -t], 1).flatten()[::2] for t in pair]
+    if edge == "expanded":
+        pair = [t[:1].expand(n) for t in pair]
+    pairs = {"": (draw(st.booleans()), draw(st.booleans())), "row and column": (0, 1)}
+    pairs |= {"rows": (0, 0), "columns": (1, 1)}
+    columns = pairs.get(shapes, (1, 0))
+    return tuple(t[:, None] if is_column else t for t, is_column in zip(pair, columns, strict=True))
+
+
+@domain(
+    reference,
+    *("one target", "one prediction", "twice as many targets", "tables"),
+    *("predicted: table", "predicted: row of a table", "predicted: three dimensions", "predicted: no dimension"),
+    *("target: table", "target: row of a table", "target: three dimensions", "target: no dimension"),
+)
+def refused(draw, edge):
+    n, m, g = draw(st.integers(2, 5)), draw(st.integers(1, 3)), draw.make_generator()
+    bad, _, kind = edge.partition(": ")
+    if kind or edge == "tables":
+        size = {"row of a table": (1, n), "three dimensions": (m, 1, 1), "no dimension": ()}.get(kind, (n, m + 1))
+        good = (torch.Size(size).numel(), *[1] * draw(st.integers(0, 1)))
+        shapes = [size if bad in (name, "tables") else good for name in ("predicted", "target")]
+    else:
+        counts = {"one target": (n, 1), "one prediction": (1, n), "twice as many targets": (n, 2 * n)}
+        shapes = [(count, *[1] * draw(st.integers(0, 1))) for count in counts.get(edge, (n + m, n))]
+    return tuple(torch.randn(shape, generator=g) for shape in shapes)
 
 
 # %% checks
@@ -39,68 +84,45 @@ with check(
 # %% hidden checks
 with check(
     "shape_pairs",
-    "all four pairs of shapes, in float32 and float64",
+    "all four pairs of shapes",
     weight=3,
     required=True,
     hint="Which shapes can predicted and target have? What do you do with each?",
 ):
-    for dtype, n in ((torch.float32, 7), (torch.float64, 5)):
-        p = torch.linspace(-2, 3, n, dtype=dtype).exp()
-        t = torch.linspace(4, -1, n, dtype=dtype).square()
-        want = sum((a - b) ** 2 for a, b in zip(p.double().tolist(), t.double().tolist(), strict=True)) / n
-        for a, b in ((p, t), (p[:, None], t), (p, t[:, None]), (p[:, None], t[:, None])):
-            explain(
-                safe_mse(a, b),
-                torch.tensor(want, dtype=dtype),
-                {"every prediction was compared with every target": (p[:, None] - t).square().mean()},
-            )
+    p, t = torch.linspace(-2, 3, 7).exp(), torch.linspace(4, -1, 7).square()
+    want = sum((a - b) ** 2 for a, b in zip(p.tolist(), t.tolist(), strict=True)) / 7
+    explain(
+        safe_mse(p[:, None], t),
+        torch.tensor(want),
+        {"every prediction was compared with every target": (p[:, None] - t).square().mean()},
+    )
+    arguments.assert_results(safe_mse, "", "rows", "columns", "column and row", "row and column")
 with check("float64", "float64 keeps its digits", hint="In which dtype does your function compute?"):
-    p = torch.tensor([1000.0, 2000.0, -500.0], dtype=torch.float64)
-    t = p + torch.tensor([0.01, -0.02, 0.04], dtype=torch.float64)
-    want = torch.tensor(sum((a - b) ** 2 for a, b in zip(p.tolist(), t.tolist(), strict=True)) / 3, dtype=torch.float64)
-    assert_close(safe_mse(p, t[:, None]), want)
+    arguments.assert_results(safe_mse, "float64")
 with check("one_sample", "a single prediction", weight=2, hint="What does squeeze() make of the shape (1, 1)?"):
-    p, t = torch.tensor([[2.5]]), torch.tensor([-1.0])
-    for a, b in ((p, t), (p[0], t), (p, t[:, None]), (p[0], t[:, None])):
-        assert_close(safe_mse(a, b), torch.tensor(12.25))
+    arguments.assert_results(safe_mse, "one: columns", "one: column and row", "one: row and column")
 with check(
     "raises_count",
     "different numbers of predictions and targets raise a ValueError",
     weight=2,
     hint="Does a 1 fit any size?",
 ):
-    for p, t in (((5, 1), (4,)), ((5,), (1,)), ((1,), (6,)), ((1, 1), (6, 1)), ((6, 1), (1,)), ((4, 1), (8, 1))):
-        try:
-            safe_mse(torch.ones(p), torch.ones(t))
-        except ValueError:
-            continue
-        raise AssertionError("predictions and targets of different numbers were accepted")
+    refused.assert_results(safe_mse, "", "one target", "one prediction", "twice as many targets")
 with check(
     "raises_shape",
     "shapes that are no column raise a ValueError",
     weight=2,
     hint="(1, 4) and (2, 2) have four elements as well. Are they four predictions?",
 ):
-    for p, t in (
-        ((4, 2), (4, 2)),
-        ((1, 4), (4,)),
-        ((4,), (1, 4)),
-        ((4,), (2, 2)),
-        ((4, 1, 1), (4,)),
-        ((4,), (4, 1, 1)),
-        ((), ()),
-    ):
-        try:
-            safe_mse(torch.ones(p), torch.ones(t))
-        except ValueError:
-            continue
-        raise AssertionError("predictions or targets that are no column were accepted")
-with check("non_contiguous", "strided arguments, which keep their values and shapes", guard=True):
-    table = torch.arange(12.0).reshape(4, 3).square()
-    want = torch.tensor(
-        sum((a - b) ** 2 for a, b in zip([0.0, 9.0, 36.0, 81.0], [4.0, 25.0, 64.0, 121.0], strict=True)) / 4
-    )
-    assert_close(unchanged(safe_mse, table[:, :1], table[:, 2]), want)
+    refused.assert_results(safe_mse, "tables", "predicted: table", "predicted: row of a table")
+    refused.assert_results(safe_mse, "predicted: three dimensions", "predicted: no dimension")
+    refused.assert_results(safe_mse, "target: table", "target: row of a table")
+    refused.assert_results(safe_mse, "target: three dimensions", "target: no dimension")
+with check("non_contiguous", "arguments that are not contiguous", guard=True):
+    arguments.assert_results(safe_mse, "columns of a table", "every second one", "expanded")
+with check("keeps_input", "predicted and target keep their values and shapes", guard=True):
+    arguments.assert_arguments(safe_mse)
+    refused.assert_arguments(safe_mse)
 
 
 # %% right "mse_loss on columns"
@@ -143,24 +165,24 @@ def safe_mse(predicted, target):
     return torch.mean((predicted - target) ** 2)
 
 
-# %% wrong "mse_loss checks shapes" fails=column_row,shape_pairs,float64,raises_count,raises_shape,non_contiguous
+# %% wrong "mse_loss checks shapes" fails=column_row,shape_pairs,float64,raises_count,raises_shape,non_contiguous,keeps_input raises=RuntimeError
 def safe_mse(predicted, target):
     return torch.nn.functional.mse_loss(predicted, target)
 
 
-# %% wrong "squeeze both" fails=raises_count,raises_shape raises=RuntimeError
+# %% wrong "squeeze both" fails=raises_count,raises_shape,keeps_input raises=RuntimeError
 def safe_mse(predicted, target):
     return (predicted.squeeze() - target.squeeze()).square().mean()
 
 
-# %% wrong "equal numbers of elements are enough" fails=raises_shape
+# %% wrong "equal numbers of elements are enough" fails=raises_shape,keeps_input
 def safe_mse(predicted, target):
     if predicted.numel() != target.numel():
         raise ValueError
     return (predicted.flatten() - target.flatten()).square().mean()
 
 
-# %% wrong "the prediction is a column, the target is not" fails=shape_pairs,float64,one_sample raises=ValueError
+# %% wrong "the prediction is a column, the target is not" fails=shape_pairs,one_sample,keeps_input raises=ValueError
 def safe_mse(predicted, target):
     if predicted.dim() != 2 or predicted.shape[1] != 1 or target.dim() != 1 or len(predicted) != len(target):
         raise ValueError
@@ -177,17 +199,7 @@ def safe_mse(predicted, target):
     return (predicted.flatten() - target.flatten()).square().sum()
 
 
-# %% wrong "float32 is enough for a loss" fails=shape_pairs,float64
-def safe_mse(predicted, target):
-    for t in (predicted, target):
-        if t.ndim not in (1, 2) or (t.ndim == 2 and t.shape[1] != 1):
-            raise ValueError
-    if len(predicted) != len(target):
-        raise ValueError
-    return (predicted.flatten().float() - target.flatten().float()).square().mean().to(predicted.dtype)
-
-
-# %% wrong "the lengths are checked by the subtraction" fails=raises_count raises=RuntimeError
+# %% wrong "the lengths are checked by the subtraction" fails=raises_count,keeps_input raises=RuntimeError
 def safe_mse(predicted, target):
     for t in (predicted, target):
         if t.dim() not in (1, 2) or t.shape[1:] not in ((), (1,)):
@@ -195,7 +207,7 @@ def safe_mse(predicted, target):
     return (predicted.flatten() - target.flatten()).square().mean()
 
 
-# %% wrong "in place saves memory" fails=shape_pairs,one_sample,non_contiguous
+# %% wrong "in place saves memory" fails=non_contiguous,keeps_input raises=RuntimeError
 def safe_mse(predicted, target):
     for t in (predicted, target):
         if t.dim() not in (1, 2) or t.shape[1:] not in ((), (1,)):

@@ -2,15 +2,65 @@
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """The features of x, divided among the heads. Head i gets the i-th group of neighbouring features.
 
-    x: shape (batch, time, features), any dtype and strides, also with sizes of 0 in batch and time.
-    heads: at least 1. Raises ValueError where it does not divide the number of features.
-    Returns shape (batch, heads, time, features // heads), x's dtype. x stays as it is.
+    x: shape (batch, time, features), any dtype, values and strides. batch and time may be 0, features is at least 1.
+    heads: at least 1. Raises ValueError if it does not divide the number of features, whatever the other sizes are.
+    Returns shape (batch, heads, time, features // heads), in x's dtype. The result may be a view of x or a copy. x is
+    not changed.
     """
     ### BEGIN SOLUTION
     if x.shape[-1] % heads != 0:
         raise ValueError("heads does not divide the number of features")
     return x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(1, 2)
     ### END SOLUTION
+
+
+# %% domain
+DTYPES = "float64 float16 int64 bool complex64"
+
+
+@domain(
+    reference,
+    *("equal sizes", "as many heads as positions", "one head", "one feature for each head", *DTYPES.split(), "NaN"),
+    *("one sample", "one position", "no sample", "no position"),
+    *("transposed", "features first", "every second feature", "expanded"),
+)
+def arguments(draw, edge):
+    batch, heads, size = draw(st.integers(1, 3)), draw(st.integers(2, 4)), draw(st.integers(2, 3))
+    time = draw(st.integers(5, 6))
+    if edge == "equal sizes":
+        batch = time = size = heads = size
+    batch = {"one sample": 1, "no sample": 0}.get(edge, batch)
+    time = {"one position": 1, "no position": 0, "as many heads as positions": heads}.get(edge, time)
+    heads, size = 1 if edge == "one head" else heads, 1 if edge == "one feature for each head" else size
+    x = torch.randn(batch, time, heads * size, dtype=torch.float64, generator=draw.make_generator()) * 100
+    if edge == "bool":
+        x -= 50
+        x = x > 0
+    if edge == "NaN":
+        x.flatten()[::3] = torch.tensor([float("nan"), float("inf")])[draw(st.integers(0, 1))]
+    x = x.to(getattr(torch, edge if edge in DTYPES.split() else "float32"))
+    if edge == "int64":
+        x += 2**53 + 1
+    if edge == "complex64":
+        x *= 1 - 2j
+    if edge == "transposed":
+        x = x.transpose(0, 1).contiguous().transpose(0, 1)
+    if edge == "features first":
+        x = x.permute(2, 0, 1).contiguous().permute(1, 2, 0)
+    if edge == "every second feature":
+        x = torch.stack([x, -x], 3).flatten(2)[..., ::2]
+    if edge == "expanded":
+        x = x[:1].expand(x.shape)
+    return x, heads
+
+
+@domain(reference, "more heads than features", "twice as many", "no position")
+def refused(draw, edge):
+    features = draw(st.integers(3, 8))
+    heads = {"more heads than features": features + 1, "twice as many": 2 * features}
+    time = 0 if edge == "no position" else draw(st.integers(1, 3))
+    x = torch.randn(draw(st.integers(1, 3)), time, features, generator=draw.make_generator())
+    return x, heads.get(edge) or draw(st.integers(features // 2 + 1, features - 1))
 
 
 # %% checks
@@ -58,54 +108,34 @@ with check(
     required=True,
     hint="Which elements does head 1 get at time 0, and at time 1? Try three heads and five positions.",
 ):
-    for dtype in (torch.float64, torch.int64, torch.bfloat16):
-        for heads in (3, 2, 6):
-            t = torch.arange(180).reshape(3, 5, 12).to(dtype)
-            size = 12 // heads
-            want = torch.stack([t[:, :, i * size : (i + 1) * size] for i in range(heads)], dim=1)
-            assert_close(split_heads(t, heads), want)
-    t = torch.arange(60).reshape(3, 5, 4) + 2**40
-    assert_close(split_heads(t, 2), torch.stack([t[:, :, :2], t[:, :, 2:]], dim=1))
+    arguments.assert_results(split_heads, "", *DTYPES.split(), "NaN")
 with check(
     "equal_sizes",
     "equal sizes in all dimensions",
     weight=2,
     hint="Where two sizes are equal, a wrong order still has the right shape.",
 ):
-    t = torch.arange(64.0).reshape(4, 4, 4).sin()
-    want = torch.stack([t[:, :, :2], t[:, :, 2:]], dim=1)
-    assert_close(split_heads(t, 2), want)
-    for time in (4, 3):
-        t = torch.arange(time * 18.0).reshape(2, time, 9).cos()
-        want = torch.stack([t[:, :, :3], t[:, :, 3:6], t[:, :, 6:]], dim=1)
-        assert_close(split_heads(t, 3), want)
+    arguments.assert_results(split_heads, "equal sizes", "as many heads as positions")
 with check(
     "non_contiguous",
     "an x that is transposed, sliced or expanded",
     weight=2,
     hint="Which function of yours needs strides that fit? What does it do with a transposed x?",
 ):
-    t = torch.arange(120.0).reshape(3, 5, 8)
-    for part in (t.transpose(0, 1), t.permute(1, 2, 0)[..., :2], t[:, ::2, 2:], t[:1].expand(4, 5, 8)):
-        size = part.shape[-1] // 2
-        want = torch.stack([part[..., :size], part[..., size:]], dim=1)
-        assert_close(split_heads(part, 2), want)
-with check("one_head", "one head, and one feature for each head", hint="Is there a squeeze() or a comparison with 1?"):
-    t = torch.arange(30.0).reshape(2, 5, 3)
-    for part, heads in ((t, 1), (t, 3), (t[:1, :1], 3)):
-        want = part[:, None].clone() if heads == 1 else part.transpose(1, 2)[..., None].clone()
-        assert_close(split_heads(part, heads), want)
+    arguments.assert_results(split_heads, "transposed", "features first", "every second feature", "expanded")
+with check(
+    "one_head",
+    "one head, one feature for each head, one sample, one position",
+    hint="Is there a squeeze() or a comparison with 1?",
+):
+    arguments.assert_results(split_heads, "one head", "one feature for each head", "one sample", "one position")
 with check("raises", "heads that do not divide the features raise a ValueError", hint="What does // do with the rest?"):
-    for heads in (3, 5, 16):
-        try:
-            split_heads(torch.ones(2, 3, 8), heads)
-        except ValueError:
-            continue
-        raise AssertionError("heads that do not divide the features were accepted")
-with check("empty", "empty batches, and x keeps its shape and values", guard=True):
-    assert_close(split_heads(torch.ones(0, 3, 8), 2), torch.ones(0, 2, 3, 4))
-    assert_close(split_heads(torch.ones(2, 0, 8), 4), torch.ones(2, 4, 0, 2))
-    unchanged(split_heads, torch.arange(24.0).reshape(2, 3, 4), 2)
+    refused.assert_results(split_heads, "", "more heads than features", "twice as many", "no position")
+with check("empty", "no sample, no position", guard=True):
+    arguments.assert_results(split_heads, "no sample", "no position")
+with check("keeps_input", "x keeps its shape and values", guard=True):
+    arguments.assert_arguments(split_heads)
+    refused.assert_arguments(split_heads)
 
 
 # %% right "view of a contiguous copy, then permute"
@@ -139,7 +169,7 @@ def split_heads(x, heads):
     return x.reshape(batch, heads, time, features // heads)
 
 
-# %% wrong "the heads come last in the cut" fails=example,other_cases,equal_sizes,non_contiguous
+# %% wrong "the heads come last in the cut" fails=example,other_cases,equal_sizes,non_contiguous,one_head
 def split_heads(x, heads):
     batch, time, features = x.shape
     if features % heads:
@@ -147,7 +177,7 @@ def split_heads(x, heads):
     return x.reshape(batch, time, features // heads, heads).permute(0, 3, 1, 2)
 
 
-# %% wrong "one feature for each head needs no dimension" fails=non_contiguous,one_head
+# %% wrong "one feature for each head needs no dimension" fails=one_head
 def split_heads(x, heads):
     batch, time, features = x.shape
     if features % heads:
@@ -163,7 +193,7 @@ def split_heads(x, heads):
     return x.transpose(1, 2).reshape(batch, heads, time, features // heads)
 
 
-# %% wrong "the rest of the features can be dropped" fails=raises
+# %% wrong "the rest of the features can be dropped" fails=raises,keeps_input
 def split_heads(x, heads):
     size = x.shape[-1] // heads
     return x[..., : size * heads].unflatten(-1, (heads, size)).transpose(1, 2)
@@ -174,14 +204,6 @@ def split_heads(x, heads):
     if x.shape[-1] % heads:
         raise ValueError
     return x.unflatten(-1, (heads, -1))
-
-
-# %% wrong "-1 will find the size" fails=empty raises=RuntimeError
-def split_heads(x, heads):
-    batch, time, features = x.shape
-    if features % heads:
-        raise ValueError
-    return x.reshape(batch, time, heads, -1).transpose(1, 2)
 
 
 # %% wrong "the sizes tell whether heads and time must change places" fails=equal_sizes
@@ -199,4 +221,4 @@ def split_heads(x, heads):
 # transpose(a, b) and transpose(b, a) exchange the same two dimensions.
 
 # %% equivalent "copies of results that share memory with an argument"
-# Whether the result is a view is left open.
+# The docstring allows both.

@@ -1,10 +1,10 @@
 # %% exercise
 def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device: torch.device) -> torch.device | None:
-    """The device of a + b, for tensors of these shapes on these devices, or None where it raises an error.
+    """The device of a + b, for tensors of these shapes on these devices, or None if a + b raises an error.
 
-    The devices are of type cpu, without an index, or cuda; cuda without an index means cuda:0. The shapes can be
-    broadcast.
-    Where the result lies on a CUDA device, returns it with its index.
+    The devices are torch.device("cpu"), or CUDA devices with or without an index. All of them exist, and "cuda" without
+    an index is cuda:0. The shapes are tuples that can be broadcast, and may hold zeros.
+    Returns torch.device("cpu"), or the CUDA device with its index.
     """
     ### BEGIN SOLUTION
     first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
@@ -39,16 +39,11 @@ with check(
     required=True,
     hint="Is a tensor of shape (1,) a 0-dim tensor? Is an empty one?",
 ):
-    for a, b, p, q in (
-        ("cpu", "cuda:0", (3,), (3,)),
-        ("cuda:1", "cpu", (2, 3), (1,)),
-        ("cpu", "cuda:2", (1,), (4,)),
-        ("cuda:0", "cuda:1", (3,), (3,)),
-        ("cuda", "cuda:1", (2, 1), (5,)),
-        ("cpu", "cuda", (0,), (1,)),
-    ):
-        got = sum_device(p, torch.device(a), q, torch.device(b))
-        assert got is None, "you found a device for tensors that lie on two"
+    for a, b in (("cpu", "cuda"), ("cpu", "cuda:0"), ("cpu", "cuda:2"), ("cuda", "cuda:1"), ("cuda:1", "cuda:12")):
+        for p, q in (((3,), (3,)), ((2, 3), (1,)), ((1,), (4,)), ((1, 1), (1,)), ((0,), (1,)), ((2, 1), (5,))):
+            for first, second in ((a, b), (b, a)):
+                got = sum_device(p, torch.device(first), q, torch.device(second))
+                assert got is None, "you found a device for tensors that lie on two"
 with check(
     "zero_dim_cpu",
     "a 0-dim tensor on the CPU goes with any tensor",
@@ -56,39 +51,39 @@ with check(
     required=True,
     hint="Which of the seven lines above mixed devices, and worked?",
 ):
-    for a, b, p, q in (
-        ("cpu", "cuda:1", (), (3,)),
-        ("cuda:0", "cpu", (2, 3), ()),
-        ("cpu", "cuda:2", (), ()),
-        ("cuda:1", "cpu", (), ()),
-        ("cpu", "cuda:3", (), (0, 2)),
-    ):
-        want = torch.device(b if a == "cpu" else a)
-        assert_close(sum_device(p, torch.device(a), q, torch.device(b)), want)
-    assert_close(sum_device((), torch.device("cpu"), (4,), torch.device("cpu")), torch.device("cpu"))
+    for name in ("cuda:0", "cuda:1", "cuda:12", "cpu"):
+        want = torch.device(name)
+        for shape in ((), (1,), (3,), (2, 3), (0, 2)):
+            assert_close(sum_device((), torch.device("cpu"), shape, want), want)
+            assert_close(sum_device(shape, want, (), torch.device("cpu")), want)
 with check(
     "zero_dim_cuda",
     "a 0-dim tensor on a CUDA device does not",
     weight=2,
     hint="near + far.sum() raised an error. Which of the two was 0-dim, and where was it?",
 ):
-    for a, b, p, q in (
-        ("cuda:0", "cpu", (), (3,)),
-        ("cpu", "cuda:1", (2, 1), ()),
-        ("cuda:0", "cuda:1", (), (3,)),
-        ("cuda:0", "cuda:1", (), ()),
+    for a, b, shapes in (
+        ("cuda:0", "cpu", ((1,), (3,), (2, 1), (0,))),
+        ("cuda", "cpu", ((1,), (3,))),
+        ("cuda:1", "cuda:0", ((), (1,), (3,))),
+        ("cuda", "cuda:1", ((), (1,), (3,))),
     ):
-        got = sum_device(p, torch.device(a), q, torch.device(b))
-        assert got is None, "a 0-dim tensor on a CUDA device was allowed to meet another device"
+        for shape in shapes:
+            got = sum_device((), torch.device(a), shape, torch.device(b))
+            assert got is None, "a 0-dim tensor on a CUDA device was allowed to meet another device"
+            got = sum_device(shape, torch.device(b), (), torch.device(a))
+            assert got is None, "a 0-dim tensor on a CUDA device was allowed to meet another device"
 with check("cuda_index", "cuda and cuda:0 are one device", weight=2, hint="What is torch.device('cuda').index?"):
-    for a, b, p, q in (
-        ("cuda", "cuda:0", (3,), (3,)),
-        ("cuda:0", "cuda", (2, 3), ()),
-        ("cuda", "cuda", (4,), (1,)),
-        ("cpu", "cuda", (), (4,)),
-        ("cuda", "cpu", (4,), ()),
-    ):
-        assert_close(sum_device(p, torch.device(a), q, torch.device(b)), torch.device("cuda:0"))
+    for p, q in (((3,), (3,)), ((2, 3), ()), ((), (4,)), ((), ()), ((1,), (0,))):
+        for a, b in (("cuda", "cuda:0"), ("cuda:0", "cuda"), ("cuda", "cuda"), ("cuda:0", "cuda:0")):
+            assert_close(sum_device(p, torch.device(a), q, torch.device(b)), torch.device("cuda:0"))
+    for shape in ((), (1,), (4,)):
+        assert_close(sum_device((), torch.device("cpu"), shape, torch.device("cuda")), torch.device("cuda:0"))
+        assert_close(sum_device(shape, torch.device("cuda"), (), torch.device("cpu")), torch.device("cuda:0"))
+with check("same_index", "two tensors on one device, of any shapes", hint="Which devices can be equal?"):
+    for name in ("cpu", "cuda:1", "cuda:12"):
+        for p, q in (((3,), (3,)), ((2, 3), ()), ((), (4,)), ((), ()), ((1,), (0,))):
+            assert_close(sum_device(p, torch.device(name), q, torch.device(name)), torch.device(name))
 
 
 # %% right "by type and index"
@@ -144,7 +139,7 @@ def sum_device(a_shape, a_device, b_shape, b_device):
     return None
 
 
-# %% wrong "the type decides" fails=same_device,raises,zero_dim_cpu,zero_dim_cuda
+# %% wrong "the type decides" fails=same_device,raises,zero_dim_cpu,zero_dim_cuda,same_index
 def sum_device(a_shape, a_device, b_shape, b_device):
     if a_device.type == b_device.type:
         return torch.device("cpu") if a_device.type == "cpu" else torch.device("cuda:0")
@@ -153,7 +148,7 @@ def sum_device(a_shape, a_device, b_shape, b_device):
     return None
 
 
-# %% wrong "one element can travel, whatever its shape" fails=raises
+# %% wrong "one element can travel, whatever its shape" fails=raises,zero_dim_cuda
 def sum_device(a_shape, a_device, b_shape, b_device):
     first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
     if first == second:

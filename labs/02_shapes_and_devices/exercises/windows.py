@@ -2,8 +2,9 @@
 def windows(x: Tensor, k: int, step: int) -> Tensor:
     """All windows of k neighbours along the last dimension of x, as a view of x: nothing is copied.
 
-    x: shape (..., n), any dtype and strides. k, step: at least 1. Window i begins at element i * step; only whole
-    windows count. Returns shape (..., number of windows, k). Raises ValueError or RuntimeError where k is above n.
+    x: shape (..., n), with at least one dimension, any dtype and strides, and sizes of 0 too. It is not changed.
+    k, step: at least 1. Window i begins at element i * step, and only whole windows count.
+    Returns shape (..., number of windows, k). Raises ValueError or RuntimeError if k is above n.
     """
     ### BEGIN SOLUTION
     n, stride = x.shape[-1], x.stride(-1)
@@ -12,6 +13,48 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
     count = (n - k) // step + 1
     return x.as_strided((*x.shape[:-1], count, k), (*x.stride()[:-1], step * stride, stride))
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("a rest", "gaps", "step 1", "step above n", "k = n", "one window and a rest", "k = 1"),
+    *("two dimensions", "no row", "int64", "bool"),
+    *("every second element", "slice", "transposed", "permuted", "expanded", "expanded to the right"),
+)
+def arguments(draw, edge):
+    k, step, count = draw(st.integers(2, 4)), draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    k, count = 1 if edge == "k = 1" else k, {"k = n": 1, "one window and a rest": 1, "no row": k + 1}.get(edge, count)
+    step = {"gaps": k + step - 1, "step 1": 1}.get(edge, step)
+    rest = draw(st.integers(0, step - 1))
+    n = k + step * (count - 1) + (step - 1 if "rest" in edge else 0 if edge == "k = n" else rest)
+    if edge == "step above n":
+        n, step = k + 1, k + step
+    dims = {"two dimensions": 1, "transposed": 1, "expanded": 1, "permuted": 2, "slice": 2}
+    front = [0] if edge == "no row" else [draw(st.integers(2, 4)) for _ in range(dims.get(edge, 0))]
+    x = torch.randn(*front, n, dtype=torch.float64, generator=draw.make_generator()) * 100
+    x = x > 0 if edge == "bool" else x.long() if edge == "int64" else x.float()
+    if edge == "every second element":
+        x = torch.stack([x, -x], -1).flatten(-2)[..., ::2]
+    if edge == "slice":
+        x = torch.stack([x, -x], -1).flatten(-2)[1:, :, 1:]
+    if edge == "transposed":
+        x = x.T.contiguous().T
+    if edge == "permuted":
+        x = x.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+    if edge == "expanded":
+        x = x[:1].expand(x.shape)
+    if edge == "expanded to the right":
+        x = x[:2, None].expand(2, n)
+    return x, k, step
+
+
+@domain(reference, "much longer", "no element", "no row", errors=(ValueError, RuntimeError))
+def refused(draw, edge):
+    n = 0 if edge == "no element" else draw(st.integers(1, 4))
+    front = [0] if edge == "no row" else [3] * draw(st.integers(0, 1))
+    x = torch.randn(*front, n, generator=draw.make_generator())
+    return x, n + 1 + (n + 4 if edge == "much longer" else 0), draw(st.integers(1, 3))
 
 
 # %% checks
@@ -39,19 +82,18 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other windows and steps",
+    "other windows, steps and dtypes",
     weight=2,
     required=True,
     hint="Where does window i begin, and which is the last one that is whole?",
 ):
-    for n, size, step in ((7, 3, 2), (8, 3, 2), (8, 3, 3), (9, 4, 5), (6, 1, 4), (11, 5, 1), (3, 2, 7)):
-        t = torch.arange(n, dtype=torch.float64).cos()
-        want = torch.stack([t[i : i + size] for i in range(0, n - size + 1, step)])
-        explain(
-            windows(t, size, step),
-            want,
-            {"there is one window for each place where it could begin at step 1": t.unfold(0, size, 1)},
-        )
+    t = torch.arange(8, dtype=torch.float64).cos()
+    explain(
+        windows(t, 3, 2),
+        torch.stack([t[i : i + 3] for i in range(0, 6, 2)]),
+        {"there is one window for each place where it could begin at step 1": t.unfold(0, 3, 1)},
+    )
+    arguments.assert_results(windows, "", "a rest", "gaps", "step 1", "step above n", "int64", "bool")
 with check(
     "shares_memory", "a write to x is seen in the windows", weight=2, required=True, hint="Does a step of yours copy?"
 ):
@@ -62,6 +104,7 @@ with check(
         got = windows(t, 4, step)
         t.mul_(-2).add_(1)
         assert_close(got, want)
+    arguments.assert_memory(windows, "", "a rest", "gaps", "step 1", "k = n", "k = 1", "bool")
 with check(
     "non_contiguous",
     "an x that is a slice or a column",
@@ -69,7 +112,7 @@ with check(
     hint="Which stride has every second element? Where does a slice begin in the storage?",
 ):
     table = torch.arange(60.0).reshape(6, 10)
-    for t in (table.flatten()[::2], table[:, 3], table[2, 4:], table.T[5, 1:], table[4:].flatten()[3::4]):
+    for t in (table.flatten()[::2], table[:, 3], table[2, 4:]):
         want = torch.stack([t[i : i + 3] for i in range(0, len(t) - 2, 2)])
         got = windows(t, 3, 2)
         explain(
@@ -84,37 +127,34 @@ with check(
         )
         t.add_(100)
         assert_close(got, want + 100)
+    arguments.assert_results(windows, "every second element", "expanded to the right")
+    arguments.assert_memory(windows, "every second element", "expanded to the right")
 with check(
     "more_dimensions",
     "more dimensions stay in front",
     weight=2,
     hint="Which strides has x in front of the last dimension?",
 ):
-    for t in (
-        torch.arange(30).reshape(5, 6),
-        torch.arange(30).reshape(5, 6).T,
-        torch.arange(120).reshape(2, 3, 4, 5).permute(3, 0, 2, 1)[1:],
-        torch.arange(120).reshape(4, 5, 6)[1:, ::2, 1:],
-    ):
-        n = t.shape[-1]
-        want = torch.stack([t[..., i : i + 2] for i in range(0, n - 1, 2)], dim=-2)
+    table = torch.arange(60.0).reshape(3, 4, 5)
+    for t in (table[1], table.permute(2, 0, 1)[1:]):
+        want = torch.stack([t[..., i : i + 2] for i in range(0, t.shape[-1] - 1, 2)], dim=-2)
         got = windows(t, 2, 2)
         assert_close(got, want)
-        t.mul_(3)
-        assert_close(got, 3 * want)
-with check("none_or_one", "one window, and none", hint="What is (n - k) // step + 1 for k = n, and for k = n + 1?"):
-    t = torch.tensor([2.0, 5.0, 8.0])
-    want = t.clone()[None]
-    assert_close(windows(t, 3, 2), want)
-    for size in (4, 9):
-        try:
-            windows(t, size, 2)
-        except (ValueError, RuntimeError):
-            continue
-        raise AssertionError("a window that is longer than x was accepted")
+        t.add_(100)
+        assert_close(got, want + 100)
+    arguments.assert_results(windows, "two dimensions", "slice", "transposed", "permuted", "expanded")
+    arguments.assert_memory(windows, "two dimensions", "slice", "transposed", "permuted", "expanded")
+with check(
+    "none_or_one",
+    "one window, and none; windows of one element",
+    hint="What is (n - k) // step + 1 for k = n, and for k = n + 1?",
+):
+    arguments.assert_results(windows, "k = n", "one window and a rest", "k = 1")
+    refused.assert_results(windows, "", "much longer", "no element", "no row")
 with check("empty", "an empty batch, and x keeps its values", guard=True):
-    assert_close(windows(torch.empty(0, 5), 3, 1), torch.empty(0, 3, 3))
-    unchanged(windows, torch.arange(8.0), 3, 2)
+    arguments.assert_results(windows, "no row")
+    arguments.assert_arguments(windows)
+    refused.assert_arguments(windows)
 
 
 # %% right "PyTorch has a method for it"
@@ -146,7 +186,7 @@ def windows(x, k, step):
     return torch.stack([x[..., i : i + k] for i in range(0, x.shape[-1] - k + 1, step)], dim=-2)
 
 
-# %% wrong "neighbours are one slot apart" fails=non_contiguous,more_dimensions
+# %% wrong "neighbours are one slot apart" fails=non_contiguous,more_dimensions,empty raises=RuntimeError
 def windows(x, k, step):
     n = x.shape[-1]
     if k > n:
@@ -177,23 +217,23 @@ def windows(x, k, step):
     return x.as_strided((*x.shape[:-1], (n - k) // step, k), (*x.stride()[:-1], step * s, s))
 
 
-# %% wrong "one window for each possible start" fails=other_cases,shares_memory,non_contiguous,more_dimensions
+# %% wrong "one window for each possible start" fails=other_cases,shares_memory,non_contiguous,more_dimensions,none_or_one,empty
 def windows(x, k, step):
     return x.unfold(-1, k, 1)
 
 
-# %% wrong "a window is a column" fails=example,other_cases,shares_memory,non_contiguous,more_dimensions,none_or_one
+# %% wrong "a window is a column" fails=example,other_cases,shares_memory,non_contiguous,more_dimensions,none_or_one,empty
 def windows(x, k, step):
     return x.unfold(-1, k, step).transpose(-1, -2)
 
 
-# %% wrong "a signal is one-dimensional" fails=more_dimensions,empty raises=RuntimeError
+# %% wrong "a signal is one-dimensional" fails=non_contiguous,more_dimensions,none_or_one,empty raises=RuntimeError
 def windows(x, k, step):
     x = x.view(-1) if x.dim() == 1 else x.squeeze(0).view(-1)
     return x.unfold(0, k, step)
 
 
-# %% wrong "no whole window, no row" fails=none_or_one
+# %% wrong "no whole window, no row" fails=none_or_one,empty
 def windows(x, k, step):
     n, s = x.shape[-1], x.stride(-1)
     count = len(range(0, n - k + 1, step))

@@ -1,11 +1,13 @@
 # %% exercise
 def with_batch(f, x: Tensor, ndim: int) -> Tensor:
-    """f(x), also where x is one sample without a batch dimension.
+    """f(x), also if x is one sample without a batch dimension.
 
-    f: takes a batch of ndim dimensions and returns a tensor. In both, dimension 0 is the batch.
-    x: a batch of any size, with ndim dimensions, or one sample, with ndim - 1. Any dtype.
+    f: takes a batch of ndim dimensions and returns a tensor. In both, dimension 0 is the batch. f does not change its
+        input.
+    x: a batch of any size, also 0, with ndim dimensions, or one sample, with ndim - 1. Any dtype and strides. ndim is at
+        least 1. A sample may have sizes of 0 and 1, and no dimension at all if ndim is 1.
     Returns f's result as it is for a batch. For one sample, returns the result for that sample: without the batch
-    dimension, and with all others. Raises ValueError for any other number of dimensions.
+    dimension, and with all others. Raises ValueError for any other number of dimensions. x is not changed.
     """
     ### BEGIN SOLUTION
     if x.dim() == ndim:
@@ -14,6 +16,58 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
         raise ValueError("neither a batch nor a sample")
     return f(x.unsqueeze(0)).squeeze(0)
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("samples", "totals of a sample", "one channel", "sizes of 1", "empty sample", "one result for a sample"),
+    *("batch of one", "batch of one, sizes of 1", "empty batch", "no dimension", "another function"),
+    *("bool samples", "int64 batches", "int64 samples", "float64 batches"),
+    *("transposed", "every second column", "expanded"),
+)
+def arguments(draw, edge):
+    given = {"one channel": channel_means, "no dimension": torch.exp, "one result for a sample": row_spread}
+    given |= dict.fromkeys(["totals of a sample", "empty sample"], row_totals)
+    dtypes = {"bool samples": "bool", "int64 batches": "int64", "int64 samples": "int64", "float64 batches": "float64"}
+    dtype = dtypes.get(edge, "float32")
+    f = given.get(edge) or draw(st.sampled_from([mirrored, row_totals] + [channel_means] * ("float" in dtype)))
+    ndim = {torch.exp: 1, row_totals: 2, row_spread: 2}.get(f, 4)
+    if edge == "another function":
+        ndim = 3
+
+        def f(batch):
+            return batch.flip(1)
+
+    sizes = [draw(st.integers(2, 4)) for _ in range(ndim)]
+    if edge == "one channel":
+        sizes[1] = 1
+    if "batch of one" in edge or edge == "empty batch":
+        sizes[0] = 0 if edge == "empty batch" else 1
+    if "sizes of 1" in edge:
+        sizes[1:] = [1] * (ndim - 1)
+    if edge == "empty sample":
+        sizes[1] = 0
+    x = torch.randn(sizes, dtype=torch.float64, generator=draw.make_generator()) * 100
+    x = x > 0 if dtype == "bool" else x.to(getattr(torch, dtype))
+    if dtype == "int64":
+        x += 2**53 + 1
+    if edge == "transposed":
+        x = x.transpose(0, 1).contiguous().transpose(0, 1)
+    if edge == "every second column":
+        x = torch.stack([x, -x], -1).flatten(-2)[..., ::2]
+    if edge == "expanded":
+        x = x[:1].expand(x.shape)
+    is_batch = "batch" in edge or (edge in ("", "transposed") and draw(st.booleans()))
+    return f, x if is_batch else x[-1], ndim
+
+
+@domain(reference, "one of one", "two too many", "two too few", "none at all")
+def refused(draw, edge):
+    f, ndim = draw(st.sampled_from([(channel_means, 4), (mirrored, 4)] + [(row_totals, 2)] * (edge != "none at all")))
+    sizes = [draw(st.integers(2, 3)) for _ in range(ndim)]
+    shape = {"one of one": [1, *sizes], "two too many": [2, 3, *sizes], "two too few": sizes[2:], "none at all": []}
+    return f, torch.randn(shape.get(edge, [2, *sizes]), generator=draw.make_generator()), ndim
 
 
 # %% checks
@@ -44,18 +98,9 @@ with check(
     required=True,
     hint="Does every number of the result come from f and x?",
 ):
-    t = torch.arange(12).reshape(3, 4).T
-    want = t.sum(dim=1)
-    assert_close(with_batch(row_totals, t, 2), want)
-    assert_close(with_batch(row_totals, t[2], 2), want[2])
-    t = torch.linspace(2, -7, 120, dtype=torch.float64).reshape(5, 2, 3, 4)
-    want = t.flip(3)
-    assert_close(with_batch(mirrored, t, 4), want)
-    assert_close(with_batch(mirrored, t[4], 4), want[4])
-    assert_close(with_batch(mirrored, -t, 4), -want)
-    t = torch.arange(24.0).reshape(4, 2, 3)
-    want = t.flip(1)
-    assert_close(with_batch(lambda x: x.flip(1), t[3], 3), want[3])
+    arguments.assert_results(with_batch, "", "samples", "totals of a sample", "another function")
+    arguments.assert_results(with_batch, "bool samples", "int64 batches", "int64 samples", "float64 batches")
+    arguments.assert_results(with_batch, "transposed", "every second column", "expanded")
 with check(
     "one_sample",
     "a batch of one sample stays a batch",
@@ -72,7 +117,7 @@ with check(
             "this was a batch of one, and its batch dimension is gone": want[0],
         },
     )
-    assert_close(with_batch(row_totals, t[0, 0, :1], 2), t[0, 0, :1].sum(dim=1))
+    arguments.assert_results(with_batch, "batch of one", "batch of one, sizes of 1")
 with check(
     "size_one_input",
     "one sample keeps its own dimensions of size 1",
@@ -82,7 +127,7 @@ with check(
     t = torch.linspace(0, 1, 20).reshape(1, 4, 5) ** 2
     want = t.mean(dim=(1, 2))
     explain(with_batch(channel_means, t, 4), want, {"squeeze() took the dimension of the channel too": want[0]})
-    assert_close(with_batch(mirrored, t[:, :1], 4), t[:, :1].flip(2))
+    arguments.assert_results(with_batch, "one channel", "sizes of 1")
 with check(
     "size_one_result",
     "a result of size 1 for each sample keeps that dimension",
@@ -94,20 +139,18 @@ with check(
         want,
         {"squeeze() took the dimension of the result too": want[0]},
     )
+    arguments.assert_results(with_batch, "one result for a sample")
+with check("zero_dim", "a sample without dimensions", hint="What is a sample, if a batch has the shape (N,)?"):
+    arguments.assert_results(with_batch, "no dimension")
 with check("raises", "any other number of dimensions raises a ValueError", hint="What happens to x[None] of a batch?"):
-    for shape, dims in (((2, 2, 3, 4, 5), 4), ((4, 5), 4), ((2, 3, 4), 2), ((), 2)):
-        try:
-            with_batch(channel_means if dims == 4 else row_totals, torch.ones(shape), dims)
-        except ValueError:
-            continue
-        raise AssertionError("a tensor with another number of dimensions was accepted")
-with check("empty", "an empty batch gives an empty result", guard=True):
-    assert_close(with_batch(channel_means, torch.zeros(0, 3, 4, 5), 4), torch.zeros(0, 3))
-    assert_close(with_batch(row_totals, torch.zeros(0), 2), torch.tensor(0.0))
+    refused.assert_results(with_batch, "", "one of one", "two too many", "two too few", "none at all")
+with check("empty", "an empty batch, and an empty sample", guard=True):
+    arguments.assert_results(with_batch, "empty batch", "empty sample")
 with check(
     "keeps_input", "x keeps its shape and its values", guard=True, hint="Is there an operation in place in your code?"
 ):
-    unchanged(with_batch, mirrored, torch.linspace(-1, 3, 60).reshape(3, 4, 5), 4)
+    arguments.assert_arguments(with_batch)
+    refused.assert_arguments(with_batch)
 
 
 # %% right "indices instead of squeeze"
@@ -159,7 +202,7 @@ def with_batch(f, x, ndim):
     return f(x if x.dim() == ndim else x.unsqueeze(0)).squeeze(0)
 
 
-# %% wrong "a first size of 1 says that it is a batch of one" fails=size_one_input raises=IndexError
+# %% wrong "a first size of 1 says that it is a batch of one" fails=size_one_input,zero_dim,keeps_input raises=IndexError
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
@@ -168,19 +211,19 @@ def with_batch(f, x, ndim):
     return f(x.unsqueeze(0)).squeeze(0)
 
 
-# %% wrong "the result is a batch of one" fails=example,other_cases,size_one_input,size_one_result,empty
+# %% wrong "the result is a batch of one" fails=example,other_cases,size_one_input,size_one_result,zero_dim,empty
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
     return f(x if x.dim() == ndim else x.unsqueeze(0))
 
 
-# %% wrong "what is no batch is a sample" fails=raises
+# %% wrong "what is no batch is a sample" fails=raises,keeps_input
 def with_batch(f, x, ndim):
     return f(x) if x.dim() == ndim else f(x[None])[0]
 
 
-# %% wrong "x may be given its new dimension for good" fails=keeps_input
+# %% wrong "x may be given its new dimension for good" fails=zero_dim,keeps_input raises=IndexError
 def with_batch(f, x, ndim):
     if x.dim() == ndim:
         return f(x)

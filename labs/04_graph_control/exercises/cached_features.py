@@ -217,7 +217,7 @@ def cached_features(encoder, batches):
     return torch.cat([encoder(x) for x in batches])
 
 
-# %% wrong "all batches have one size" fails=example,other_cases,empty,no_graph,writable,can_require_grad,grad_of_batches,keeps_input,keeps_recording raises=RuntimeError
+# %% wrong "all batches have one size" fails=example,other_cases,empty,no_graph,writable,can_require_grad,grad_of_batches,keeps_recording raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.no_grad():
         return torch.stack([encoder(x) for x in batches]).flatten(0, 1)

@@ -225,7 +225,7 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong "recording is always on" fails=no_sharing,inside_no_grad,keeps_input raises=RuntimeError
+# %% wrong "recording is always on" fails=inside_no_grad raises=RuntimeError
 def descend(f, x, lr, steps):
     points = [x.detach().clone()]
     for _ in range(steps):
@@ -256,7 +256,7 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong "the caller's x may be marked, and its .grad used" fails=no_history,no_sharing,requires_grad,keeps_input raises=TypeError
+# %% wrong "the caller's x may be marked, and its .grad used" fails=no_history,requires_grad,keeps_input raises=TypeError
 def descend(f, x, lr, steps):
     points = [x.detach().clone()]
     x.requires_grad_()
