@@ -351,7 +351,7 @@ class Normalize(nn.Module):
         return (x - self.mean) / self.std
 
 
-# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,keeps_input,empty raises=RuntimeError
+# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,empty raises=RuntimeError
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()

@@ -298,7 +298,7 @@ def predict(model, x):
             m.train(training)
 
 
-# %% wrong "no_grad is evaluation" fails=example,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode raises=ValueError
+# %% wrong "no_grad is evaluation" fails=example,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode
 def predict(model, x):
     with torch.no_grad():
         return model(x)
@@ -367,7 +367,7 @@ def predict(model, x):
             m.training = training
 
 
-# %% wrong "without gradients a model does not change" fails=example,training_mode,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode raises=ValueError
+# %% wrong "without gradients a model does not change" fails=example,training_mode,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode
 def predict(model, x):
     with torch.no_grad():
         model(x)
