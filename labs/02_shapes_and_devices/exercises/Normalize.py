@@ -72,8 +72,8 @@ def normalised_elsewhere(make, mean, std, x):
 class Normalize(nn.Module):
     """Subtracts each channel's mean, and divides by its standard deviation.
 
-    mean, std: shape (C,), C at least 1, of one floating-point dtype, which the module has then, any strides, std above 0.
-        Neither requires grad, and neither is changed. Later changes of the caller's tensors change nothing here.
+    mean, std: shape (C,), C at least 1, of one floating-point dtype, which the module has then, any strides, std above
+        0. Neither requires grad, and neither is changed. Later changes of the caller's tensors change nothing here.
     Normalize(mean, std)(x): x of shape (N, C, H, W), any strides, in the module's dtype and on its device, not changed.
         N may be 0. Returns x's shape and dtype. The same in training and evaluation.
     Both tensors follow the module's to(), double() and so on, also after a call. They are never trained. Its state_dict
@@ -351,7 +351,7 @@ class Normalize(nn.Module):
         return (x - self.mean) / self.std
 
 
-# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,empty raises=RuntimeError
+# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,keeps_input,empty raises=RuntimeError
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()

@@ -2,14 +2,58 @@
 def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
     """The Euclidean distance of each point in a from each point in b.
 
-    a: shape (n, d), b: shape (m, d), of one dtype, float32 or float64, any strides; n, m and d may differ, or be equal.
-    Returns shape (n, m) and that dtype: entry [i, j] belongs to a[i] and b[j]. The distances lie between 1e-15 and 1e15,
-    or are 0. Each has a relative error of at most 1e-3, also where points are close together and far from zero. So equal
-    points have the distance 0. n, m and d may be 0.
+    a: shape (n, d), b: shape (m, d), of one dtype, float32 or float64, any strides, all numbers finite. n, m and d may
+    differ or be equal, and each may be 0. Neither is changed.
+    Returns shape (n, m) and that dtype: entry [i, j] belongs to a[i] and b[j]. Equal points have the distance 0
+    exactly. Any other distance is between 1e-15 and 1e15, and its relative error is at most 1e-3, even if the points
+    are close together and far from zero.
     """
     ### BEGIN SOLUTION
     return (a[:, None, :] - b[None, :, :]).square().sum(dim=-1).sqrt()
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("equal sizes", "one point", "one dimension", "float64", "float64, close together", "close together"),
+    *("two groups", "two groups, float64", "thirty points", "thirty others, float64", "tiny", "tiny and huge"),
+    *("the same points", "some points equal", "no point", "no other point", "no dimension"),
+    *("transposed", "every second column", "expanded"),
+)
+def arguments(draw, edge):
+    n = draw(st.integers(2, 6))
+    m, d = n + draw(st.integers(1, 2)), n + draw(st.integers(3, 4))
+    n = {"one point": 1, "no point": 0, "thirty points": 30, "the same points": 4}.get(edge, n)
+    m = {"equal sizes": n, "no other point": 0, "thirty others, float64": 30, "some points equal": 4}.get(edge, m)
+    d = {"equal sizes": n, "one dimension": 1, "no dimension": 0, "tiny and huge": 2}.get(edge, d)
+    g = draw.make_generator()
+    a, b = (torch.randn(size, d, dtype=torch.float64, generator=g) for size in (n, m))
+    if edge == "float64, close together":
+        a, b = 1 + a * 1e-10, 1 + b * 1e-10
+    if edge == "close together":
+        a, b = 1000 + a, 1000 + b
+    if edge.startswith(("two groups", "thirty")):
+        a, b = a * 0.01, b * 0.01
+        a[::2, 0], a[1::2, 0], b[::2, 0], b[1::2, 0] = 1e6, -1e6, -1e6, 1e6
+    if edge == "tiny":
+        a, b = a * 1e-14, b * 1e-14
+    if edge == "tiny and huge":
+        a, b = (t * torch.tensor([1e-14, 1e14], dtype=torch.float64) for t in (a, b))
+        a[0, 0], a[0, 1], b[0] = 3e-14, 0, 0
+    a, b = (a, b) if "float64" in edge else (a.float(), b.float())
+    if edge == "the same points":
+        b = a = (a * 30).round()
+    if edge == "some points equal":
+        a, b = (a * 30).round(), (b * 30).round()
+        b[0], b[-1] = a[-1], a[0]
+    if edge == "transposed":
+        a, b = a.T.contiguous().T, b.T.contiguous().T
+    if edge == "every second column":
+        a, b = (torch.stack([t, -t], 2).flatten(1)[:, ::2] for t in (a, b))
+    if edge == "expanded":
+        a = a[:1].expand(n, d)
+    return a, b
 
 
 # %% checks
@@ -44,81 +88,51 @@ with check(
     required=True,
     hint="Which sizes can n, m and d have? Which of them did you fix?",
 ):
-    for n, m, d, dtype in ((4, 7, 3, torch.float32), (6, 2, 5, torch.float64), (1, 5, 1, torch.float32)):
-        generator = torch.Generator().manual_seed(n)
-        t = torch.randn(n, d, dtype=dtype, generator=generator)
-        other = torch.randn(m, d, dtype=dtype, generator=generator)
-        rows = [
-            [sum((p - q) ** 2 for p, q in zip(a, b, strict=True)) ** 0.5 for b in other.tolist()] for a in t.tolist()
-        ]
-        assert_close(pairwise_distances(t, other), torch.tensor(rows, dtype=dtype))
+    arguments.assert_results(pairwise_distances, "", "one point", "one dimension", "float64", rtol=1e-3, atol=0)
 with check(
     "equal_sizes",
     "n, m and d are equal",
     weight=2,
     hint="With equal sizes, a difference without a new dimension fits too. What does it compare?",
 ):
-    t = torch.tensor([[0.5, 2.0, -1.0], [3.0, 0.0, 1.0], [-2.0, 1.0, 4.0]])
-    other = torch.tensor([[1.0, 1.0, 0.0], [0.0, -3.0, 2.0], [5.0, 0.5, 0.5]])
-    rows = [[sum((p - q) ** 2 for p, q in zip(a, b, strict=True)) ** 0.5 for b in other.tolist()] for a in t.tolist()]
-    assert_close(pairwise_distances(t, other), torch.tensor(rows))
+    arguments.assert_results(pairwise_distances, "equal sizes", rtol=1e-3, atol=0)
 with check(
     "far_from_zero",
     "points close together and far from zero",
     weight=3,
     hint="Which two large numbers are subtracted in your code, and how many of their digits agree?",
 ):
-    offsets = torch.tensor([[0.0, 0.0, 0.0], [0.25, -0.5, 0.125], [1.0, 0.5, -0.25], [0.0, 0.03125, 0.0]])
-    t, other = offsets + 1000.0, offsets.flip(0)[:3] - torch.tensor([0.0, 0.0625, 0.0]) + 1000.0
-    exact = [
-        [sum((p - q) ** 2 for p, q in zip(a, b, strict=True)) ** 0.5 for b in other.double().tolist()]
-        for a in t.double().tolist()
-    ]
-    assert_close(pairwise_distances(t, other), torch.tensor(exact), rtol=1e-3, atol=1e-6)
+    arguments.assert_results(pairwise_distances, "close together", "float64, close together", rtol=1e-3, atol=0)
 with check(
     "two_groups",
     "two groups far from zero, on either side of it",
     weight=2,
     hint="Does it help to move the points, or to compute in float64, if two large numbers are subtracted afterwards?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.tensor([[1e6, 0.01], [1e6, 0.05], [-1e6, 0.02], [-1e6, -0.01]], dtype=dtype)
-        other = torch.tensor([[-1e6, 0.0], [1e6, 0.03], [1e6, -0.02]], dtype=dtype)
-        exact = [
-            [sum((p - q) ** 2 for p, q in zip(a, b, strict=True)) ** 0.5 for b in other.tolist()] for a in t.tolist()
-        ]
-        assert_close(pairwise_distances(t, other), torch.tensor(exact, dtype=dtype), rtol=1e-3, atol=1e-8)
+    arguments.assert_results(pairwise_distances, "two groups", "two groups, float64", rtol=1e-3, atol=0)
 with check(
     "thirty_points",
-    "thirty points close together and far from zero",
+    "two groups of thirty points far from zero",
     weight=2,
     hint="Does a function of PyTorch compute it for you? What does it do for more than 25 points?",
 ):
-    generator = torch.Generator().manual_seed(3)
-    t = torch.rand(30, 3, generator=generator) + 500.0
-    other = torch.rand(28, 3, generator=generator) + 500.0
-    want = (t.double()[:, None] - other.double()).square().sum(-1).sqrt().float()
-    assert_close(pairwise_distances(t, other), want, rtol=1e-3, atol=1e-4)
+    arguments.assert_results(pairwise_distances, "thirty points", "thirty others, float64", rtol=1e-3, atol=0)
+with check(
+    "size", "tiny and huge distances", hint="Is any number of your code compared with, or added to, a distance?"
+):
+    arguments.assert_results(pairwise_distances, "tiny", "tiny and huge", rtol=1e-3, atol=0)
 with check(
     "same_point",
     "a point has the distance 0 from itself",
     hint="Can your number under the root be negative, or nearly 0?",
 ):
-    t = torch.tensor([[123.4, -567.8, 0.1], [-0.7, 33.3, 912.1]])
-    apart = sum((p - q) ** 2 for p, q in zip(*t.double().tolist(), strict=True)) ** 0.5
-    want = torch.tensor([[0.0, apart], [apart, 0.0]])
-    got = pairwise_distances(t, t)
-    assert_close(got, want, rtol=1e-5, atol=1e-6)
-    assert_close(got.diagonal(), torch.zeros(2), rtol=0, atol=0)
-with check("non_contiguous", "transposed and sliced arguments, which keep their values", guard=True):
-    table = torch.arange(24.0).reshape(4, 6).sin()
-    t, other = table.T[:, ::2], table.T[1:4, 1::2]
-    rows = [[sum((p - q) ** 2 for p, q in zip(a, b, strict=True)) ** 0.5 for b in other.tolist()] for a in t.tolist()]
-    assert_close(unchanged(pairwise_distances, t, other), torch.tensor(rows))
+    arguments.assert_results(pairwise_distances, "the same points", "some points equal", rtol=1e-3, atol=0)
+with check("non_contiguous", "transposed, sliced and expanded arguments", guard=True):
+    arguments.assert_results(pairwise_distances, "transposed", "every second column", "expanded", rtol=1e-3, atol=0)
 with check("empty", "no points give an empty table, and points without coordinates zeros", guard=True):
-    assert_close(pairwise_distances(torch.empty(0, 3), torch.ones(2, 3)), torch.empty(0, 2))
-    assert_close(pairwise_distances(torch.ones(4, 3), torch.empty(0, 3)), torch.empty(4, 0))
-    assert_close(pairwise_distances(torch.empty(2, 0), torch.empty(3, 0)), torch.zeros(2, 3))
+    arguments.assert_results(pairwise_distances, "no point", "no other point", "no dimension")
+with check("keeps_input", "a and b keep their values", guard=True):
+    arguments.assert_arguments(pairwise_distances)
 
 
 # %% right "cdist without the expansion"
@@ -164,44 +178,44 @@ def pairwise_distances(a, b):
     return squares.clamp(min=0).sqrt()
 
 
-# %% wrong "the squared distance is a distance" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,same_point,non_contiguous
+# %% wrong "the squared distance is a distance" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,size,same_point,non_contiguous
 def pairwise_distances(a, b):
     return (a[:, None] - b).square().sum(-1)
 
 
-# %% wrong "a distance is a sum of absolute differences" fails=example,other_cases,equal_sizes,far_from_zero,thirty_points,same_point,non_contiguous
+# %% wrong "a distance is a sum of absolute differences" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,size,same_point,non_contiguous
 def pairwise_distances(a, b):
     return (a[:, None] - b).abs().sum(-1)
 
 
-# %% wrong "b comes first" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,non_contiguous,empty
+# %% wrong "b comes first" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,size,same_point,non_contiguous,empty
 def pairwise_distances(a, b):
     return (b[:, None] - a).square().sum(-1).sqrt()
 
 
-# %% wrong "a - b compares every point with every other" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,same_point,non_contiguous,empty raises=RuntimeError
+# %% wrong "a - b compares every point with every other" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,size,same_point,non_contiguous,empty,keeps_input raises=RuntimeError
 def pairwise_distances(a, b):
     return (a - b).square().sum(-1).sqrt()
 
 
-# %% wrong "a small number under the root for safety" fails=other_cases,same_point,empty
+# %% wrong "a small number under the root for safety" fails=far_from_zero,size,same_point,empty
 def pairwise_distances(a, b):
     return ((a[:, None] - b).square().sum(-1) + 1e-8).sqrt()
 
 
-# %% wrong "a tiny number under the root changes nothing" fails=same_point
+# %% wrong "a tiny number under the root changes nothing" fails=far_from_zero,size,same_point
 def pairwise_distances(a, b):
     return ((a[:, None] - b).square().sum(-1) + 1e-12).sqrt()
 
 
-# %% wrong "in float64 the expansion is exact" fails=two_groups
+# %% wrong "in float64 the expansion is exact" fails=far_from_zero,two_groups,thirty_points
 def pairwise_distances(a, b):
     p, q = a.double(), b.double()
     squares = p.square().sum(1)[:, None] + q.square().sum(1) - 2 * p @ q.T
     return squares.clamp(min=0).sqrt().to(a.dtype)
 
 
-# %% wrong "around their mean, points are near zero" fails=two_groups
+# %% wrong "around their mean, points are near zero" fails=two_groups,thirty_points,size
 def pairwise_distances(a, b):
     centre = b.mean(0)
     p, q = a - centre, b - centre
@@ -209,6 +223,6 @@ def pairwise_distances(a, b):
     return squares.clamp(min=0).sqrt()
 
 
-# %% wrong "the sum goes over the middle" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,same_point,non_contiguous,empty
+# %% wrong "the sum goes over the middle" fails=example,other_cases,equal_sizes,far_from_zero,two_groups,thirty_points,size,same_point,non_contiguous,empty
 def pairwise_distances(a, b):
     return (a[:, None] - b).square().sum(1).sqrt()

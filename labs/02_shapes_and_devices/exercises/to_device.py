@@ -2,11 +2,13 @@
 def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None) -> Any:
     """A nested batch with all of its tensors on device, and its floating-point tensors in dtype.
 
-    batch: a tensor, or a list, tuple, named tuple or dict (no subclass of list or dict) of such batches, to any depth.
-    Everything else (None, strings, numbers, ranges and so on) is handed on as it is, and may be beside tensors. dtype:
-    None keeps all dtypes. Tensors of integers, booleans and complex numbers always keep theirs.
-    Returns the same nesting of the same kinds of containers. Lists and dicts are new ones, also where nothing had to be
-    moved; batch and its tensors stay as they are. A tensor that needs no change may be handed on.
+    batch: a tensor, or a list, tuple, named tuple or dict of such batches, to any depth. Named tuples are the only
+    subclasses of list, tuple and dict in it. Everything else (None, strings, numbers, ranges and so on) may be beside
+    tensors, and is handed on itself, never a copy of it.
+    dtype: a floating-point dtype, or None, which keeps all dtypes. Tensors of integers, booleans and complex numbers
+    always keep theirs.
+    Returns the same nesting, with containers of the same types. Its lists and dicts are new ones, even if nothing had
+    to be moved. batch, its containers and its tensors are not changed. A tensor that needs no change may be handed on.
     """
     ### BEGIN SOLUTION
     if isinstance(batch, Tensor):
@@ -19,6 +21,61 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
         return type(batch)([to_device(item, device, dtype) for item in batch])
     return batch
     ### END SOLUTION
+
+
+# %% domain
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+OTHERS = (torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool, torch.complex64)
+
+
+@domain(
+    reference,
+    *("one tensor", "nothing to do", "every floating-point dtype", "every other dtype", "every other dtype, float64"),
+    *("named tuples", "one item each", "strings first", "beside numbers", "empty containers", "deep"),
+    *("keys of all kinds", "the same tensor twice", "views", "sizes of 0", "lists"),
+)
+def arguments(draw, edge):
+    g = draw.make_generator()
+
+    def make_tensor(dtype=torch.float32, size=3):
+        t = torch.randn(2, size, dtype=torch.float64, generator=g) * 100
+        return t > 0 if dtype == torch.bool else (t.abs() if dtype == torch.uint8 else t).to(dtype)
+
+    def make_batch(depth):
+        kind = draw(st.integers(0, 6 if depth else 1))
+        if kind < 2:
+            return make_tensor(draw(st.sampled_from([torch.float32, torch.float64, torch.int64, torch.bool])))
+        if kind < 4:
+            return (Sample if kind == 2 else Pair)(make_batch(depth - 1), make_batch(depth - 1))
+        items = [make_batch(depth - 1) for _ in range(draw(st.integers(1, 3)))]
+        if kind == 4:
+            return {f"part {n}": item for n, item in enumerate(items)}
+        return items if kind == 5 else tuple(items)
+
+    t, u, label = make_tensor(), make_tensor(torch.float64, 4), make_tensor(torch.int64, 5)
+    batch = {
+        "one tensor": t,
+        "nothing to do": [t, {"a": [t, label], "b": (t, {})}, [[]]],
+        "every floating-point dtype": [make_tensor(dtype) for dtype in FLOATS],
+        "every other dtype": [make_tensor(dtype) for dtype in OTHERS] + [label + 2**53 + 1],
+        "named tuples": [Pair([t], Sample(u, label)), (Sample(t, (u,)), {"a": Pair(Pair(t, u), None)})],
+        "one item each": [[t], (t,), {"a": (u,)}, ([(label,)],)],
+        "strings first": ["a", ("bc", t), [None, u], {"name": "train", "data": (0.5, label)}, {"a": 1, "b": {"c": t}}],
+        "beside numbers": (3, 0.5, True, None, t, range(3), b"ab", 2 + 1j, slice(1, 2), torch.float32, [range(2), u]),
+        "empty containers": {"a": [], "b": {}, "c": ((), [], t), "d": "", "e": Pair([], ())},
+        "deep": [({"a": [({"b": [(t, [{"c": ([u], label)}])]},)]},)],
+        "keys of all kinds": {"a": t, 1: [u], (2, "b"): {0.5: t}, None: label, False: {True: u}},
+        "the same tensor twice": [t, (t, {"a": t}), Sample(t, t)],
+        "views": [t.T, t[:, ::2], (t[1], t[0, 0]), t[:, :1].expand(2, 4), label.T],
+        "sizes of 0": (t[:0], {"a": u[:, :0]}, label[:0]),
+        "lists": [[t, u], [[label], [t, [u]]]],
+    }.get(edge.removesuffix(", float64"))
+    batch = make_batch(3) if batch is None else batch
+    dtype = None if edge == "nothing to do" else draw(st.sampled_from([torch.float16, torch.bfloat16, torch.float64]))
+    if not edge and draw(st.booleans()):
+        dtype = None
+    dtype = torch.float64 if "float64" in edge else dtype
+    return batch, draw(st.sampled_from(["cpu", torch.device("cpu")])), dtype
 
 
 # %% checks
@@ -60,7 +117,25 @@ with check(
     assert_close(got["result"], {"image": t})
     assert got["devices"] == {"image": "meta"}, "a tensor is still on the CPU"
 
+
 # %% hidden checks
+def describe_containers(value):
+    """The types of the containers that a value is made of, with the names of its named tuples."""
+    if isinstance(value, dict):
+        return ["dict", [describe_containers(value[key]) for key in sorted(value, key=repr)]]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return [type(value).__name__, list(value._fields), [describe_containers(item) for item in value]]
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, [describe_containers(item) for item in value]]
+    return None
+
+
+def list_changeable(value):
+    """The lists and dicts in a value, and it itself."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else []
+    return [value] * isinstance(value, list | dict) + [found for item in items for found in list_changeable(item)]
+
+
 with check(
     "nested",
     "lists, tuples and dicts in one another, in other dtypes",
@@ -68,57 +143,32 @@ with check(
     required=True,
     hint="What does your function do with a tuple in a list in a dict?",
 ):
-    t = torch.linspace(-1, 1, 6).reshape(2, 3)
-    for dtype in (torch.bfloat16, torch.float64, torch.float16):
-        batch = {"a": [t, (2 * t, {"b": t.T})], 7: (t[0], [t[1].sum()]), "pair": ("cat", [5, t])}
-        want = {
-            "a": [t.to(dtype), ((2 * t).to(dtype), {"b": t.T.to(dtype)})],
-            7: (t[0].to(dtype), [t[1].sum().to(dtype)]),
-            "pair": ("cat", [5, t.to(dtype)]),
-        }
-        assert_close(to_device(batch, torch.device("cpu"), dtype), want)
-    for dtype in (torch.float64, torch.float16):
-        assert_close(to_device(t, "cpu", dtype), t.to(dtype))
+    arguments.assert_results(to_device, "", "one tensor", "lists", "deep", "keys of all kinds", "views")
+    arguments.assert_results(to_device, "the same tensor twice", "strings first")
 with check(
     "integers",
     "integers and booleans keep their dtype, and None keeps all",
     weight=2,
     hint="What became of the label 257 in bfloat16?",
 ):
-    t = torch.tensor([255, 256, 257, 1000])
-    for dtype in (torch.bfloat16, torch.float64, None):
-        batch = [t, t > 256, *(t.to(kept) for kept in (torch.int32, torch.int16, torch.uint8, torch.complex64))]
-        assert_close(to_device(batch, "cpu", dtype), list(batch))
-    assert_close(to_device(t + 2**40, "cpu", torch.float64), t + 2**40)
-    batch = (torch.ones(2, dtype=torch.float64), torch.ones(3, dtype=torch.bfloat16), torch.ones(4))
-    assert_close(to_device(batch, "cpu", None), batch)
+    arguments.assert_results(to_device, "every other dtype", "every other dtype, float64", "nothing to do")
 with check(
     "dtypes",
     "tensors of every floating-point dtype are cast",
     weight=2,
     hint="Which dtypes does is_floating_point() name? Which do you?",
 ):
-    t = torch.tensor([0.5, -1.25, 3.0])
-    for dtype in (torch.float32, torch.bfloat16):
-        batch = [t.half(), t.bfloat16(), t, t.double()]
-        assert_close(to_device(batch, "cpu", dtype), [t.to(dtype)] * 4)
+    arguments.assert_results(to_device, "every floating-point dtype")
 with check(
     "container_types",
     "tuples stay tuples, lists stay lists, and a named tuple keeps its names",
     weight=2,
     hint="What is type(batch), and how is an object of that type made?",
 ):
-    t = torch.tensor([1.5, 2.5])
-    wide, label = t.double(), torch.tensor(4)
-    got = to_device([(t, t), [t], Sample(t, label), ()], "cpu", torch.float64)
-    assert_close(got, [(wide, wide), [wide], (wide, label), ()])
-    kinds = [isinstance(item, tuple) for item in [got, *got]]
-    assert kinds == [False, True, False, True, True], "a tuple or a list changed its kind"
-    assert [hasattr(item, "_fields") for item in got] == [False, False, True, False], "a tuple lost or found names"
-    assert_close([got[2].image, got[2].label], [wide, label])
-    got = to_device(Pair([t], Sample(t, label)), "cpu", torch.float64)
-    assert hasattr(got, "right") and hasattr(got.right, "label"), "a named tuple lost its names"
-    assert_close([got.left, got.right.image, got.right.label], [[wide], wide, label])
+    arguments.assert_results(to_device, "named tuples", "one item each")
+    for trial in arguments.iter_trials(to_device, "named tuples", "one item each", "lists", "deep", "empty containers"):
+        want = describe_containers(trial.case.report.result)
+        assert describe_containers(trial.report.result) == want, "a container has another type or other names"
 
 
 class Truck:
@@ -137,10 +187,9 @@ with check(
     "what is no tensor is handed on as it is",
     hint="What is a string made of? Is it a container for you?",
 ):
-    batch = {"name": "train", "none": None, "count": 3, "rate": 0.5, "flag": True, "names": ["a", ("bc", None)]}
-    assert_close(to_device(batch, "cpu", torch.float64), dict(batch))
+    arguments.assert_results(to_device, "beside numbers", "strings first")
     assert to_device(None, "cpu", None) is None, "None became something else"
-    assert_close(to_device([range(3), b"ab"], "cpu", None), [range(3), b"ab"])
+    assert_close(to_device("train", "cpu", torch.float64), "train")
     array, truck = torch.ones(2).numpy(), Truck()
     got = to_device([torch.float32, array, truck], "cpu", torch.float64)
     same = [mine is sent for mine, sent in zip(got, [torch.float32, array, truck], strict=True)]
@@ -178,26 +227,15 @@ with check(
 with check(
     "keeps_input", "batch stays as it is, and lists and dicts are new", weight=2, hint="Whose dict do you assign to?"
 ):
-    t = torch.tensor([1.5, 2.5])
-    batch = {"a": t, "b": [t, {"c": t}]}
-    want = {"a": torch.tensor([1.5, 2.5]), "b": [torch.tensor([1.5, 2.5]), {"c": torch.tensor([1.5, 2.5])}]}
-    unchanged(to_device, batch, "cpu", torch.float64)
-    got = to_device(batch, "cpu", None)
-    assert_close(got, want)
-    got["b"][1]["c"] = "changed"
-    got["b"].append("added")
-    got["a"] = "changed"
-    assert_close(batch, want)
-    batch, want = [[], {}, (t, [])], [[], {}, (torch.tensor([1.5, 2.5]), [])]
-    got = to_device(batch, "cpu", None)
-    assert_close(got, want)
-    got[0].append("added")
-    got[1]["added"] = 1
-    got[2][1].append("added")
-    assert_close(batch, want)
+    arguments.assert_arguments(to_device)
+    for trial in arguments.iter_trials(
+        to_device, "nothing to do", "empty containers", "lists", "deep", "strings first"
+    ):
+        sent = [id(item) for item in list_changeable(trial.arguments[0])]
+        found = [item for item in list_changeable(trial.report.result) if id(item) in sent]
+        assert not found, "a list or dict of your result is one of batch"
 with check("empty", "empty containers and empty tensors", guard=True):
-    assert_close(to_device({"a": [], "b": {}}, "cpu", torch.float64), {"a": [], "b": {}})
-    assert_close(to_device([torch.empty(0, 3)], "cpu", torch.float64), [torch.empty(0, 3, dtype=torch.float64)])
+    arguments.assert_results(to_device, "empty containers", "sizes of 0")
 
 
 # %% right "tree_map knows the containers"
@@ -229,7 +267,7 @@ def to_device(batch, device, dtype):
             return batch
 
 
-# %% wrong "to changes a tensor where it is" fails=example,second_device,nested,dtypes,container_types,nested_second_device,back_to_cpu,keeps_input,empty
+# %% wrong "to changes a tensor where it is" fails=example,second_device,nested,dtypes,container_types,non_tensors,nested_second_device,back_to_cpu,keeps_input,empty
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         batch.to(device, dtype if batch.is_floating_point() else None)
@@ -250,7 +288,7 @@ def to_device(batch, device, dtype):
     }
 
 
-# %% wrong "all tensors get the dtype" fails=example,integers,container_types,nested_second_device,back_to_cpu
+# %% wrong "all tensors get the dtype" fails=example,nested,integers,container_types,non_tensors,nested_second_device,back_to_cpu,empty
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         return batch.to(device, dtype)
@@ -274,7 +312,7 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong "a named tuple is made like a tuple" fails=container_types,nested_second_device raises=TypeError
+# %% wrong "a named tuple is made like a tuple" fails=nested,container_types,nested_second_device,keeps_input,empty raises=TypeError
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         return batch.to(device, dtype if batch.is_floating_point() else None)
@@ -381,7 +419,7 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong "the first item tells what a list holds" fails=nested
+# %% wrong "the first item tells what a list holds" fails=nested,non_tensors,keeps_input
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         return batch.to(device, dtype if batch.is_floating_point() else None)
@@ -396,7 +434,7 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong "what can be iterated over is a container, unless it is a string" fails=non_tensors raises=TypeError
+# %% wrong "what can be iterated over is a container, unless it is a string" fails=non_tensors,keeps_input raises=TypeError
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         return batch.to(device, dtype if batch.is_floating_point() else None)
@@ -409,7 +447,7 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong "what has a length is a container" fails=example,nested,container_types,non_tensors,nested_second_device raises=TypeError
+# %% wrong "what has a length is a container" fails=example,nested,container_types,non_tensors,nested_second_device,keeps_input,empty raises=TypeError
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         return batch.to(device, dtype if batch.is_floating_point() else None)

@@ -3,9 +3,10 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     """The strides of t.view(shape) for a tensor t of this size and stride, or None if such a view is impossible.
 
     size, stride: of t, two tuples of one length, which may be 0. Strides are at least 0, in any order, and elements may
-    share a place in memory. shape: the new shape, a tuple, which may be empty. size and shape hold integers of at least 1
-    (no -1, no 0). The number of elements may differ; that is impossible too.
-    Returns a tuple or list of one integer for each entry of shape, never a float. For an entry of 1 any integer will do.
+    share a place in memory. shape: the new shape, a tuple, which may be empty. size and shape hold integers of at
+    least 1 (no -1, no 0). The number of elements may differ; that is impossible too.
+    Returns a tuple or list of one integer for each entry of shape, never a float. For an entry of 1 any integer will
+    do.
     """
     ### BEGIN SOLUTION
     blocks: list[tuple[int, int]] = []  # number of elements, stride: what can be joined is joined

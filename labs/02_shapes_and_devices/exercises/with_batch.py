@@ -4,8 +4,8 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 
     f: takes a batch of ndim dimensions and returns a tensor. In both, dimension 0 is the batch. f does not change its
         input.
-    x: a batch of any size, also 0, with ndim dimensions, or one sample, with ndim - 1. Any dtype and strides. ndim is at
-        least 1. A sample may have sizes of 0 and 1, and no dimension at all if ndim is 1.
+    x: a batch of any size, also 0, with ndim dimensions, or one sample, with ndim - 1. Any dtype and strides. ndim is
+        at least 1. A sample may have sizes of 0 and 1, and no dimension at all if ndim is 1.
     Returns f's result as it is for a batch. For one sample, returns the result for that sample: without the batch
     dimension, and with all others. Raises ValueError for any other number of dimensions. x is not changed.
     """
@@ -202,7 +202,7 @@ def with_batch(f, x, ndim):
     return f(x if x.dim() == ndim else x.unsqueeze(0)).squeeze(0)
 
 
-# %% wrong "a first size of 1 says that it is a batch of one" fails=size_one_input,zero_dim raises=IndexError
+# %% wrong "a first size of 1 says that it is a batch of one" fails=size_one_input,zero_dim,keeps_input raises=IndexError
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
