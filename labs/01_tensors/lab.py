@@ -35,7 +35,6 @@ from labkit import (
     explain,
     explore_strides,
     show_strides,
-    unchanged,
     use_device,
 )
 

@@ -38,7 +38,6 @@ from labkit import (
     probes,
     show_broadcasting,
     show_strides,
-    unchanged,
 )
 
 # %% [markdown]

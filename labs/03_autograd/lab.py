@@ -37,7 +37,6 @@ from labkit import (
     show_backward,
     show_graph,
     show_vjp,
-    unchanged,
     use_device,
 )
 

@@ -35,7 +35,6 @@ from labkit import (
     show_graph,
     show_kept,
     show_saliency,
-    unchanged,
     use_device,
 )
 

@@ -138,7 +138,7 @@ def loaded(draw, edge):
 
 
 @domain(reference, "one channel", "float64", call=normalised_in)
-def cast(draw, edge):
+def cast_arguments(draw, edge):
     dtypes = [torch.float16, torch.bfloat16] if edge == "float64" else [torch.float64, torch.bfloat16, torch.float16]
     return *draw_arguments(draw, edge), draw(st.sampled_from(dtypes))
 
@@ -203,7 +203,7 @@ with check(
     want = torch.stack([(t[:, 0] - 2) / 4, (t[:, 1] - 8) / 0.5], dim=1)
     assert_close(Normalize(mean, std).double().float()(t), want)
     arguments.assert_results(Normalize, "float64", "bfloat16")
-    cast.assert_results(Normalize, "", "one channel", "float64")
+    cast_arguments.assert_results(Normalize, "", "one channel", "float64")
 with check(
     "not_trained",
     "training changes neither mean nor std",
@@ -351,7 +351,7 @@ class Normalize(nn.Module):
         return (x - self.mean) / self.std
 
 
-# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,keeps_input,empty raises=RuntimeError
+# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,empty raises=RuntimeError
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()

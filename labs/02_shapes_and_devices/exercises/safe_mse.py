@@ -175,14 +175,14 @@ def safe_mse(predicted, target):
     return (predicted.squeeze() - target.squeeze()).square().mean()
 
 
-# %% wrong "equal numbers of elements are enough" fails=raises_shape,keeps_input
+# %% wrong "equal numbers of elements are enough" fails=raises_shape
 def safe_mse(predicted, target):
     if predicted.numel() != target.numel():
         raise ValueError
     return (predicted.flatten() - target.flatten()).square().mean()
 
 
-# %% wrong "the prediction is a column, the target is not" fails=shape_pairs,one_sample,keeps_input raises=ValueError
+# %% wrong "the prediction is a column, the target is not" fails=shape_pairs,one_sample raises=ValueError
 def safe_mse(predicted, target):
     if predicted.dim() != 2 or predicted.shape[1] != 1 or target.dim() != 1 or len(predicted) != len(target):
         raise ValueError
@@ -199,7 +199,7 @@ def safe_mse(predicted, target):
     return (predicted.flatten() - target.flatten()).square().sum()
 
 
-# %% wrong "the lengths are checked by the subtraction" fails=raises_count,keeps_input raises=RuntimeError
+# %% wrong "the lengths are checked by the subtraction" fails=raises_count raises=RuntimeError
 def safe_mse(predicted, target):
     for t in (predicted, target):
         if t.dim() not in (1, 2) or t.shape[1:] not in ((), (1,)):

@@ -434,7 +434,7 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong "what can be iterated over is a container, unless it is a string" fails=non_tensors,keeps_input raises=TypeError
+# %% wrong "what can be iterated over is a container, unless it is a string" fails=non_tensors raises=TypeError
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         return batch.to(device, dtype if batch.is_floating_point() else None)

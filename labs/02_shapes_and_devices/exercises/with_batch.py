@@ -202,7 +202,7 @@ def with_batch(f, x, ndim):
     return f(x if x.dim() == ndim else x.unsqueeze(0)).squeeze(0)
 
 
-# %% wrong "a first size of 1 says that it is a batch of one" fails=size_one_input,zero_dim,keeps_input raises=IndexError
+# %% wrong "a first size of 1 says that it is a batch of one" fails=size_one_input,zero_dim raises=IndexError
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
