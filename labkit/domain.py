@@ -176,7 +176,7 @@ class Domain:
         A call that raises an exception fails the check of its result. If all do, this raises it too.
         """
         trials = self._list_trials(function, edges or ("", *self.edges))
-        ended = [trial for trial in trials if trial.ended_as_expected()]
+        ended = [trial for trial in trials if trial.is_as_expected()]
         yield from ended or self.iter_trials(function, *edges or ("", *self.edges))
 
     def _enter_context(self, edge: str) -> contextlib.AbstractContextManager[Any]:

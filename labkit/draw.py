@@ -36,7 +36,7 @@ DrawArguments = Callable[[Draw, str], tuple[Any, ...]]  # called with the edge, 
 
 @dataclass(frozen=True)
 class DrawnInput:
-    """One input of a domain. It's made anew for each call, because a call can change everything that it's given."""
+    """One input of a domain. Each call gets arguments of its own, because it can change everything that it's given."""
 
     draw_arguments: DrawArguments
     edge: str

@@ -1,4 +1,4 @@
-"""One call of a student's function with a drawn input, beside what the reference does with the same input."""
+"""One call of a student's function with a drawn input, and what the reference does with the same input."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Trial:
     leaves: tuple[Any, ...]
     """The leaves of the arguments before the call."""
 
-    def ended_as_expected(self) -> bool:
+    def is_as_expected(self) -> bool:
         """Return whether it returned if the reference did, and raised such an exception if the reference did."""
         raised, expected = self.report.error, self.case.errors
         return any(name in raised for name in expected) if expected else not raised
@@ -90,7 +90,7 @@ class Trial:
         Raises:
             Mismatch: If only the reference raises one.
         """
-        if self.ended_as_expected():
+        if self.is_as_expected():
             return
         if not self.report.error:
             names = [name.rpartition(".")[2] for name in self.case.errors]

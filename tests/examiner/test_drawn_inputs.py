@@ -93,7 +93,7 @@ def leave_recording_off(x: Tensor, others: list[Tensor], f: Any) -> Tensor:
     ],
     ids=["one buffer", "a list cleared", "recording left off", "detached"],
 )
-def test_what_a_wrong_answer_does_is_seen_from_the_grader(wrong: Any, failed: list[str]) -> None:
+def test_the_harm_that_a_wrong_answer_does_is_seen_from_the_grader(wrong: Any, failed: list[str]) -> None:
     drawn, found = make_domain(), []
     with open_world(wrong=wrong) as world:
         for name in ("results", "arguments", "gradients", "memory", "settings"):
@@ -117,7 +117,7 @@ def test_an_exception_of_one_call_is_raised_as_itself() -> None:
             make_domain().assert_results(function, "a list of one")
 
 
-def test_what_is_no_report_fails_the_check() -> None:
+def test_a_reply_without_reports_fails_the_check() -> None:
     with open_world(lie=lambda *_: None) as world, pytest.MonkeyPatch.context() as patch:
         patch.setattr(world, "probe", lambda *_: [[1, 2], None])
         with pytest.raises(Mismatch, match="did not arrive"):
