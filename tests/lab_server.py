@@ -14,7 +14,7 @@ from pathlib import Path
 
 from labkit.start import build_jupyter_environment
 
-ENDS_WITHIN = 300  # seconds; one that is killed leaves its kernels
+ENDS_WITHIN, ASK_AGAIN_AFTER = 300, 30  # seconds; one that is killed leaves its kernels
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores the environment's proxy
 
 # Settings without which a page differs from run to run: a question about news, cells that are not in the page.
@@ -85,12 +85,18 @@ def run_lab_server(
         try:
             yield LabServer(_wait_for(process, home / "runtime", log), token, folder, log)
         finally:
-            process.terminate()  # the server ends its kernels first
-            try:
-                process.wait(ENDS_WITHIN)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            _end_server(process)
+
+
+def _end_server(process: subprocess.Popen[bytes]) -> None:
+    """End it after it has ended its kernels. A signal is sent again, since one that arrives at a bad time is lost."""
+    for _ in range(ENDS_WITHIN // ASK_AGAIN_AFTER):
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(ASK_AGAIN_AFTER)
+            return
+    process.kill()
+    process.wait()
 
 
 def _build_environment(home: Path) -> dict[str, str]:
