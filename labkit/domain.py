@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -49,11 +49,17 @@ class Domain:
     ) -> None:
         self.draw_arguments, self.edges, self.reference = draw_arguments, tuple(edges), reference
         self.call, self.contexts, self.errors = call, contexts, tuple(errors)
+        self._check_edges(contexts)
         self.parameters = list(inspect.signature(call or reference.function).parameters)[call is not None :]
         codes = [collect_codes(value) for value in (draw_arguments, reference.function, call)]
         self._codes = frozenset(item for found in codes for item in found.items())
         self._trials: dict[str, list[Trial]] = {}
         self._function: Function | None = None
+
+    def _check_edges(self, names: Iterable[str]) -> None:
+        """Raise ValueError if this domain has no edge of such a name."""
+        if unknown := [name for name in names if name and name not in self.edges]:
+            raise ValueError(f"this domain has no edge {unknown[0]!r}, only {', '.join(map(repr, self.edges))}")
 
     def assert_results(self, function: Function, *edges: str, **options: Any) -> None:
         """Raise Mismatch unless the function returns what the reference does, with each of these edges; without, plain.
@@ -84,7 +90,11 @@ class Domain:
                 raise Mismatch("an argument holds other tensors than before")
 
     def assert_returns(self, function: Function, parameter: str, *edges: str) -> None:
-        """Raise Mismatch unless the function returns this argument itself; by default, with every edge."""
+        """Raise Mismatch unless the function returns the argument that the reference does; by default, with every edge.
+
+        Args:
+            parameter: Which one that is, for the message.
+        """
         for trial in self._iter_ended_trials(function, edges):
             if trial.report.identities != trial.case.report.identities:
                 raise Mismatch(f"your result is not {parameter} itself")
@@ -92,20 +102,23 @@ class Domain:
     def assert_memory(self, function: Function, *edges: str) -> None:
         """Raise Mismatch unless each tensor of the result is in the memory that the reference's is in.
 
-        That's new memory, or an argument's, or that of another tensor of the result. By default, with every edge.
+        That's new memory, or an argument's, or that of another tensor of the result. A list or dict has to
+        be a new one, too. By default, with every edge.
         """
         for trial in self._iter_ended_trials(function, edges):
             for got, want in zip(trial.report.owners, trial.case.report.owners, strict=False):
                 if got != want:
                     raise Mismatch(_describe_owner(got), _describe_owner(want))
+            if trial.report.container == EARLIER_RESULT != trial.case.report.container:
+                raise Mismatch("your result is the object that an earlier call returned")
 
     def assert_gradients(
         self, function: Function, *edges: str, of: Sequence[int] | None = None, **options: Any
     ) -> None:
         """Raise Mismatch unless gradients go back through the result as through the reference's.
 
-        Compares requires_grad, whether the result is a leaf or an inference tensor, and the gradients that go from it
-        to each tensor among the arguments. By default, with every edge.
+        Compares requires_grad, whether the result is a leaf, and the gradients that go from it to each tensor among the
+        arguments. By default, with every edge.
 
         Args:
             of: The tensors of the result to compare, by number; by default, all.
@@ -118,7 +131,7 @@ class Domain:
                 mine, other = got.states[place], want.states[place]
                 if mine.requires_grad != other.requires_grad:
                     raise Mismatch("your result requires grad" if mine.requires_grad else "your result has no gradient")
-                if mine != other:
+                if mine.is_leaf != other.is_leaf:
                     raise Mismatch(f"your result is {mine}", str(other))
                 if got.gradients[place] is None and want.gradients[place] is not None:
                     raise Mismatch("a backward pass through your result raises an exception")
@@ -151,12 +164,14 @@ class Domain:
         Raises what the function raises, unless the reference raises such an exception too.
         """
         for trial in self._list_trials(function, edges):
-            with self._enter_context(trial.case.drawn.edge):
-                trial.raise_error(function, self.call)
+            if not trial.is_as_expected():
+                with self._enter_context(trial.case.drawn.edge):
+                    trial.raise_error(function, self.call)
             yield trial
 
     def _list_trials(self, function: Function, edges: Sequence[str]) -> list[Trial]:
         """Make the calls with these edges that weren't made yet, in one message for each context, and list all."""
+        self._check_edges(edges)
         if function is not self._function:
             self._function, self._trials = function, {}
         cases: dict[str, list[Case]] = {}
@@ -175,9 +190,9 @@ class Domain:
 
         A call that raises an exception fails the check of its result. If all do, this raises it too.
         """
-        trials = self._list_trials(function, edges or ("", *self.edges))
-        ended = [trial for trial in trials if trial.is_as_expected()]
-        yield from ended or self.iter_trials(function, *edges or ("", *self.edges))
+        edges = edges or ("", *self.edges)
+        ended = [trial for trial in self._list_trials(function, edges) if trial.is_as_expected()]
+        yield from ended or self.iter_trials(function, *edges)
 
     def _enter_context(self, edge: str) -> contextlib.AbstractContextManager[Any]:
         return self.contexts.get(edge, contextlib.nullcontext)()

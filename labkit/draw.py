@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 
 class Draw:
@@ -29,6 +30,31 @@ class Draw:
         from hypothesis.strategies import integers
 
         return torch.Generator(device).manual_seed(self(integers(0, 2**32)) + self._shift)
+
+    @staticmethod
+    def apply_layout(t: Tensor, edge: str) -> Tensor:
+        """Return a tensor with the memory layout that the edge names, or this one.
+
+        The names are "transposed", "every second one" (along the first axis), and "expanded", which repeats the first
+        row. They may be part of the edge's name.
+        """
+        if "transposed" in edge and t.dim() > 1:
+            return t.mT.contiguous().mT
+        if "every second one" in edge and t.dim():
+            return torch.stack([t, t], 1).flatten(0, 1)[::2]
+        return t[:1].expand(t.shape) if "expanded" in edge and t.dim() else t
+
+    @staticmethod
+    def apply_gradient_state(t: Tensor, edge: str) -> Tensor:
+        """Return the tensor in the state for autograd that the edge names, or as it is.
+
+        The names are "requires grad", "from an operation" and "holds .grad". They may be part of the edge's name.
+        """
+        if any(state in edge for state in ("requires grad", "from an operation", "holds .grad")):
+            t.requires_grad_()
+        if "holds .grad" in edge:
+            t.grad = torch.full_like(t, 1000.0)
+        return t.clone() if "from an operation" in edge else t
 
 
 DrawArguments = Callable[[Draw, str], tuple[Any, ...]]  # called with the edge, too

@@ -24,11 +24,8 @@ class TensorState(NamedTuple):
 
     requires_grad: bool
     is_leaf: bool
-    is_inference: bool
 
     def __str__(self) -> str:
-        if self.is_inference:
-            return "an inference tensor"
         return "a leaf" if self.is_leaf else "the result of an operation"
 
 
@@ -48,6 +45,8 @@ class CallReport:
     """Whose memory each tensor or array of the result is in, see labkit/probes/trials.py."""
     identities: Sequence[int]
     """Which argument each tensor or array of the result is."""
+    container: int
+    """EARLIER_RESULT if the result is the very list or dict that an earlier call returned, otherwise NEW."""
     kept: Sequence[bool]
     """Which of PyTorch's settings are as before."""
 
@@ -85,13 +84,11 @@ class Trial:
         return _find_replaced(self.leaves, self.arguments)
 
     def raise_error(self, function: Function, call: Function | None) -> None:
-        """Raise the exception that the call raised, by calling again, unless the reference raises such a one too.
+        """Raise the exception that the call raised, by calling again.
 
         Raises:
             Mismatch: If only the reference raises one.
         """
-        if self.is_as_expected():
-            return
         if not self.report.error:
             names = [name.rpartition(".")[2] for name in self.case.errors]
             raise Mismatch("your function returned", f"{' or '.join(names)}, raised")
@@ -175,9 +172,15 @@ def _read_reports(reports: Any, count: int) -> list[CallReport]:
 
 
 def _read_report(
-    result: Any, error: Any, gradients: Any, states: Sequence[Any], places: Sequence[Any], kept: Sequence[Any]
+    result: Any,
+    error: Any,
+    gradients: Any,
+    states: Sequence[Any],
+    places: Sequence[Any],
+    container: int,
+    kept: Sequence[Any],
 ) -> CallReport:
     owners, identities = zip(*places, strict=True) if places else ((), ())
     return CallReport(
-        result, tuple(error), gradients, [TensorState(*state) for state in states], owners, identities, kept
+        result, tuple(error), gradients, [TensorState(*state) for state in states], owners, identities, container, kept
     )

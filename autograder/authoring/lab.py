@@ -16,7 +16,7 @@ from autograder.authoring.exercise_file import read_exercise_file
 from autograder.authoring.headers import FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predictions import read_prediction
-from autograder.authoring.raw_cells import RawCell, read_cells
+from autograder.authoring.raw_cells import RawCell, read_cells, repeat_line
 from autograder.authoring.reference import join_domain, render_reference
 from autograder.authoring.regions import add_hidden
 from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable
@@ -149,14 +149,14 @@ class _LabReader:
 
     def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
         parsed = quiz.read_quiz(raw, name)
-        self.add(raw, CellKind.PROSE, text := quiz.render_prose(parsed), _repeat_line(raw.line, text), name=name)
+        self.add(raw, CellKind.PROSE, text := quiz.render_prose(parsed), repeat_line(raw.line, text), name=name)
         self.add(raw, CellKind.SCRATCH, "# A place to try statements.", (raw.line,))
         source = quiz.render_answer_cell(parsed)
         cell = self.add(
-            raw, CellKind.EXERCISE, source, _repeat_line(raw.line, source), name=name, quiz=quiz.list_statements(parsed)
+            raw, CellKind.EXERCISE, source, repeat_line(raw.line, source), name=name, quiz=quiz.list_statements(parsed)
         )
         source = add_hidden(quiz.render_visible_checks(parsed), quiz.render_hidden_checks(parsed))
-        check = self.add(raw, CellKind.CHECK, source, _repeat_line(raw.line, source), name=name, points=points)
+        check = self.add(raw, CellKind.CHECK, source, repeat_line(raw.line, source), name=name, points=points)
         self.exercises.append(_ExerciseCells(cell, check, generated=quiz.make_answers(parsed, raw)))
 
     def add_given(
@@ -164,7 +164,7 @@ class _LabReader:
     ) -> None:
         if kind is CellKind.GIVEN and (hints := read_hints(raw.source)):
             # As code, the hints would be visible too early, and would have to be run.
-            self.add(raw, CellKind.PROSE, text := fold_hints(hints), _repeat_line(raw.line, text))
+            self.add(raw, CellKind.PROSE, text := fold_hints(hints), repeat_line(raw.line, text))
             return
         if line := find_lost_hint(raw.source) if kind is not CellKind.PROSE else 0:
             raise SourceError(
@@ -202,11 +202,6 @@ def _has_only_imports(source: str) -> bool:
         return all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(source).body)
     except SyntaxError:
         return False
-
-
-def _repeat_line(line: int, source: str) -> tuple[int, ...]:
-    """Return the line number of each line of a source that the builder made from one header."""
-    return (line,) * (source.count("\n") + 1)
 
 
 def _build_exercise(exercise: _ExerciseCells) -> Exercise:

@@ -35,6 +35,11 @@ class RawCell:
         return tuple(range(self.first_line, self.first_line + self.source.count("\n") + 1))
 
 
+def repeat_line(line: int, source: str) -> tuple[int, ...]:
+    """Return the line number of each line of a source that the builder made from one header."""
+    return (line,) * (source.count("\n") + 1)
+
+
 def read_cells(text: str, path: Path) -> list[RawCell]:
     """Read the cells of a percent-format file. Before the first header, there may be only comments."""
     lines = text.splitlines()

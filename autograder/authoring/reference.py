@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from autograder.authoring.raw_cells import RawCell
+from autograder.authoring.raw_cells import RawCell, repeat_line
 from autograder.authoring.regions import strip_markers
 
 IMPORTS = (
@@ -40,8 +40,7 @@ def join_domain(begin: str, domain: RawCell, checks: RawCell) -> tuple[str, tupl
     Args:
         begin: The code of render_reference().
     """
-    begin_lines = [domain.line] * (begin.count("\n") + 1)
-    lines = (*begin_lines, *domain.line_numbers, checks.line, checks.line, *checks.line_numbers)
+    lines = (*repeat_line(domain.line, begin), *domain.line_numbers, checks.line, checks.line, *checks.line_numbers)
     return f"{begin}\n{domain.source}\n\n\n{checks.source}", lines
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autograder.authoring.checks import is_check
-from autograder.authoring.regions import HIDDEN, find_regions, stub_solutions
+from autograder.authoring.regions import stub_solutions
 from autograder.authoring.trusting_checks import is_probe
 from autograder.base.errors import SourceError
 from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
 from autograder.model.course import Cell, CellKind, Exercise, Lab, StepKind
-from autograder.proving.answer_run import AnswerRun, make_check_file, open_check_connection, run_through_examiner
+from autograder.proving.answer_run import AnswerRun, open_check_connection, run_through_examiner
+from autograder.proving.check_source import has_probe_call, select_checks
+from autograder.proving.declared_domains import find_plain_edges, read_domains
 from autograder.proving.edge_spoilers import WRONG_AT, find_digests
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
@@ -81,26 +82,20 @@ class Bench:
 
     def try_edges(self) -> dict[str, AnswerResult]:
         """Try answers that are wrong at one edge of the domain each. Returns the results by edge."""
-        if self._domain is None or isinstance(self._domain.reference.function, type):
-            return {}
         return {
-            edge: self._run(self._reference, (WRONG_AT, *find_digests(self._domain, edge)))
-            for edge in self._domain.edges
+            edge: self._run(self._reference, (WRONG_AT, *find_digests(domain, edge)))
+            for domain in self._domains
+            if not isinstance(domain.reference.function, type)
+            for edge in domain.edges
         }
 
+    def find_plain_edges(self) -> list[str]:
+        """Return the edges of the domain without an effect."""
+        return [edge for domain in self._domains for edge in find_plain_edges(domain)]
+
     @functools.cached_property
-    def _domain(self) -> Domain | None:
-        """The domain that the check cell declares. Its cases are drawn once here, for the forks of all answers."""
-        tree = ast.parse(self.check_cell.source)
-        tree.body = [node for node in tree.body if not is_check(node)]
-        namespace = dict(self.namespace)
-        if not any(isinstance(node, ast.ImportFrom) and node.module == "labkit.domain" for node in tree.body):
-            return None
-        exec(compile(tree, make_check_file(self.exercise.name), "exec"), namespace)
-        drawn = next(value for value in namespace.values() if isinstance(value, Domain))
-        for edge in ("", *drawn.edges):
-            drawn.list_cases(edge)
-        return drawn
+    def _domains(self) -> list[Domain]:
+        return read_domains(self.exercise.name, self.check_cell.source, self.namespace)
 
     def try_near_misses(self) -> dict[str, AnswerResult]:
         """Try the near misses. Returns, by description, the results of those that differed from the reference."""
@@ -148,7 +143,7 @@ class Bench:
         return calls
 
     def _record_calls(self, hidden: bool, note: str) -> Any:
-        checks = _select_checks(self.check_cell, hidden)
+        checks = select_checks(self.check_cell, hidden)
         replacement = (RECORDED, list(self.exercise.parameters))
         run = AnswerRun(self.exercise.name, self._reference, checks, replacement, note)
         return run_through_examiner(run, self.process, self.namespace, self.defined)["note"]
@@ -238,25 +233,6 @@ def _list_exercises(lab: Lab, end: int) -> list[str]:
     """Return the exercises of the first `end` cells."""
     ids = {c.id for c in lab.cells[:end]}
     return [e.name for e in lab.exercises if e.cell_id in ids]
-
-
-def _select_checks(cell: Cell, hidden: bool) -> str:
-    """Return the source of a check cell with only its hidden or visible checks, and all its other statements."""
-    regions = [region for region in find_regions(cell) if region.kind == HIDDEN]
-    tree = ast.parse(cell.source)
-    tree.body = [
-        node
-        for node in tree.body
-        if not is_check(node) or any(node.lineno - 1 in region for region in regions) == hidden
-    ]
-    return ast.unparse(tree)
-
-
-def has_probe_call(source: str, given: Sequence[str]) -> bool:
-    """Return whether a check cell uses a probe: one of the given ones, or one of labkit's."""
-    nodes = list(ast.walk(ast.parse(source)))
-    uses_labkit = any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == "probes" for node in nodes)
-    return uses_labkit or any(isinstance(node, ast.Name) and node.id in given for node in nodes)
 
 
 def _get_required_count(tree: ast.Module, name: str) -> int | None:

@@ -41,7 +41,12 @@ def spoil_edge(
 ) -> tuple[Any, bool]:
     """Return the function's result, or another one if the arguments are among these, and whether that is so."""
     is_edge = digest_arguments((*args, *kwargs.values())) in digests
-    result = function(*args, **kwargs)
+    try:
+        result = function(*args, **kwargs)
+    except Exception:
+        if not is_edge:
+            raise
+        return None, True
     return (_spoil(result, args), True) if is_edge else (result, False)
 
 
@@ -52,7 +57,7 @@ def _spoil(result: Any, args: tuple[Any, ...]) -> Any:
             with torch.no_grad():
                 t.add_(1)
         return None
-    if not tree_leaves(result):  # an empty list or dict
+    if not tree_leaves(result):  # an empty tuple, list or dict
         return [None]
     return tree_map(lambda value: _shift(value, any(value is t for t in tensors)), result)
 
@@ -65,12 +70,17 @@ def _shift(value: Any, is_argument: bool) -> Any:
         return value.logical_not_() if is_argument else value.logical_not()
     if isinstance(value, Tensor):
         with torch.no_grad():
-            other = value.nan_to_num() / 2 + 1 if value.is_floating_point() else value + 1  # outside any tolerance
+            other = _double(value.nan_to_num(0, 0, 0)) if value.is_floating_point() else value + 1
             return value.copy_(other) if is_argument else other
     if isinstance(value, bool):
         return not value
     if isinstance(value, float):
-        return 1.0 if math.isnan(value) or math.isinf(value) else value / 2 + 1
+        return _double(value) if math.isfinite(value) else 1.0
     if isinstance(value, int | complex | np.ndarray):
         return value + 1
-    return f"{value}?" if isinstance(value, str) else value
+    return f"{value}?" if isinstance(value, str | torch.dtype | torch.device) else value
+
+
+def _double(value: Any) -> Any:
+    """Return a number that's outside any tolerance of this one."""
+    return value + abs(value) + 1

@@ -74,6 +74,16 @@ def judge_edge(lab: Lab, exercise: Exercise, edge: str, result: AnswerResult) ->
         )
 
 
+def judge_plain_edges(lab: Lab, exercise: Exercise, edges: Sequence[str]) -> Iterator[str]:
+    """Yield a problem for each of these edges, which have no effect."""
+    for edge in edges:
+        yield format_problem(
+            f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}: "
+            f'with the edge "{edge}", the same inputs are drawn as without',
+            "use the same name where the inputs are drawn",
+        )
+
+
 def judge_lie(lab: Lab, exercise: Exercise, label: str, result: AnswerResult) -> Iterator[str]:
     """Yield a problem if a liar that gradlab makes earns points without the observed checks.
 

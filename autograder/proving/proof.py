@@ -19,6 +19,7 @@ from autograder.proving.judge import (
     judge_generated,
     judge_liars,
     judge_lie,
+    judge_plain_edges,
     judge_reference,
 )
 from autograder.proving.mutants import make_mutants
@@ -85,6 +86,7 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
         edges = bench.try_edges()
         for edge, result in edges.items():
             proof.problems += judge_edge(lab, exercise, edge, result)
+        proof.problems += judge_plain_edges(lab, exercise, bench.find_plain_edges())
         blank[exercise.name] = bench.try_blank()
         _try_lies(lab, exercise, bench, proof)
         proof.problems += judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters())

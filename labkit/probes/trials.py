@@ -31,13 +31,15 @@ Span = tuple[int, int]  # the first address, and the one after the last
 def call_each(
     function: Callable[..., Any], inputs: Sequence[tuple[Any, ...]], call: Callable[..., Any] | None = None
 ) -> list[list[Any]]:
-    """Call the function on each input, and report each call as [result, error, gradients, states, places, kept].
+    """Call the function on each input, and report each call as a list of the parts below, in this order.
 
+    result: Without its graph.
     error: The names of the exception's type and of its bases.
     gradients: For each tensor of the result, those that go back from it to the tensors among the arguments; None if a
     backward pass raises an exception.
-    states: For each tensor of the result: requires_grad, is_leaf, is_inference().
+    states: For each tensor of the result: requires_grad, is_leaf.
     places: For each tensor or array of the result: whose memory it's in, and which argument it is, or NEW.
+    container: EARLIER_RESULT if the result is the very list or dict that an earlier call returned, otherwise NEW.
     kept: Which of the SETTINGS are as before.
 
     Args:
@@ -45,7 +47,8 @@ def call_each(
         call: Calls the function with the arguments, call(function, *arguments), if that takes more.
     """
     spans: list[Span] = []
-    return [_report_call(function, arguments, call, spans) for arguments in inputs]
+    containers: list[Any] = []
+    return [_report_call(function, arguments, call, spans, containers) for arguments in inputs]
 
 
 def _report_call(
@@ -53,6 +56,7 @@ def _report_call(
     arguments: tuple[Any, ...],
     call: Callable[..., Any] | None,
     earlier: list[Span],
+    containers: list[Any],
 ) -> list[Any]:
     before = [read() for read, _ in SETTINGS]
     argument_leaves = tree_leaves(arguments)
@@ -70,11 +74,13 @@ def _report_call(
     owners = [_find_owner(n, own_spans, argument_spans, earlier) for n in range(len(leaves))]
     earlier += own_spans
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-    states = [[t.requires_grad, t.is_leaf, t.is_inference()] for t in tensors]
+    states = [[t.requires_grad, t.is_leaf] for t in tensors]
     gradients = [_compute_gradients(t, argument_leaves) for t in tensors]
+    container = EARLIER_RESULT if any(result is other for other in containers) else NEW
+    containers += [result] if isinstance(result, list | dict) else []
     if any(t.requires_grad for t in tensors):
         result = tree_map(_detach, result)  # its graph would be sent too
-    return [result, error, gradients, states, list(zip(owners, identities, strict=True)), kept]
+    return [result, error, gradients, states, list(zip(owners, identities, strict=True)), container, kept]
 
 
 def name_type(kind: type) -> str:

@@ -175,6 +175,32 @@ def test_a_result_in_the_memory_of_an_earlier_one_differs() -> None:
             check(lambda x: torch.add(x, x, out=buffer))
 
 
+def test_a_list_that_an_earlier_call_returned_differs() -> None:
+    signs = make_domain(
+        "def find_signs(number):\n    return [number > 0]\n", lambda draw, edge: (draw(st.integers(1)),)
+    )
+    signs.assert_memory(lambda number: [number > 0])
+    with pytest.raises(Mismatch, match="an earlier call returned"):
+        signs.assert_memory(lambda number, found=[True]: found)
+
+
+def test_an_inference_tensor_is_a_result_without_a_gradient() -> None:
+    doubles = make_domain("def double(x, times):\n    return (x + x).detach()\n", draw_halves)
+
+    @torch.inference_mode()
+    def double(x: Tensor, times: int) -> Tensor:
+        return x + x
+
+    doubles.assert_gradients(double)
+
+
+def test_an_edge_that_the_domain_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="no edge 'no row', only 'no rows', 'transposed'"):
+        make_halves().assert_results(halve_, "no row")
+    with pytest.raises(ValueError, match="no edge 'recording off'"):
+        domain(make_halves().reference, "no rows", contexts={"recording off": torch.no_grad})(draw_halves)
+
+
 def test_an_argument_that_a_promise_leaves_open_is_ignored() -> None:
     blends = make_domain(BLEND, draw_pair)
 

@@ -100,6 +100,13 @@ def test_the_reference_wrong_at_an_edge_must_fail_a_check(folder: Path) -> None:
     assert len(problems) == 1 and 'wrong with "no numbers", gets full marks' in problems[0]
 
 
+def test_an_edge_has_to_change_what_is_drawn(folder: Path) -> None:
+    edit(folder, "# %% checks\n", DOMAIN.replace('edge == "negative"', 'edge == "negatives"'))
+    edit(folder, LAST, DRAWN)
+    problems = [problem for problem in prove(folder).problems if "as without" in problem]
+    assert len(problems) == 1 and 'with the edge "negative", the same inputs are drawn' in problems[0]
+
+
 def test_a_check_that_reads_an_undefined_name_is_refused(folder: Path) -> None:
     edit(folder, "sum_of_squares(torch.tensor([3.0, 4.0]))", "sum_of_squares(nothing)")
     with pytest.raises(SourceError, match="not defined"):

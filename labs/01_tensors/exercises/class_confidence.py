@@ -50,13 +50,9 @@ def arguments(draw, edge):
     if edge == "zeros and ones":
         probs = torch.nn.functional.one_hot(torch.randint(c, (n,), generator=g), c).double()
     probs = probs if "float64" in edge else probs.float()
-    if edge == "transposed":
-        probs = probs.T.contiguous().T
     if edge == "every second one":
-        probs, labels = torch.stack([probs, 1 - probs], 2).flatten(1)[:, ::2], torch.stack([labels, -labels], 1)[:, 0]
-    if edge == "expanded":
-        probs = probs[:1].expand(n, c)
-    return probs, labels
+        labels = draw.apply_layout(labels, edge)
+    return draw.apply_layout(probs, edge), labels
 
 
 # %% checks

@@ -26,7 +26,7 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
 )
 def arguments(draw, edge):
     scale = {"scale 0": 0.0, "scale 1": 1.0, "scale -1": -1.0}.get(edge, draw(st.sampled_from([0.1, 0.5, -2.0, 3.0])))
-    shape = () if edge == "0-dim" else (draw(st.integers(1, 3)), draw(st.integers(2, 4)))
+    shape = () if edge == "0-dim" else (draw(st.integers(2, 4)), draw(st.integers(1, 3)))
     g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
     count = 0 if edge == "no values" else draw(st.integers(1, 3))
     names = draw(st.permutations(["w", "w.bias", "weight", "steps"]))[:count]

@@ -28,20 +28,14 @@ def arguments(draw, edge):
         coefficients = [0.0 if edge == "the coefficient 0" else 2.5]
     if edge == "zeros first":
         coefficients = [0.0, 0.0, *coefficients]
-    shape = {"0-dim": (), "empty": (0, 2)}.get(edge, (draw(st.integers(1, 3)), draw(st.integers(2, 3))))
+    shape = {"0-dim": (), "empty": (0, 2)}.get(edge, (draw(st.integers(2, 4)), draw(st.integers(1, 3))))
     g, dtype = draw.make_generator(here), torch.float64 if edge in ("float64", "steep") else torch.float32
     x = torch.rand(shape, generator=g, dtype=dtype) * 2.8 - 1.4
     if edge == "a zero":
         x[0] = 0
     if edge == "steep":
         x = x * 1e4
-    if edge == "transposed":
-        x = x.T.contiguous().T
-    if edge == "expanded":
-        x = x[:1].expand(shape)
-    if edge in ("requires grad", "from an operation"):
-        x.requires_grad_()
-    return coefficients, x * 0.5 if edge == "from an operation" else x
+    return coefficients, draw.apply_gradient_state(draw.apply_layout(x, edge), edge)
 
 
 # %% checks

@@ -26,7 +26,7 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 @domain(
     reference,
     *("float64", "no steps", "one step", "lr 0", "zero gradient", "no axes", "one number", "no elements"),
-    *("transposed", "every second element", "expanded"),
+    *("transposed", "every second one", "expanded"),
     *("requires grad", "no steps, requires grad", "from an operation", "holds .grad"),
     *("recording off", "an error", "an error, recording off"),
     contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
@@ -35,25 +35,14 @@ def arguments(draw, edge):
     f = draw(st.sampled_from([bowl, tilted, wavy]))
     steps = {"no steps": 0, "one step": 1}.get(edge.split(",")[0], draw(st.integers(2, 4)))
     lr = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.03, 0.05, 0.1]))
-    shape = {"no axes": (), "one number": (1,), "no elements": (0, 2), "every second element": (4,)}.get(
+    shape = {"no axes": (), "one number": (1,), "no elements": (0, 2), "every second one": (4,)}.get(
         edge, (draw(st.integers(2, 3)), 2)
     )
     g = draw.make_generator(here)
     x = torch.randn(shape, generator=g, dtype=torch.float64 if edge == "float64" else torch.float32) * 2
     if edge == "zero gradient":
         f, x = bowl, torch.zeros_like(x)
-    if edge == "transposed":
-        x = x.T.contiguous().T
-    if edge == "every second element":
-        x = torch.stack([x, -x], 1).flatten()[::2]
-    if edge == "expanded":
-        x = x[:1].expand(shape)
-    if "requires grad" in edge or edge in ("from an operation", "holds .grad"):
-        x.requires_grad_()
-    if edge == "from an operation":
-        x = x * 2
-    if edge == "holds .grad":
-        x.grad = torch.full_like(x, draw(st.sampled_from([50.0, float("nan")])))
+    x = draw.apply_gradient_state(draw.apply_layout(x, edge), edge)
     return undefined if "an error" in edge else f, x, lr, steps
 
 
@@ -93,7 +82,7 @@ with check(
     hint="Does every number come from the arguments? Is the gradient taken at the newest point?",
 ):
     arguments.assert_results(descend, "", "float64", "one step", "no axes", "one number", "no elements")
-    arguments.assert_results(descend, "transposed", "every second element", "expanded")
+    arguments.assert_results(descend, "transposed", "every second one", "expanded")
 with check(
     "no_move",
     "no steps, a step of size zero, and a gradient of zero",

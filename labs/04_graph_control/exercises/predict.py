@@ -53,14 +53,7 @@ def arguments(draw, edge):
         learning = (
             [False] * 6 if edge == "all frozen" else draw(st.permutations([True, True, True, True, False, False]))
         )
-    if edge == "transposed":
-        x = x.T.contiguous().T
-    if edge.startswith("x "):
-        x.requires_grad_()
-    if edge == "x holds .grad":
-        x.grad = torch.full_like(x, 7.0)
-    if edge == "x from an operation":
-        x = x * 2
+    x = draw.apply_gradient_state(draw.apply_layout(x, edge), edge)
     f = marked
     if "an error" in edge:
 

@@ -44,12 +44,9 @@ def arguments(draw, edge):
     x, classes = torch.randn(n, d, generator=g), (torch.arange(n) + draw(st.integers(0, 3))) % c
     if edge == "always the same class":
         classes[:] = c - 1
-    if edge == "transposed":
-        x = x.T.contiguous().T
     if edge == "every second one":
-        x, classes = torch.stack([x, -x], 1).flatten(0, 1)[::2], torch.stack([classes, classes], 1)[:, 0]
-    if edge == "expanded":
-        x = x[:1].expand(n, d)
+        classes = draw.apply_layout(classes, edge)
+    x = draw.apply_layout(x, edge)
     count = 2 * len(layers)
     frozen = draw(st.integers(0, 2))
     learning = {
@@ -68,11 +65,7 @@ def arguments(draw, edge):
         "only the last layer evaluated": [True] * count + [False],
     }.get(edge)
     if edge.startswith("x "):
-        x.requires_grad_()
-    if edge == "x holds .grad":
-        x.grad = torch.full_like(x, 7.0)
-    if edge == "x from an operation":
-        x = x * 2
+        x = draw.apply_gradient_state(x, edge)
     return layers, x, classes, learning, gradients, modes
 
 
