@@ -12,11 +12,11 @@ from autograder.model.course import AnswerKind
 
 EQUIVALENT_MUTANT = "equivalent"
 ANSWERS = (*AnswerKind, EQUIVALENT_MUTANT)  # the first words of their headers
-ORDER = ("given", "exercise", "domain", "checks", "hidden checks", "answers")
-SINGLE = ("exercise", "domain", "checks", "hidden checks")
+ORDER = ("given", "exercise", "promises", "domain", "checks", "hidden checks", "answers")
+SINGLE = ("exercise", "promises", "domain", "checks", "hidden checks")
 FORM = (
-    "write its cells in this order: '# %% given' (helpers, if any), '# %% exercise', '# %% domain', '# %% checks', "
-    "'# %% hidden checks', and answers: '# %% right \"label\"', '# %% wrong \"label\" fails=id,id', "
+    "write its cells in this order: '# %% given' (helpers, if any), '# %% exercise', '# %% promises', '# %% domain', "
+    "'# %% checks', '# %% hidden checks', and answers: '# %% right \"label\"', '# %% wrong \"label\" fails=id,id', "
     "'# %% liar \"label\"', '# %% equivalent \"mutant\"'"
 )
 
@@ -27,6 +27,8 @@ class ExerciseFile:
 
     given: list[RawCell]
     exercise: RawCell
+    promises: RawCell | None
+    """None if its sentences aren't assigned to checks."""
     domain: RawCell | None
     """None if no inputs are drawn."""
     checks: RawCell
@@ -58,6 +60,7 @@ def read_exercise_file(text: str, path: Path) -> ExerciseFile:
     return ExerciseFile(
         given=parts["given"],
         exercise=parts["exercise"][0],
+        promises=parts["promises"][0] if parts["promises"] else None,
         domain=parts["domain"][0] if parts["domain"] else None,
         checks=parts["checks"][0],
         hidden=parts["hidden checks"][0] if parts["hidden checks"] else None,

@@ -16,6 +16,7 @@ from autograder.authoring.exercise_file import read_exercise_file
 from autograder.authoring.headers import FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predictions import read_prediction
+from autograder.authoring.promises import read_promises
 from autograder.authoring.raw_cells import RawCell, read_cells, repeat_line
 from autograder.authoring.reference import join_domain, render_reference
 from autograder.authoring.regions import add_hidden
@@ -72,6 +73,7 @@ class _ExerciseCells:
 
     cell: Cell
     check: Cell
+    promises: RawCell | None = None
     answers: list[RawCell] = field(default_factory=list)
     generated: tuple[Answer, ...] = ()
     """The answers that the builder made."""
@@ -145,7 +147,7 @@ class _LabReader:
             source = add_hidden(source, hidden_source)
             lines = (*lines, hidden.line, *hidden_lines, hidden_lines[-1])
         check = self.add(parts.checks, CellKind.CHECK, source, lines, name=name, points=points)
-        self.exercises.append(_ExerciseCells(cell, check, answers=parts.answers))
+        self.exercises.append(_ExerciseCells(cell, check, parts.promises, parts.answers))
 
     def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
         parsed = quiz.read_quiz(raw, name)
@@ -217,6 +219,7 @@ def _build_exercise(exercise: _ExerciseCells) -> Exercise:
         check_id=check.id,
         points=check.points,
         checks=checks,
+        promises=read_promises(exercise.promises, cell.source, checks) if exercise.promises else (),
         parameters=_find_parameters(cell),
         answers=answers + exercise.generated,
         equivalent=equivalent,

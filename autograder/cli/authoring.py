@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,6 +95,8 @@ def prove(
     problems = updated = 0
     for proof in iter_proofs(selected, jobs, mutate, exercise, again):
         _print_proof(proof, mutate)
+        if exercise:
+            _print_breaches(proof.breaches.get(exercise, {}))
         outdated = proof.outdated if update else {}
         if outdated:
             out.print(update_lists(outdated.values()), markup=False)
@@ -126,6 +129,15 @@ def _print_success(exercise: str, lab: str) -> None:
         out.print(f"The checks of {exercise} are proved. Next: gradlab prove {lab}, the whole lab")
     else:
         out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
+
+
+def _print_breaches(breaches: Mapping[str, Sequence[str]]) -> None:
+    """Print each promise, and the answers that break only this one."""
+    from autograder.base.text import join_names
+
+    for number, (sentence, labels) in enumerate(breaches.items(), start=1):
+        count = format_count(len(labels), "answer")
+        out.print(f"  {number}. {sentence}\n     broken alone by {count}: {join_names(labels) or '-'}", markup=False)
 
 
 def _print_proof(proof: Proof, mutate: bool) -> None:

@@ -140,6 +140,14 @@ class Check(StrictModel):
     """The messages that its `explain` calls can give."""
 
 
+class Promise(StrictModel):
+    """A sentence of an exercise's docstring."""
+
+    sentence: str
+    checks: tuple[str, ...]
+    """The ids of the checks that notice if an answer breaks it."""
+
+
 class AnswerKind(StrEnum):
     """What an answer is kept for, by the first word of its header."""
 
@@ -179,6 +187,8 @@ class Exercise(StrictModel):
     check_id: str
     points: float
     checks: tuple[Check, ...]
+    promises: tuple[Promise, ...] = ()
+    """The sentences of its docstring, unless its file has no cell of promises."""
     parameters: tuple[str, ...] = ()
     """The parameters of the function or class that it defines."""
     answers: tuple[Answer, ...] = ()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from autograder.authoring.regions import stub_solutions
@@ -16,6 +15,7 @@ from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
 from autograder.model.course import Cell, CellKind, Exercise, Lab, StepKind
+from autograder.proving.answer_result import AnswerResult
 from autograder.proving.answer_run import AnswerRun, open_check_connection, run_through_examiner
 from autograder.proving.check_source import has_probe_call, select_checks
 from autograder.proving.declared_domains import find_plain_edges, read_domains
@@ -24,33 +24,14 @@ from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.replacements import RECORDED
+from autograder.proving.side_effects import get_side_effects
 from autograder.proving.spoiled_results import HARD_CODED, get_spoilers
 from autograder.proving.unsandboxed_process import CellError, run_cell_in, start_process
 from autograder.rpc.random_states import seed_all
 from labkit.domain import Domain
-from labkit.outcome import Outcome, build_outcome, compute_earned
+from labkit.outcome import build_outcome, compute_earned
 
 RUNS = (StepKind.GIVEN, StepKind.EXAMPLE, StepKind.STUDENT)  # the steps that a student's notebook runs besides checks
-
-
-@dataclass(frozen=True)
-class AnswerResult:
-    """The result of trying one answer."""
-
-    outcomes: tuple[Outcome, ...] = ()
-    points: float = 0.0
-    failure: str = ""
-    """Why there are no outcomes: the process died, or a cell of the course raised."""
-    has_effect: bool = True
-    """Whether a generated answer differed from the reference."""
-
-    @property
-    def failed_checks(self) -> tuple[str, ...]:
-        return tuple(o.id for o in self.outcomes if not o.passed)
-
-    def compute_unobserved_points(self, points: float) -> float:
-        """Return what the answer would have earned of these points if every observed check had failed."""
-        return compute_earned([replace(o, passed=o.passed and not o.observed) for o in self.outcomes], points)
 
 
 class Bench:
@@ -75,10 +56,11 @@ class Bench:
 
     def try_generated(self) -> dict[str, AnswerResult]:
         """Try the wrong answers that gradlab makes from the reference. Returns the results by description."""
-        results = {label: self._run(self._reference, (label,)) for label in get_spoilers()}
+        results = self._try_spoilers(get_spoilers())
         if self.exercise.parameters:
-            results[HARD_CODED] = self._run(self._reference, (HARD_CODED, self._count_visible_calls()))
-        return {label: result for label, result in results.items() if result.has_effect or result.failure}
+            hard_coded = self._run(self._reference, (HARD_CODED, self._count_visible_calls()))
+            results |= {HARD_CODED: hard_coded} if hard_coded.has_effect or hard_coded.failure else {}
+        return results
 
     def try_edges(self) -> dict[str, AnswerResult]:
         """Try answers that are wrong at one edge of the domain each. Returns the results by edge."""
@@ -97,10 +79,17 @@ class Bench:
     def _domains(self) -> list[Domain]:
         return read_domains(self.exercise.name, self.check_cell.source, self.namespace)
 
+    def try_side_effects(self) -> dict[str, AnswerResult]:
+        """Try answers with a side effect. Returns the results by description."""
+        return self._try_spoilers(get_side_effects())
+
     def try_near_misses(self) -> dict[str, AnswerResult]:
         """Try the near misses. Returns, by description, the results of those that differed from the reference."""
-        results = {label: self._run(self._reference, (label,)) for label in get_near_misses()}
-        return {label: result for label, result in results.items() if result.has_effect}
+        return self._try_spoilers(get_near_misses())
+
+    def _try_spoilers(self, labels: Iterable[str]) -> dict[str, AnswerResult]:
+        results = {label: self._run(self._reference, (label,)) for label in labels}
+        return {label: result for label, result in results.items() if result.has_effect or result.failure}
 
     def try_liar(self, source: str) -> AnswerResult:
         """Try a lying answer: its source runs instead of the exercise, and again after the given probes."""

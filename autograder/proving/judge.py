@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from autograder.base.errors import format_problem
 from autograder.model.course import Answer, Exercise, Lab
-from autograder.proving.bench import AnswerResult
+from autograder.proving.answer_result import AnswerResult
 from labkit.outcome import Blame, Outcome
 
 RIGHT_ANSWERS = 2
@@ -131,6 +131,20 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, result: AnswerResul
             f"{location}: on the empty notebook, the first check says {first.seen!r}, not that nothing is written yet",
             f"let the {UNWRITTEN} of the empty exercise reach the check",
         )
+
+
+def judge_promises(lab: Lab, exercise: Exercise, breaches: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a problem for each promise without an answer that breaks only this one.
+
+    Args:
+        breaches: The answers that fail only the promise's checks, by its sentence.
+    """
+    for sentence, labels in breaches.items():
+        if not labels:
+            yield format_problem(
+                f'{_locate_cell(lab, exercise.cell_id)}: no answer of {exercise.name} breaks only "{sentence}"',
+                "add an edge for it, write the wrong answer of someone who forgets it, or remove the sentence",
+            )
 
 
 def judge_coverage(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from autograder.base.errors import format_problem
 from autograder.base.fork_memory import make_forks_cheap
-from autograder.model.course import Exercise, Lab
-from autograder.proving.bench import AnswerResult, Bench, compute_notebook_points, iter_benches
+from autograder.model.course import Exercise, Lab, Promise
+from autograder.proving.answer_result import AnswerResult
+from autograder.proving.bench import Bench, compute_notebook_points, iter_benches
+from autograder.proving.edge_spoilers import WRONG_AT
 from autograder.proving.failing_lists import FailingChecks, can_update
 from autograder.proving.judge import (
     judge_answer,
@@ -20,6 +23,7 @@ from autograder.proving.judge import (
     judge_liars,
     judge_lie,
     judge_plain_edges,
+    judge_promises,
     judge_reference,
 )
 from autograder.proving.mutants import make_mutants
@@ -45,6 +49,8 @@ class Proof:
     """Mutants with full marks: exercise and description."""
     outdated: dict[str, FailingChecks] = field(default_factory=dict)
     """Problems that update_lists() can fix, and the checks that the answer failed."""
+    breaches: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """By exercise and sentence of its docstring, the answers that break only this sentence."""
     problems: list[str] = field(default_factory=list)
     kept: bool = False
     """Whether this is an earlier proof that is still valid."""
@@ -61,45 +67,72 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
     proof = Proof(lab.name, lab.points)
     blank: dict[str, AnswerResult] = {}
     for bench in iter_benches(lab):
-        exercise = bench.exercise
-        if only and exercise.name != only:
-            continue
-        answers = [a for a in exercise.answers if not a.liar]
-        reference = bench.try_source(lab.cell(exercise.cell_id).source)
-        if problems := list(judge_reference(lab, exercise, reference)):
-            proof.problems += problems
-            continue
-        results = [bench.try_source(a.source) for a in answers]
-        for answer, result in zip(answers, results, strict=True):
-            problems = list(judge_answer(answer, exercise, result))
-            proof.problems += problems
-            if (
-                not answer.right
-                and result.failed_checks
-                and set(result.failed_checks) != set(answer.fails)
-                and can_update(answer)
-            ):
-                proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, result.failed_checks)
-        generated = bench.try_generated()
-        for label, result in generated.items():
-            proof.problems += judge_generated(lab, exercise, label, result)
-        edges = bench.try_edges()
-        for edge, result in edges.items():
-            proof.problems += judge_edge(lab, exercise, edge, result)
-        proof.problems += judge_plain_edges(lab, exercise, bench.find_plain_edges())
-        blank[exercise.name] = bench.try_blank()
-        _try_lies(lab, exercise, bench, proof)
-        proof.problems += judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters())
-        proof.right += sum(a.right for a in answers)
-        proof.wrong += sum(not a.right for a in answers)
-        proof.generated += len(generated) + len(edges)
-        if mutate:
-            _try_mutants(lab, exercise, bench, proof)
+        if not only or bench.exercise.name == only:
+            is_right = _prove_exercise(lab, bench, proof, blank)
+            if mutate and is_right:
+                _try_mutants(lab, bench.exercise, bench, proof)
     blank_points = compute_notebook_points(lab, {})  # after the benches, which report a cell that raises
     for name, result in blank.items():
         proof.problems += judge_blank(lab, lab.exercise(name), blank_points[name], result)
     proof.problems += judge_liars(lab, proof.written_liar_points)
     return proof
+
+
+def _prove_exercise(lab: Lab, bench: Bench, proof: Proof, blank: dict[str, AnswerResult]) -> bool:
+    """Try the answers of an exercise. Returns whether the reference is right; if not, no others are tried.
+
+    Args:
+        blank: What the empty exercises get, by name.
+    """
+    exercise = bench.exercise
+    answers = [a for a in exercise.answers if not a.liar]
+    reference = bench.try_source(lab.cell(exercise.cell_id).source)
+    if problems := list(judge_reference(lab, exercise, reference)):
+        proof.problems += problems
+        return False
+    results = [bench.try_source(a.source) for a in answers]
+    for answer, result in zip(answers, results, strict=True):
+        problems = list(judge_answer(answer, exercise, result))
+        proof.problems += problems
+        if (
+            not answer.right
+            and result.failed_checks
+            and set(result.failed_checks) != set(answer.fails)
+            and can_update(answer)
+        ):
+            proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, result.failed_checks)
+    generated = bench.try_generated()
+    for label, result in generated.items():
+        proof.problems += judge_generated(lab, exercise, label, result)
+    edges = bench.try_edges()
+    for edge, result in edges.items():
+        proof.problems += judge_edge(lab, exercise, edge, result)
+    proof.problems += judge_plain_edges(lab, exercise, bench.find_plain_edges())
+    if exercise.promises:
+        written = {a.label: result for a, result in zip(answers, results, strict=True) if not a.right}
+        at_edges = {f"{WRONG_AT}: {edge}": result for edge, result in edges.items()}
+        tried = at_edges | bench.try_side_effects() | bench.try_near_misses() | generated | written
+        proof.breaches[exercise.name] = find_breaches(exercise.promises, tried)
+        proof.problems += judge_promises(lab, exercise, proof.breaches[exercise.name])
+    blank[exercise.name] = bench.try_blank()
+    _try_lies(lab, exercise, bench, proof)
+    proof.problems += judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters())
+    proof.right += sum(a.right for a in answers)
+    proof.wrong += sum(not a.right for a in answers)
+    proof.generated += len(generated) + len(edges)
+    return True
+
+
+def find_breaches(promises: Sequence[Promise], tried: Mapping[str, AnswerResult]) -> dict[str, tuple[str, ...]]:
+    """Return, by sentence, the answers that fail checks of this promise and no others."""
+    return {
+        promise.sentence: tuple(
+            label
+            for label, result in tried.items()
+            if result.failed_checks and set(result.failed_checks) <= set(promise.checks)
+        )
+        for promise in promises
+    }
 
 
 def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:

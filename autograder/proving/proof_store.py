@@ -35,7 +35,11 @@ def load_proof(lab: Lab) -> Proof | None:
 def save_proof(lab: Lab, proof: Proof) -> None:
     """Write the proof of this lab, unless it has problems. Proofs by other code or versions are removed."""
     if not proof.problems:
-        values = {name: value for name, value in asdict(proof).items() if value or name in ("lab", "points")}
+        values = {
+            name: value
+            for name, value in asdict(proof).items()
+            if name != "breaches" and (value or name in ("lab", "points"))
+        }
         records = load_records(lab.path.parent) | {lab.name: {"lab": digest_files(lab.path), "proof": values}}
         text = json.dumps({"code": compute_code_digest(), "labs": records}, indent=1, sort_keys=True)
         (lab.path.parent / PROOFS_FILE).write_text(f"{text}\n", encoding="utf-8")

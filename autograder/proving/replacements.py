@@ -13,6 +13,7 @@ from autograder.proving.constant_objects import replace_methods
 from autograder.proving.edge_spoilers import WRONG_AT, spoil_edge
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.note_file import NOTE
+from autograder.proving.side_effects import get_side_effects
 from autograder.proving.spoiled_results import HARD_CODED, METHODS, HardCodedFunction, SpoiledFunction, get_spoilers
 
 RECORDED = "its calls noted"
@@ -51,5 +52,5 @@ def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[A
     if label == WRONG_AT:
         spoiled = SpoiledFunction(reference, functools.partial(spoil_edge, frozenset(args)))
         return spoiled, spoiled
-    spoiled = SpoiledFunction(reference, (get_spoilers() | get_near_misses())[label])
+    spoiled = SpoiledFunction(reference, (get_spoilers() | get_near_misses() | get_side_effects())[label])
     return spoiled, spoiled

@@ -9,7 +9,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.proving.proof import prove_lab
 
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "first-lab.md").read_text(encoding="utf-8")
-LESSON, EXERCISE, DOMAIN, MORE_CHECKS = re.findall(r"```python\n(.*?)```", TUTORIAL, re.DOTALL)
+LESSON, EXERCISE, DOMAIN, MORE_CHECKS, PROMISES = re.findall(r"```python\n(.*?)```", TUTORIAL, re.DOTALL)
 LISTS = dict(line[1:].rsplit('"', 1) for line in TUTORIAL.splitlines() if line.startswith("+# %% wrong"))
 
 
@@ -32,11 +32,13 @@ def test_the_first_version_has_the_problems_that_the_page_shows(small_course: Pa
 
 @pytest.mark.parametrize("with_exception", [True, False])
 def test_the_last_version_is_proved_once_the_exception_is_named(small_course: Path, with_exception: bool) -> None:
-    exercise = EXERCISE.replace("# %% checks\n", f"{DOMAIN}\n\n# %% checks\n")
+    exercise = EXERCISE.replace("# %% checks\n", f"{DOMAIN}\n\n# %% checks\n").replace(
+        "# %% domain\n", f"{PROMISES}\n\n# %% domain\n"
+    )
     exercise = exercise.replace("# %% hidden checks\n", f"# %% hidden checks\n{MORE_CHECKS}")
     for label, checks in LISTS.items():
         exercise = exercise.replace(f'{label}"', f'{label}"{checks}')
     if with_exception:
-        exercise = exercise.replace("fails=far_apart,empty", "fails=far_apart,empty raises=RuntimeError")
+        exercise = exercise.replace("fails=other_rows,far_apart,empty", "fails=far_apart,empty raises=RuntimeError")
     problems = prove(small_course, exercise)
     assert not problems if with_exception else len(problems) == 1

@@ -16,7 +16,8 @@ from autograder.base.errors import SourceError
 from autograder.examiner.execution import create_namespace, record_check_cell, run_cell
 from autograder.model.course import Exercise, Lab, LabEntry
 from autograder.proving import answer_run, forks, unsandboxed_process
-from autograder.proving.bench import RUNS, AnswerResult, Bench, compute_notebook_points, iter_benches
+from autograder.proving.answer_result import AnswerResult
+from autograder.proving.bench import RUNS, Bench, compute_notebook_points, iter_benches
 from autograder.proving.judge import judge_generated
 from autograder.rpc.random_states import seed_all
 from autograder.sandbox.processes import read_stat_fields

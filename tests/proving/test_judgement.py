@@ -14,7 +14,7 @@ from autograder.proving.proof import Proof, prove_lab
 EXERCISE = "sum_of_squares.py"
 CALL = "    assert_close(sum_of_squares(torch.tensor([3.0, 4.0])), torch.tensor(25.0))"  # of the first check
 TOLERANT = "try:\n        got = sum_of_squares(t)\n    except RuntimeError:\n        got = None\n"
-LAST = "    assert_close(t, torch.tensor([1.5, -2.0]))"  # line of the checks
+LAST = "    arguments.assert_arguments(sum_of_squares)"  # line of the checks
 
 
 @pytest.fixture
@@ -63,6 +63,7 @@ WHAT_IS_RAISED = [
 ]  # fmt: skip
 WHAT_ALL_PASS = [
     (", required=True", "", "hard-coded"),
+    ("empty -> empty\n", "empty -> empty, free\n", "the empty notebook earns 0.4"),
     (LAST, f"{LAST}\nwith check('free', 'free'):\n    pass", "the empty notebook earns 0.4"),
 ]
 
@@ -77,34 +78,40 @@ def test_an_unproved_lab_is_refused(folder: Path, edits: list[tuple[str, str, st
     assert f"{folder}/" in problems
 
 
-DOMAIN = """# %% domain
-@domain(reference, "no numbers", "negative")
-def arguments(draw, edge):
-    numbers = draw(st.lists(st.integers(1, 9), min_size=not edge == "no numbers", max_size=5 * (edge != "no numbers")))
-    return (torch.tensor(numbers, dtype=torch.float32) * (-1 if edge == "negative" else 1),)
-
-
-# %% checks
-"""
-DRAWN = f"""{LAST}
-with check("drawn", "other numbers"):
-    arguments.assert_results(sum_of_squares)
-    arguments.assert_results(sum_of_squares, "negative")
-"""
+def list_problems(folder: Path, words: str) -> list[str]:
+    return [problem for problem in prove(folder).problems if words in problem]
 
 
 def test_the_reference_wrong_at_an_edge_must_fail_a_check(folder: Path) -> None:
-    edit(folder, "# %% checks\n", DOMAIN)
-    edit(folder, LAST, DRAWN)
-    problems = [problem for problem in prove(folder).problems if "the reference, wrong with" in problem]
-    assert len(problems) == 1 and 'wrong with "no numbers", gets full marks' in problems[0]
+    edit(folder, '"0-dim", "float64", "transposed")\nwith', '"0-dim", "float64")\nwith')
+    (problem,) = list_problems(folder, "the reference, wrong with")
+    assert 'wrong with "transposed", gets full marks' in problem
 
 
 def test_an_edge_has_to_change_what_is_drawn(folder: Path) -> None:
-    edit(folder, "# %% checks\n", DOMAIN.replace('edge == "negative"', 'edge == "negatives"'))
-    edit(folder, LAST, DRAWN)
-    problems = [problem for problem in prove(folder).problems if "as without" in problem]
-    assert len(problems) == 1 and 'with the edge "negative", the same inputs are drawn' in problems[0]
+    edit(folder, 'edge == "float64"', 'edge == "float 64"')
+    (problem,) = list_problems(folder, "as without")
+    assert 'with the edge "float64", the same inputs are drawn' in problem
+
+
+def test_each_promise_is_broken_alone_by_an_answer(folder: Path) -> None:
+    breaches = prove(folder).breaches["sum_of_squares"]
+    assert list(breaches) == [
+        "Sum of x * x over all elements of x: a 0-dim tensor of x's dtype.",
+        "x has any shape, and is float32 or float64.",
+        "It may be empty.",
+        "It isn't changed.",
+    ]
+    assert "the square of the sum" in breaches["Sum of x * x over all elements of x: a 0-dim tensor of x's dtype."]
+    assert "wrong at an edge: transposed" in breaches["x has any shape, and is float32 or float64."]
+    assert breaches["It may be empty."] == ("wrong at an edge: empty",)
+    assert "numbers of an argument changed" in breaches["It isn't changed."]
+
+    edit(folder, '"empty", "float64"', '"float64"')
+    by_hand = "assert_close(sum_of_squares(torch.empty(0, 3)), torch.tensor(0.0))"
+    edit(folder, 'arguments.assert_results(sum_of_squares, "empty")', by_hand)
+    (problem,) = list_problems(folder, "breaks only")
+    assert 'no answer of sum_of_squares breaks only "It may be empty."' in problem
 
 
 def test_a_check_that_reads_an_undefined_name_is_refused(folder: Path) -> None:

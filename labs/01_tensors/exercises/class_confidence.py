@@ -15,6 +15,17 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# For each class -> example, several_samples, equal_sizes
+# probs: -> several_samples, float64
+# labels: -> example, several_samples
+# Returns (c,) -> shape_dtype, float64
+# A class without samples -> empty_class
+# n may be 0 -> non_contiguous
+# Strides may be any -> non_contiguous
+# Inputs are not changed -> keeps_input
+
+
 # %% domain
 @domain(
     reference,
@@ -101,14 +112,16 @@ with check(
     t = torch.rand(9, 4, generator=torch.Generator(here).manual_seed(9)).softmax(1)
     labels = torch.arange(9) * 3 % 4
     total, size = torch.zeros(4).index_add(0, labels, t[torch.arange(9), labels]), labels.bincount()
+    last, mean = t[[8, 7, 6, 5], [0, 1, 2, 3]] / size, t.mean(0)
+    predicted = torch.zeros(4).index_add(0, labels, t.amax(1)) / size
     explain(
         class_confidence(t, labels),
         total / size,
         {
-            "of several samples of a class, only the last one was added": t[[8, 7, 6, 5], [0, 1, 2, 3]] / size,
+            "of several samples of a class, only the last one was added": last,
             "the total was divided by the number of all samples": total / 9,
-            "the mean over all samples was taken, whatever their class": t.mean(0),
-            "the predicted class was used, and not the label": torch.zeros(4).index_add(0, labels, t.amax(1)) / size,
+            "the mean over all samples was taken, whatever their class": mean,
+            "the predicted class was used, and not the label": predicted,
         },
     )
     arguments.assert_results(class_confidence, "", "many samples", "zeros and ones")
