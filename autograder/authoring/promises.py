@@ -12,7 +12,7 @@ from autograder.base.text import join_names
 from autograder.model.course import Check, Promise
 
 ARROW = " -> "
-END_OF_SENTENCE = re.compile(r"(?<=\.)\s+")
+END_OF_SENTENCE = re.compile(r"(?<=[^.]\.)\s+")
 FORM = "write '# its first words -> check, check' in the cell '# %% promises'"
 
 

@@ -561,7 +561,7 @@ for way in ("zero_", "None"):
 #
 # ### Your turn: task_gradients, 3 points
 # A model that learns several tasks at once has several losses. They may pull the same parameters in opposite
-# directions. To see that, one needs the gradient of each loss for itself.
+# directions. To see that, you need the gradient of each loss separately.
 
 
 # %% given
@@ -783,7 +783,7 @@ print("clamped: x.grad", x.grad.tolist())
 #
 # ### Your turn: clamped_residual, 3 points
 # A *residual block* computes `x + branch(x)`. Suppose that the branch sometimes sends back huge gradients. You want
-# to clamp what comes out of the branch towards `x`. The gradient that takes the direct way through the addition must
+# to clamp what comes out of the branch towards `x`. The gradient that takes the direct path through the addition must
 # not be touched. There are two ways back to `x`, and only one `x`. Where do you put the hook?
 
 

@@ -15,6 +15,17 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# Set x[i, j] to zero -> example, in_place, equal_sizes
+# Returns x itself -> shape_dtype, returns_x
+# x: (n, t, d), bool -> dtypes
+# Any strides -> view
+# What is left over -> nan, view
+# What is within the length -> view, keeps_input
+# lengths: -> keeps_input
+# Each of n, t and d -> empty
+
+
 # %% domain
 DTYPES = "float64 float16 bfloat16 complex64 bool uint8 int8 int16 int32 int64"
 

@@ -12,6 +12,15 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# gain * (pixel -> example, other_cases, stops_at_255, stops_at_0, rounded
+# image: uint8, any shape -> non_contiguous, keeps_input
+# gain: above 0 -> extremes, rounded
+# offset: from -255 -> extremes, stops_at_0
+# Returns a new tensor -> shape_dtype, keeps_input
+# If float32 can't -> rounded
+
+
 # %% domain
 @domain(
     reference,

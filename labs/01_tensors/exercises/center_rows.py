@@ -16,6 +16,20 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# From each row of x -> one_masked, several_masked, equal_sizes
+# Masked places become 0 -> one_masked, several_masked
+# x: (n, d), float32 -> float64
+# mask: (n, d) bool -> several_masked, none_or_one
+# n and d may be 0 -> non_contiguous
+# Neither is changed -> keeps_input
+# At masked places x may be -> nan
+# A row without valid -> none_or_one
+# A valid NaN or inf -> nan_stays
+# The masked places of such -> nan_stays
+# Returns a new tensor -> shape_dtype, keeps_input
+
+
 # %% domain
 @domain(
     reference,

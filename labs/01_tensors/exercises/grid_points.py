@@ -15,6 +15,17 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# n evenly spaced points -> example, other_cases
+# Returns float32 -> shape_dtype, point_count
+# Each is off by at most -> no_drift, other_cases
+# endpoint: True puts -> example, other_cases
+# False ends one step -> example, other_cases
+# start, stop: finite -> other_cases
+# stop may lie below -> same_ends, other_cases
+# n may be 0 -> none_or_one
+
+
 # %% domain
 @domain(
     reference,

@@ -11,6 +11,13 @@ def ingest(array: np.ndarray) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# A float32 tensor with -> shape_dtype, example, other_cases, byte_order
+# It shares no memory -> later_writes, tensor_writes
+# array: real numbers of -> other_cases, reversed, non_contiguous, byte_order, bool_unsigned, zero_dim_empty, read_only
+# Not changed -> read_only, byte_order
+
+
 # %% domain
 @domain(
     reference,

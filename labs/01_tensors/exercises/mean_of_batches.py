@@ -13,6 +13,14 @@ def mean_of_batches(batches: list[Tensor]) -> float:
     ### END SOLUTION
 
 
+# %% promises
+# The mean over all elements -> result_type, example, uneven_batches, overflow, long_total, between_float16
+# batches: float16 tensors -> shapes, extremes
+# Together they have -> shapes
+# Neither the list nor -> keeps_input
+# The precision is asked -> between_float16, extremes
+
+
 # %% domain
 @domain(
     reference,

@@ -13,6 +13,15 @@ def overlap(a: Tensor, b: Tensor) -> bool:
     ### END SOLUTION
 
 
+# %% promises
+# Whether a and b have -> result_type, example, views_meet, side_by_side, interleaved, separate_memory
+# a, b: CPU tensors -> dtypes, expanded
+# Each is a tensor -> separate_memory, views_meet
+# Neither is changed -> keeps_input
+# An empty tensor -> empty
+# You needn't recognise -> separate_memory
+
+
 # %% domain
 @domain(
     reference,

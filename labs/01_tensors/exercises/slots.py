@@ -13,6 +13,13 @@ def slots(t: Tensor) -> list[int]:
     ### END SOLUTION
 
 
+# %% promises
+# The slot of the storage -> matrix, transpose, slices, result_type
+# t: any shape -> dimensions, dtypes, zero_dim_empty, expanded
+# It stays as it is -> keeps_input
+# Slots are counted -> dtypes, slices
+
+
 # %% domain
 @domain(
     reference,

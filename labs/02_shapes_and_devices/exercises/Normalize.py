@@ -96,6 +96,21 @@ class Normalize(nn.Module):
         ### END SOLUTION
 
 
+# %% promises
+# Subtracts each channel's mean -> example, other_cases
+# mean, std: shape (C,) -> other_cases, cast
+# Neither requires grad -> keeps_input
+# Later changes of -> later_writes
+# Normalize(mean, std)(x): -> other_cases, keeps_input
+# N may be 0 -> empty
+# Returns x's shape -> cast, other_cases
+# The same in training -> modes_agree
+# Both tensors follow -> second_device, no_mixing, cast
+# They are never trained -> not_trained
+# Its state_dict holds -> state_dict
+# load_state_dict replaces -> state_dict
+
+
 # %% domain
 EDGES = (
     *("C = W", "C = H", "C = N", "all equal", "one channel", "one sample", "one pixel", "no sample"),

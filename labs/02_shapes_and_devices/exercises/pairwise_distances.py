@@ -13,6 +13,16 @@ def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# The Euclidean distance -> example, other_cases
+# a: shape (n, d) -> other_cases, non_contiguous
+# n, m and d may -> equal_sizes, empty, other_cases
+# Neither is changed -> keeps_input
+# Returns shape (n, m) -> other_cases, equal_sizes, empty
+# Equal points have -> same_point
+# Any other distance -> far_from_zero, two_groups, thirty_points, size
+
+
 # %% domain
 @domain(
     reference,

@@ -16,6 +16,15 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# The mean squared error -> column_row, shape_pairs
+# predicted, target: -> float64
+# Neither is empty -> non_contiguous
+# Each has the shape -> column_row, shape_pairs, one_sample
+# Raises ValueError -> raises_count, raises_shape
+# Neither is changed -> keeps_input
+
+
 # %% domain
 @domain(
     reference,

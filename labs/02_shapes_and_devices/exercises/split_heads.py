@@ -14,6 +14,18 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# The features of x -> example, other_cases, one_head
+# Head i gets -> example, other_cases, equal_sizes
+# x: shape (batch -> other_cases, non_contiguous
+# batch and time may -> empty
+# heads: at least 1 -> one_head
+# Raises ValueError -> raises
+# Returns shape (batch -> shape, other_cases, equal_sizes
+# The result may be -> non_contiguous
+# x is not changed -> keeps_input
+
+
 # %% domain
 DTYPES = "float64 float16 int64 bool complex64"
 

@@ -18,6 +18,14 @@ def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device:
     ### END SOLUTION
 
 
+# %% promises
+# The device of a + b -> same_device, same_index, zero_dim_cpu, zero_dim_cuda, raises
+# The devices are -> cuda_index
+# All of them exist -> cuda_index
+# The shapes are tuples -> same_index, raises
+# Returns torch.device -> cuda_index, same_device
+
+
 # %% checks
 with check(
     "same_device",

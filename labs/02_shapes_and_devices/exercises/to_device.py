@@ -23,6 +23,19 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
     ### END SOLUTION
 
 
+# %% promises
+# A nested batch with all -> example, second_device, nested_second_device, back_to_cpu, nested
+# batch: a tensor -> nested
+# Named tuples are -> container_types
+# Everything else -> non_tensors
+# dtype: a floating-point -> dtypes, integers
+# Tensors of integers -> integers
+# Returns the same nesting -> container_types, empty
+# Its lists and dicts -> keeps_input, container_types
+# batch, its containers -> keeps_input
+# A tensor that needs -> integers
+
+
 # %% domain
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 OTHERS = (torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool, torch.complex64)

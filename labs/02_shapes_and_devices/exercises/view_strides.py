@@ -27,6 +27,17 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     ### END SOLUTION
 
 
+# %% promises
+# The strides of t.view -> contiguous, transpose, non_contiguous, separate_blocks, joins_neighbours
+# size, stride: of t -> zero_dim, joins_neighbours
+# Strides are at least 0 -> expanded
+# shape: the new shape -> zero_dim
+# size and shape hold -> size_one
+# The number of elements -> element_count
+# Returns a tuple or list -> contiguous, joins_neighbours
+# For an entry of 1 -> size_one
+
+
 # %% domain
 def merge(draw, factors):
     """The factors, with some neighbours multiplied."""

@@ -18,6 +18,21 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# f(x), also if x -> example, other_cases
+# f: takes a batch -> other_cases
+# In both, dimension 0 -> size_one_input, size_one_result
+# f does not change -> other_cases
+# x: a batch of any size -> one_sample, empty
+# Any dtype and strides -> other_cases
+# ndim is at least 1 -> zero_dim
+# A sample may have -> size_one_input, zero_dim, empty
+# Returns f's result -> one_sample, size_one_result
+# For one sample -> example, size_one_input, size_one_result
+# Raises ValueError -> raises
+# x is not changed -> keeps_input
+
+
 # %% domain
 @domain(
     reference,

@@ -5,7 +5,7 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
     x: any shape, float32 or float64; it may require grad or not. limit: at least 0.
     branch: a function of one tensor that returns one of the same shape and dtype. Recording is on.
     The value is x + branch(x). In a backward pass, the gradient that comes out of the branch towards x is clamped
-    elementwise to [-limit, limit]; the gradient of the direct way is not changed. The branch's own parameters get their
+    elementwise to [-limit, limit]; the gradient along the direct path is not changed. The branch's own parameters get their
     gradients unclamped, even if x requires no grad. x stays as it is, with its requires_grad and its .grad.
     """
     ### BEGIN SOLUTION
@@ -14,6 +14,18 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
         inside.register_hook(lambda g: g.clamp(-limit, limit))
     return x + branch(inside)
     ### END SOLUTION
+
+
+# %% promises
+# x + branch(x), with -> values, gradient
+# x: any shape, float32 -> other_cases, zero_dim_empty, requires_grad
+# limit: at least 0 -> other_cases
+# branch: a function -> zero_branch, other_cases
+# Recording is on -> gradient, two_calls
+# The value is x -> values, other_cases
+# In a backward pass -> gradient, other_cases, direct_way
+# The branch's own -> requires_grad
+# x stays as it is -> keeps_input
 
 
 # %% domain
@@ -117,7 +129,7 @@ with check(
     arguments.assert_gradients(clamped_residual, "float32", atol=1e-3)
 with check(
     "direct_way",
-    "a branch that hands its gradient on unchanged leaves the direct way alone",
+    "a branch that hands its gradient on unchanged leaves the direct path alone",
     weight=2,
     hint="Does your hook return a new tensor, or does it change the one that it is given?",
 ):

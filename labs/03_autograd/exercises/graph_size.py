@@ -19,6 +19,15 @@ def graph_size(f, x: Tensor) -> int:
     ### END SOLUTION
 
 
+# %% promises
+# The number of distinct -> example, shared_node, several_results, all_leaves
+# f: a function of one -> actual_run
+# x: any floating-point -> several_results, all_leaves
+# The graph may share -> shared_node, long_chain
+# 0 if f(x) -> nothing_recorded
+# x stays as it is -> keeps_grad
+
+
 # %% domain
 @domain(
     reference,

@@ -1,6 +1,6 @@
 # %% exercise
 def jacobian(f, x: Tensor) -> Tensor:
-    """The Jacobian of f at x: element (i, j) is the derivative of output i by input j.
+    """The Jacobian of f at x: element (i, j) is the derivative of output i with respect to input j.
 
     f: a differentiable function from a tensor (n,) to one (m,) of the same dtype, with n and m at least 1, whose result
     is computed from x. It may work for x's dtype only, and does not write to x. Recording is on.
@@ -16,6 +16,16 @@ def jacobian(f, x: Tensor) -> Tensor:
         rows.append(row)
     return torch.stack(rows)
     ### END SOLUTION
+
+
+# %% promises
+# The Jacobian of f -> example, other_cases
+# f: a differentiable -> unused_inputs, one_output, other_cases
+# It may work for -> other_cases
+# Recording is on -> example
+# x: (n,), float32 -> other_cases, requires_grad
+# Returns (m, n) -> other_cases, one_output
+# x, its requires_grad -> keeps_input
 
 
 # %% domain

@@ -12,6 +12,14 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
     ### END SOLUTION
 
 
+# %% promises
+# Gradients of the loss -> example, other_cases
+# W (d_out, d_in) -> other_cases, one_sample, empty, non_contiguous
+# Returns {"W" -> other_cases, one_sample
+# The arguments stay -> keeps_input
+# Works with recording off -> recording_off
+
+
 # %% domain
 @domain(
     reference,

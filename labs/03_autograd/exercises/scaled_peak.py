@@ -3,7 +3,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     """The row of x whose weighted sum is largest, times the root mean square of all weighted sums.
 
     x (n, d) with n at least 1, w (d,); both float32 or both float64. The weighted sum of a row is (row * w).sum().
-    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable by x and by w; it requires grad
+    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable with respect to x and w; it requires grad
     if one of them does. x and w stay as they are.
     """
     ### BEGIN SOLUTION
@@ -11,6 +11,15 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     size = sums.square().mean().sqrt()
     return x[sums.argmax()] * size  # the index has no slope: the row and the size have
     ### END SOLUTION
+
+
+# %% promises
+# The row of x whose -> values, other_cases
+# x (n, d) with n -> other_cases
+# The weighted sum -> other_cases
+# The largest sum -> other_cases
+# Returns (d,), diff -> reaches_x, reaches_w, gradient, either_alone
+# x and w stay -> keeps_input
 
 
 # %% domain

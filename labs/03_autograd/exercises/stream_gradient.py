@@ -3,7 +3,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
     """The gradient for w of the mean loss over all samples of all batches.
 
     loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
-    w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which must not matter.
+    w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which has no effect.
     You may accumulate in w.grad, so what it holds afterwards does not matter either. w keeps its values and still
     requires grad. The result may be w.grad itself.
     batches: pairs X (n, d), y (n,). The n may differ, and may be 0, but not in every batch. They stay as they are.
@@ -17,6 +17,20 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
         count += len(y)
     return total / count
     ### END SOLUTION
+
+
+# %% promises
+# The gradient for w -> example, uneven_batches
+# loss: a function -> uneven_batches, counts_samples
+# w: a leaf (d,) -> uneven_batches
+# It may hold a .grad -> old_grad
+# You may accumulate -> old_grad
+# w keeps its values -> keeps_input
+# The result may be -> uneven_batches, old_grad
+# batches: pairs X -> uneven_batches
+# The n may differ -> uneven_batches, empty, counts_samples
+# They stay as they -> keeps_input
+# Returns (d,) in -> uneven_batches
 
 
 # %% domain

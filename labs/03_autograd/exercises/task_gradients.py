@@ -1,11 +1,11 @@
 # %% exercise
 def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
-    """The gradient of each loss for itself: result[i][j] is the gradient of losses[i](params) for params[j].
+    """The gradients of each loss separately: result[i][j] is that of losses[i](params) with respect to params[j].
 
     losses: functions that take the list params and return a 0-dim tensor. A loss uses at least one of the params.
     For a parameter that a loss does not use, the gradient is zeros.
     params: leaves that require grad, float32 or float64, any shapes. Each gradient has its parameter's shape and dtype.
-    Afterwards each .grad is as it was before, also where it was None.
+    Afterwards each .grad is as it was before, even if it was None.
     """
     ### BEGIN SOLUTION
     table = []
@@ -14,6 +14,16 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
         table.append(list(grads))
     return table
     ### END SOLUTION
+
+
+# %% promises
+# The gradients of each -> example, other_cases, few
+# losses: functions -> other_cases
+# A loss uses at least -> unused
+# For a parameter that -> unused
+# params: leaves that -> few, other_cases
+# Each gradient has -> few, unused, other_cases
+# Afterwards each .grad -> keeps_grad, old_grad
 
 
 # %% domain

@@ -18,6 +18,15 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
     ### END SOLUTION
 
 
+# %% promises
+# New parameters from -> example, other_cases
+# values: tensors of -> other_cases, integers
+# A float32 or float64 -> example, requires_grad, backward, other_cases
+# An integer or boolean -> integers
+# No result shares -> no_sharing
+# values and its tensors -> keeps_input
+
+
 # %% domain
 @domain(
     reference,

@@ -16,6 +16,15 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
     ### END SOLUTION
 
 
+# %% promises
+# Value and derivative -> polynomial, other_cases
+# coefficients: at least -> polynomial, constant, other_cases
+# x: any shape -> other_cases, zero, empty
+# Returns (value, slope) -> constant, empty, other_cases
+# If x requires grad -> gradient
+# coefficients and x -> keeps_input
+
+
 # %% domain
 @domain(
     reference,

@@ -19,6 +19,22 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# The features of all -> example, other_cases
+# encoder: a function -> other_cases
+# It does not change -> other_cases
+# It may return it -> other_cases, keeps_input
+# You may call it once -> other_cases
+# batches: at least one -> empty, other_cases
+# Returns (total of -> other_cases, empty
+# No operation of the -> no_graph
+# The result does not -> grad_of_batches
+# It is a normal tensor -> example, writable, can_require_grad
+# It shares no memory -> keeps_input
+# The list and the -> keeps_input
+# Whether operations are -> keeps_recording
+
+
 # %% domain
 @domain(
     reference,

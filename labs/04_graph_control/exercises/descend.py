@@ -22,6 +22,21 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     ### END SOLUTION
 
 
+# %% promises
+# The points that -> example, other_cases, no_move
+# A step goes from -> example, other_cases
+# All steps are made -> no_move
+# f: a differentiable -> other_cases
+# x: any shape -> other_cases, requires_grad
+# steps may be 0 -> no_move
+# Returns steps + 1 -> other_cases, no_move
+# They do not require -> no_history
+# Each has a storage -> no_sharing
+# x, its requires_grad -> keeps_input
+# Works inside -> inside_no_grad
+# Whether operations are -> after_error, inside_no_grad
+
+
 # %% domain
 @domain(
     reference,

@@ -1,6 +1,6 @@
 # %% exercise
 def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
-    """The mean over the samples of (norm of the gradient of the sample's score by the sample - 1) ** 2.
+    """The mean over the samples of (norm of the gradient of the sample's score with respect to it - 1) ** 2.
 
     critic: a function critic(w, x) from weights and samples (n, ...) to scores (n,), each from its own sample. No other
     tensor requires grad in it.
@@ -8,8 +8,8 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     mix: (n,). All float32 or all float64, any strides. real, fake and mix may require grad or not, may be the result of
     recorded operations, and count as constants. The gradient is taken at mix * real + (1 - mix) * fake, with its own
     mix for each sample, and the norm over all numbers of the sample.
-    Returns a scalar that can be differentiated by w. If a sample's gradient is zero, its part of the penalty is 1, and
-    adds zero to the gradient by w. No gradient reaches real, fake and mix. The arguments stay as they are, and so does
+    Returns a scalar that can be differentiated with respect to w. If a sample's gradient is zero, its part of the penalty is 1, and
+    adds zero to the gradient for w. No gradient reaches real, fake and mix. The arguments stay as they are, and so does
     the .grad of each of them.
     """
     ### BEGIN SOLUTION
@@ -19,6 +19,22 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     norms = torch.linalg.vector_norm(slopes.flatten(1), dim=1)
     return (norms - 1).square().mean()
     ### END SOLUTION
+
+
+# %% promises
+# The mean over the -> example, other_cases
+# critic: a function -> other_cases
+# No other tensor -> other_cases
+# w: the weights -> reaches_weights, gradient
+# real, fake: (n -> other_cases
+# mix: (n,) -> other_cases
+# All float32 or all -> other_cases
+# real, fake and mix -> no_input_grad
+# The gradient is taken -> other_cases, example
+# Returns a scalar -> reaches_weights, gradient
+# If a sample's gradient -> zero_gradient
+# No gradient reaches -> no_input_grad
+# The arguments stay -> keeps_input
 
 
 # %% domain

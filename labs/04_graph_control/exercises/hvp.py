@@ -20,6 +20,20 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# The Hessian of f -> example, other_cases
+# f: a function from -> other_cases, linear
+# No tensor but x -> other_cases
+# x, v: (n,) with -> other_cases
+# Either may require -> requires_grad
+# v may be x or -> v_is_x
+# n may be 50,000 -> many_numbers
+# Returns (n,) in -> fast_swings, requires_grad, other_cases
+# The arguments stay -> keeps_input
+# Works inside -> inside_no_grad
+# Whether operations are -> inside_no_grad
+
+
 # %% domain
 @domain(
     reference,

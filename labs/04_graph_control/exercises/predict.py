@@ -24,6 +24,18 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# model(x) in evaluation -> example, other_cases
+# model: any module -> returns_input, other_cases
+# Any mixture of its -> keeps_modes
+# x may require grad -> other_cases
+# x, its requires_grad -> keeps_input
+# Returns the result -> returns_input, other_cases
+# Afterwards each module -> training_mode, keeps_modes
+# Parameters, their .grad -> keeps_model, keeps_grad_mode
+# All this holds too -> after_error
+
+
 # %% domain
 @domain(
     reference,

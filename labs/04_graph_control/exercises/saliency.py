@@ -1,6 +1,6 @@
 # %% exercise
 def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
-    """For each sample, the gradient of its score for its class by the sample itself.
+    """For each sample, the gradient of its score for its class with respect to the sample.
 
     model: takes x (n, d) and returns scores (n, c); each row of the scores depends on that row of x only.
     x: float32, with n and d at least 1 and any strides; it may require grad or not, and may be the result of recorded
@@ -15,6 +15,17 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
     scores = model(leaf).gather(1, classes[:, None])
     return torch.autograd.grad(scores.sum(), leaf)[0]
     ### END SOLUTION
+
+
+# %% promises
+# For each sample -> example, other_cases
+# model: takes x -> other_cases
+# x: float32, with -> requires_grad, other_cases
+# classes: (n,) int64 -> other_cases
+# Returns (n, d), in -> requires_grad, other_cases
+# The model runs as it -> as_it_is
+# Afterwards the -> keeps_grad, keeps_requires_grad
+# x, its requires_grad -> keeps_input
 
 
 # %% domain

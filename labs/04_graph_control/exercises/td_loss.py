@@ -20,6 +20,22 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
     ### END SOLUTION
 
 
+# %% promises
+# The mean over the -> example, other_cases
+# q, target_q: (d -> other_cases
+# Each may require grad -> from_operations
+# target_q may be -> gradient, from_operations
+# steps: "state" -> other_cases
+# The numbers have -> other_cases
+# n, d and actions -> other_cases, from_operations
+# Prediction: the element -> other_cases
+# Target: reward -> other_cases, negative, nan
+# Returns a scalar -> other_cases
+# A gradient reaches q -> reaches_q, gradient, no_target_grad
+# The arguments stay -> keeps_input
+# Whether operations are -> keeps_input
+
+
 # %% domain
 @domain(
     reference,

@@ -26,6 +26,25 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
     ### END SOLUTION
 
 
+# %% promises
+# Truncated backpropagation -> example, other_cases
+# cell: a function -> other_cases
+# It does not change -> other_cases
+# Do not use torch.func -> other_cases
+# w (d, d) is a leaf -> old_grad
+# h (d,) is the first -> first_state
+# inputs and targets -> other_cases
+# T, d and k are -> other_cases
+# All float32 or all -> other_cases
+# The loss of a step -> example, other_cases
+# The steps fall into -> other_cases
+# The state goes on -> example, other_cases
+# A gradient does not -> other_cases
+# Returns the sum over -> no_history, other_cases
+# Only one window's -> one_graph_alive
+# The arguments stay -> keeps_input
+
+
 # %% domain
 @domain(
     reference,
