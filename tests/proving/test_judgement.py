@@ -108,8 +108,7 @@ def test_each_promise_is_broken_alone_by_an_answer(folder: Path) -> None:
     assert "numbers of an argument changed" in breaches["It isn't changed."]
 
     edit(folder, '"empty", "float64"', '"float64"')
-    by_hand = "assert_close(sum_of_squares(torch.empty(0, 3)), torch.tensor(0.0))"
-    edit(folder, 'arguments.assert_results(sum_of_squares, "empty")', by_hand)
+    edit(folder, '    arguments.assert_results(sum_of_squares, "empty")\n', "")
     (problem,) = list_problems(folder, "breaks only")
     assert 'no answer of sum_of_squares breaks only "It may be empty."' in problem
 
