@@ -140,6 +140,7 @@ class Bench:
     def _run(
         self, source: str, replace: tuple[Any, ...] = (), lie: tuple[Any, ...] = (), last: str = ""
     ) -> AnswerResult:
+        _ = self._domains  # drawn here, or each fork would draw the inputs again, which takes most of its time
         note = "has_effect" if replace or lie else ""
         run = AnswerRun(self.exercise.name, source, self.check_cell.source, replace, note, last, lie)
         try:
