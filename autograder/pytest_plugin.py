@@ -101,6 +101,7 @@ def _start_prover(config: pytest.Config) -> ProcessPoolExecutor:
 def _prove(lab: Lab, number: int, answer: Answer | None) -> list[str]:
     """Return the problems of this answer, or of everything else."""
     from autograder.proving import judge
+    from autograder.proving.proof import try_generated_answers
 
     try:
         bench = _find_bench(lab, lab.exercises[number].name)
@@ -112,9 +113,10 @@ def _prove(lab: Lab, number: int, answer: Answer | None) -> list[str]:
             return problems
         answers = [answer for answer in exercise.answers if not answer.liar]
         results, blank = [bench.try_source(answer.source) for answer in answers], bench.try_blank()
+        written = {a.label: result for a, result in zip(answers, results, strict=True) if not a.right}
         return [
             *judge.judge_blank(lab, exercise, blank.points, blank),
-            *(p for label, t in bench.try_generated().items() for p in judge.judge_generated(lab, exercise, label, t)),
+            *try_generated_answers(lab, bench, written).problems,
             *(p for label, t in bench.try_lies().items() for p in judge.judge_lie(lab, exercise, label, t)),
             *judge.judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters()),
         ]

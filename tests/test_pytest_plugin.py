@@ -54,6 +54,13 @@ def test_a_failure_says_where_and_what_the_answer_earned_without_a_traceback(lab
     assert "def " not in output
 
 
+def test_an_edge_that_no_check_notices_is_a_failure(lab: Path) -> None:
+    text = (lab / EXERCISE).read_text()
+    (lab / EXERCISE).write_text(text.replace('"float64", "transposed")\nwith', '"float64")\nwith'))
+    output = run_pytest(lab, "labs/01_squares", "-k", "checks", status=1)
+    assert 'wrong with "transposed", gets full marks' in output
+
+
 def test_a_mistake_in_the_source_is_named_by_its_line(lab: Path) -> None:
     path = lab / EXERCISE
     path.write_text(path.read_text().replace('# %% wrong "a mean of squares"', "# %% wrong a mean of squares"))

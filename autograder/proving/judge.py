@@ -13,6 +13,7 @@ RIGHT_ANSWERS = 2
 WRONG_ANSWERS = 4
 UNWRITTEN = "NotImplementedError"  # raised by a stub
 GENERATED_SHARE = 0.1  # of the points, which a generated wrong answer may earn at most
+LIMIT_CHECK = "compare the whole result before the check uses it, so no result can end or block the check"
 LIARS_SHARE = 0.2  # of a lab's points, for plain computations that claim to use the required technique
 
 
@@ -30,10 +31,12 @@ def judge_answer(answer: Answer, exercise: Exercise, result: AnswerResult) -> It
         yield from _judge_passing(location, exercise, result)
         return
     if result.failure:
-        yield f"{location}: it can't be tried: {result.failure}"
+        yield format_problem(f"{location}: it can't be tried: {result.failure}", "correct the answer")
         return
     if not result.failed_checks:
-        yield format_problem(f"{location}: it gets full marks", "add a check that fails for it, or call it right")
+        yield format_problem(
+            f"{location}: it gets full marks", "add a check that it fails, or declare it a right answer"
+        )
     elif set(result.failed_checks) != set(answer.fails):
         yield format_problem(
             f"{location}: it fails other checks than it says\n    it fails:\n{_format_table(result)}",
@@ -53,7 +56,8 @@ def judge_generated(lab: Lab, exercise: Exercise, label: str, result: AnswerResu
     """
     location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if result.failure:
-        yield f'{location}: the generated wrong answer "{label}" stops the check cell: {result.failure}'
+        problem = f'{location}: the generated wrong answer "{label}" stops the check cell: {result.failure}'
+        yield format_problem(problem, LIMIT_CHECK)
     elif result.points > GENERATED_SHARE * exercise.points:
         passed = ", ".join(repr(o.id) for o in result.outcomes if o.passed)
         yield format_problem(
@@ -67,7 +71,8 @@ def judge_edge(lab: Lab, exercise: Exercise, edge: str, result: AnswerResult) ->
     """Yield a problem if no check notices that the reference is wrong at this edge of its domain."""
     location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if result.failure:
-        yield f'{location}: the reference, wrong with "{edge}", stops the check cell: {result.failure}'
+        problem = f'{location}: the reference, wrong with "{edge}", stops the check cell: {result.failure}'
+        yield format_problem(problem, LIMIT_CHECK)
     elif not result.failed_checks:
         yield format_problem(
             f'{location}: the reference, wrong with "{edge}", gets full marks', "try this edge out in a check"
@@ -123,7 +128,7 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, result: AnswerResul
     """
     location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if result.failure:
-        yield f"{location}: on the empty notebook, the check cell stops: {result.failure}"
+        yield format_problem(f"{location}: on the empty notebook, the check cell stops: {result.failure}", LIMIT_CHECK)
     elif (earned := max(points, result.points)) > 0:
         yield format_problem(f"{location}: the empty notebook earns {earned:g}", "call the exercise in each check")
     elif (first := result.outcomes[0]).error != UNWRITTEN:
@@ -139,11 +144,12 @@ def judge_promises(lab: Lab, exercise: Exercise, breaches: Mapping[str, Sequence
     Args:
         breaches: The answers that fail only the promise's checks, by its sentence.
     """
+    location = _locate_cell(lab, exercise.cell_id)
     for sentence, labels in breaches.items():
         if not labels:
             yield format_problem(
-                f'{_locate_cell(lab, exercise.cell_id)}: no answer of {exercise.name} breaks only "{sentence}"',
-                "add an edge for it, write the wrong answer of someone who forgets it, or remove the sentence",
+                f'{location}: no answer to {exercise.name} breaks this promise alone: "{sentence}"',
+                "add a wrong answer that ignores it, add an edge for it, or remove the sentence",
             )
 
 
@@ -173,8 +179,8 @@ def judge_coverage(
                 )
     if constant:
         yield format_problem(
-            f"{_locate_cell(lab, exercise.cell_id)}: {', '.join(constant)} of {exercise.name} never changes in its "
-            "hidden checks",
+            f"{_locate_cell(lab, exercise.cell_id)}: the hidden checks of {exercise.name} always pass the same value "
+            f"for {', '.join(constant)}",
             "call it with at least two values of each parameter",
         )
 
@@ -187,7 +193,7 @@ def _locate_cell(lab: Lab, cell_id: str) -> str:
 
 def _judge_passing(location: str, exercise: Exercise, result: AnswerResult) -> Iterator[str]:
     if result.failure:
-        yield f"{location}: it can't be tried: {result.failure}"
+        yield format_problem(f"{location}: it can't be tried: {result.failure}", "correct the answer")
     elif result.failed_checks:
         yield format_problem(
             f"{location}: it gets {result.points:g} of {exercise.points:g} points\n{_format_table(result)}",
@@ -203,7 +209,7 @@ def _judge_exceptions(location: str, answer: Answer, result: AnswerResult) -> It
         source = "the check itself" if outcome.blame is Blame.CHECK else "the answer"
         yield format_problem(
             f"{location}: {outcome.id!r} failed because {source} raised {kind} ({outcome.seen})",
-            f"add raises={kind} if this belief leads to that; otherwise correct it",
+            f"add raises={kind} if this mistake really causes it; otherwise correct the answer",
         )
     if answer.raises and answer.raises not in raised:
         yield format_problem(f"{location}: it says raises={answer.raises}, but nothing raised that", "remove raises=")

@@ -101,26 +101,50 @@ def _prove_exercise(lab: Lab, bench: Bench, proof: Proof, blank: dict[str, Answe
             and can_update(answer)
         ):
             proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, result.failed_checks)
-    generated = bench.try_generated()
-    for label, result in generated.items():
-        proof.problems += judge_generated(lab, exercise, label, result)
-    edges = bench.try_edges()
-    for edge, result in edges.items():
-        proof.problems += judge_edge(lab, exercise, edge, result)
-    proof.problems += judge_plain_edges(lab, exercise, bench.find_plain_edges())
-    if exercise.promises:
-        written = {a.label: result for a, result in zip(answers, results, strict=True) if not a.right}
-        at_edges = {f"{WRONG_AT}: {edge}": result for edge, result in edges.items()}
-        tried = at_edges | bench.try_side_effects() | bench.try_near_misses() | generated | written
-        proof.breaches[exercise.name] = find_breaches(exercise.promises, tried)
-        proof.problems += judge_promises(lab, exercise, proof.breaches[exercise.name])
+    written = {a.label: result for a, result in zip(answers, results, strict=True) if not a.right}
+    generated = try_generated_answers(lab, bench, written)
+    proof.problems += generated.problems
+    proof.breaches[exercise.name] = generated.breaches
     blank[exercise.name] = bench.try_blank()
     _try_lies(lab, exercise, bench, proof)
     proof.problems += judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters())
     proof.right += sum(a.right for a in answers)
     proof.wrong += sum(not a.right for a in answers)
-    proof.generated += len(generated) + len(edges)
+    proof.generated += generated.count
     return True
+
+
+@dataclass(frozen=True)
+class GeneratedProof:
+    """What the wrong answers show that gradlab makes from an exercise's reference."""
+
+    count: int
+    """How many were tried that have to fail."""
+    problems: list[str]
+    breaches: dict[str, tuple[str, ...]]
+    """The answers that break only this sentence of the docstring, by sentence."""
+
+
+def try_generated_answers(lab: Lab, bench: Bench, written: Mapping[str, AnswerResult]) -> GeneratedProof:
+    """Try the reference spoiled in each way, at each edge, and with each side effect.
+
+    Args:
+        written: The results of the author's wrong answers, by label. They break promises too.
+    """
+    exercise, problems = bench.exercise, []
+    generated, edges = bench.try_generated(), bench.try_edges()
+    for label, result in generated.items():
+        problems += judge_generated(lab, exercise, label, result)
+    for edge, result in edges.items():
+        problems += judge_edge(lab, exercise, edge, result)
+    problems += judge_plain_edges(lab, exercise, bench.find_plain_edges())
+    breaches = {}
+    if exercise.promises:
+        at_edges = {f"{WRONG_AT}: {edge}": result for edge, result in edges.items()}
+        others = bench.try_side_effects() | bench.try_near_misses()
+        breaches = find_breaches(exercise.promises, at_edges | others | generated | dict(written))
+        problems += judge_promises(lab, exercise, breaches)
+    return GeneratedProof(len(generated) + len(edges), problems, breaches)
 
 
 def find_breaches(promises: Sequence[Promise], tried: Mapping[str, AnswerResult]) -> dict[str, tuple[str, ...]]:

@@ -51,7 +51,7 @@ ANSWERS_AND_CALLS = [
     ("return x.sum() ** 2", "return (x**2).sum()", "it gets full marks"),
     ("fails=keeps_input", "fails=empty", "it fails other checks than it says"),
     ("return (x * x).mean()", "return (x * x).median()", "no answer of sum_of_squares reaches the message 'this is the mean'"),
-    ("(x: Tensor) -> Tensor:", "(x: Tensor, p: int = 2) -> Tensor:", "p of sum_of_squares never changes"),
+    ("(x: Tensor) -> Tensor:", "(x: Tensor, p: int = 2) -> Tensor:", "the hidden checks of sum_of_squares always pass the same value for p"),
     (CALL, f"    t = torch.tensor([3.0, 4.0])\n    {TOLERANT}    assert_close(got, torch.tensor(25.0))", "not that nothing is written yet"),
 ]  # fmt: skip
 WHAT_IS_RAISED = [
@@ -109,8 +109,8 @@ def test_each_promise_is_broken_alone_by_an_answer(folder: Path) -> None:
 
     edit(folder, '"empty", "float64"', '"float64"')
     edit(folder, '    arguments.assert_results(sum_of_squares, "empty")\n', "")
-    (problem,) = list_problems(folder, "breaks only")
-    assert 'no answer of sum_of_squares breaks only "It may be empty."' in problem
+    (problem,) = list_problems(folder, "breaks this promise alone")
+    assert 'no answer to sum_of_squares breaks this promise alone: "It may be empty."' in problem
 
 
 def test_a_check_that_reads_an_undefined_name_is_refused(folder: Path) -> None:
