@@ -72,7 +72,7 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
     in_backward = [name for name, _ in frames[-1:]] == [_ENGINE]
     blame = Blame.STUDENT if in_probe or in_backward else Blame.CHECK
     if "'NoneType' object" in str(error):
-        return Attribution(f"it returned None, or a part of it is None: {kind}: {text}", kind, blame)
+        return Attribution(f"the result, or a part of it, is None: {kind}: {text}", kind, blame)
     return Attribution(f"your result could not be used: {kind}: {text}", kind, blame)
 
 

@@ -97,7 +97,7 @@ class Domain:
         """
         for trial in self._iter_ended_trials(function, edges):
             if trial.report.identities != trial.case.report.identities:
-                raise Mismatch(f"your result is not {parameter} itself")
+                raise Mismatch(f"your result is another object than {parameter}")
 
     def assert_memory(self, function: Function, *edges: str) -> None:
         """Raise Mismatch unless each tensor of the result is in the memory that the reference's is in.

@@ -91,7 +91,7 @@ class Trial:
         """
         if not self.report.error:
             names = [name.rpartition(".")[2] for name in self.case.errors]
-            raise Mismatch("your function returned", f"{' or '.join(names)}, raised")
+            raise Mismatch("your function returned a value", f"an exception: {' or '.join(names)}")
         arguments = self.case.drawn.make_arguments()
         function(*arguments) if call is None else call(function, *arguments)
         raise Mismatch("your function raised an exception at one call, and not at the same call later")

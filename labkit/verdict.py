@@ -68,9 +68,8 @@ def summarize(verdict: Verdict) -> str:
     counted = f"{passed} of {_format_count(ran, 'check')} passed"
     if verdict.hidden_present:
         return f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.worth)}"
-    return (
-        f"{counted} here; {len(verdict.later)} more run when it is marked, for {_format_points(verdict.worth)} in all"
-    )
+    hidden = _format_count(len(verdict.later), "hidden check") + (" runs" if len(verdict.later) == 1 else " run")
+    return f"{counted} here; {hidden} when it is marked, for {_format_points(verdict.worth)} in all"
 
 
 def is_blank(verdict: Verdict) -> bool:
@@ -83,7 +82,7 @@ def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
     lines = [f"note: {note}" for note in outcome.notes]
     if outcome.passed:
         if verdict.outcomes and outcome not in select_earning(verdict.outcomes):
-            lines.append("earns no points yet: see the failed checks")
+            lines.append("earns points once the failed checks pass")
         return lines
     failures = [outcome.misconception] if outcome.misconception else []
     if outcome.seen and not (outcome.misconception and verdict.hidden_present):

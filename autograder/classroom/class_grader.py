@@ -113,7 +113,7 @@ class ClassGrader:
             yield outcome
         if not stop.is_set():
             for student in sorted(missing):
-                yield GradingOutcome(student, "it came back without a mark: run the same command again")
+                yield GradingOutcome(student, "no result was returned: run the same command again")
 
     def iter_outcomes(
         self, students: Sequence[str], executor: Executor, include_current: bool, stop: StopRequest

@@ -56,7 +56,7 @@ class CopyMark(Mark):
 
     @property
     def message(self) -> str:
-        unread = f"; {format_points(self.by_hand)} of them for a person to mark" if self.by_hand else ""
+        unread = f"; {format_points(self.by_hand)} of them for your instructor to mark" if self.by_hand else ""
         return f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points{unread}"
 
 

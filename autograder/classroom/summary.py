@@ -50,7 +50,7 @@ class Summary:
             (self.damaged, "damaged"),
             (self.at_limit, "at a limit"),
             (self.late, "late"),
-            (self.waiting, "to be read by a person"),
+            (self.waiting, "awaiting manual marking"),
             (self.missing, "not submitted"),
             (self.uncollected, "still in the exchange (collect with gradlab watch --once --newest)"),
             (len(self.strangers), f"not on the roster ({join_names(self.strangers)})"),

@@ -72,7 +72,7 @@ def excuse(
     name = f"{excused.exercise}/{excused.check}" if excused.check else excused.exercise
     if excused.check:
         err.print(
-            "Students who left the exercise blank, or fail a check that it requires, get no points from this",
+            "Students who left the exercise blank, or who fail a required check, still get no points for it",
             markup=False,
         )
     out.print(

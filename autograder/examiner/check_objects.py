@@ -80,4 +80,4 @@ def _iter_rebound_parameters(value: Any, count: int, names: Iterable[str]) -> It
 
 
 def refuse_use(*_: Any, **__: Any) -> Any:
-    raise RuntimeError("an earlier check passed this: it can't be used any more")
+    raise RuntimeError("this object belongs to an earlier check and can't be used any more")

@@ -25,7 +25,7 @@ PING_SECONDS = 2.0
 ENDED = StopReason("the Python process ended during this check", Cause.ENDED)
 STARVED = StopReason("the machine was too busy for this check", Cause.BUSY)
 MAX_BYTES = 512 * 2**20  # received in one check
-INVALID_REPLY = StopReason("the Python process sent an invalid reply")
+INVALID_REPLY = StopReason("the Python process sent a reply that can't be read")
 
 
 class StoppedError(Exception):

@@ -103,14 +103,15 @@ def describe_attempts(
         if submitted in used:
             sentences.append(f"Attempt {used.index(submitted) + 1} of {lab_term.attempts}.")
         if not has_more:
-            sentences.append(f"No more are marked {UNTIL_GRADED}.")
+            sentences.append(f"No further attempts will be marked {UNTIL_GRADED}.")
     if until is not None and until <= now:
         return " ".join([*sentences[:1], f"The lab closed at {format_time(until, zone)}."])
     wait_end = _compute_wait_end(history, lab_term)
     if has_more and wait_end is not None and wait_end > now:
-        in_time = f", if submitted by {format_time(until, zone)}," if until is not None and wait_end > until else ""
-        sentences.append(f"The next one{in_time} will be marked after {format_time(wait_end, zone)}.")
-        if in_time:
+        closes_first = until is not None and wait_end > until
+        attempt = f"If you submit again by {format_time(until, zone)}, that" if closes_first else "Your next"
+        sentences.append(f"{attempt} attempt will be marked after {format_time(wait_end, zone)}.")
+        if closes_first:
             return " ".join(sentences)
     if until is not None:
         sentences.append(f"The lab is open until {format_time(until, zone)}.")

@@ -30,7 +30,7 @@ def record_origin(cell: NotebookNode, number: int, text: str, grade_id: str = ""
 
 
 def mark_to_be_read(cell: NotebookNode) -> None:
-    """Mark an unchanged answer to be read by a person anyway, because the student wrote something next to it."""
+    """Leave an unchanged answer for manual marking anyway, because the student wrote something next to it."""
     cell.metadata.setdefault(KEY, {})["waits"] = True
 
 

@@ -101,7 +101,7 @@ def group_by_reason(arrivals: Iterable[Arrival], now: datetime) -> dict[str, lis
 def describe_uncounted(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
     """Return a line for each reason why submissions count for no one."""
     return [
-        f"in the exchange, but counts for no one, since {reason}: "
+        f"in the exchange, but not counted for any student, since {reason}: "
         f"{join_names(sorted(arrival.shown_name for arrival in group))}"
         for reason, group in group_by_reason(arrivals, now).items()
     ]

@@ -16,7 +16,7 @@ from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 KEY = "gradlab"
 NAMED = tuple(kind for kind in CellKind if kind.traits.named)
-WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"  # for answers in words
+WRITE_HERE = "*Double-click here and replace this line with your answer.*"  # for answers in words
 SECRET = {"hint", "misconceptions"}  # parts of a check's code that students may not have
 
 

@@ -39,7 +39,7 @@ CLAIMS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "NaN": lambda args: math.nan,
     "zero": lambda args: 0,
     "True": lambda args: True,
-    "an object that says True to everything": lambda args: AlwaysTrue(),
+    "an object that returns True for everything": lambda args: AlwaysTrue(),
 }
 REPEATS = "its first answer, again and again"
 

@@ -26,14 +26,14 @@ def get_near_misses() -> dict[str, Spoiler]:
         "the first item of a list left out": lambda items: items[1:],
         "the last item of a list left out": lambda items: items[:-1],
         "empty tensors of a list left out": lambda items: [i for i in items if not _is_empty(i)],
-        "a list that holds only empty tensors taken for an empty one": lambda items: (
+        "a list of empty tensors treated as an empty list": lambda items: (
             [] if items and all(map(_is_empty, items)) else items
         ),
     }
     return {
         "float64 and int64 results through float32": functools.partial(_change_result, _round_to_float32),
         "results through the default dtype": functools.partial(_change_result, _cast_to_default),
-        "float64 arguments taken as float32": functools.partial(_change_arguments, _cast_to_float32),
+        "float64 arguments cast to float32": functools.partial(_change_arguments, _cast_to_float32),
         "integers beyond 2**24 rounded": functools.partial(_change_result, _round_integer),
         **{label: functools.partial(_call_with_changed_lists, change) for label, change in lists.items()},
         "remembers its results by the identity of its first argument": _ResultCache(lambda a: id(a[0]) if a else None),

@@ -29,8 +29,8 @@ from autograder.proving.ruined_arguments import RUINS, compute_ruined_result
 
 HARD_CODED = "the results of the visible checks, hard-coded"
 METHODS: dict[str, Change] = {
-    "an object whose methods all say True": replace_with_true,
-    "an object whose methods repeat what they said first": repeat_first_answer,
+    "an object whose methods all return True": replace_with_true,
+    "an object whose methods repeat their first result": repeat_first_answer,
 }
 
 Function = Callable[..., Any]
@@ -75,10 +75,10 @@ class HardCodedFunction:
 def get_spoilers() -> dict[str, Spoiler]:
     """Return the spoilers by description."""
     return {
-        "the argument handed back": _return_argument,
+        "the first argument returned": _return_argument,
         "zeros": functools.partial(_map_result, _zero),
         "None": lambda *_: (None, True),
-        "an object that says True to everything": lambda *_: (AlwaysTrue(), True),
+        "an object that returns True for everything": lambda *_: (AlwaysTrue(), True),
         "the result detached": functools.partial(_map_result, _detach),
         "the result cast to float64": functools.partial(_map_result, _double),
         "the result with one dimension more": functools.partial(_map_result, _unsqueeze),

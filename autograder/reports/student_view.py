@@ -151,7 +151,7 @@ def explain_unearned(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
     if not outcome.passed or outcome in select_earning(outcomes):
         return ""
     failed = next((o for o in outcomes if o.required and not o.passed), None)
-    condition = f"this passes: {failed.label}" if failed else "a check of your result's values passes"
+    condition = f"“{failed.label}” passes" if failed else "a check of your result's values passes"
     return f"Earns points once {condition}."
 
 

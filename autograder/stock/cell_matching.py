@@ -142,7 +142,7 @@ def _match_answer(pieces: list[StockSubmittedCell], cell: StockCell, source: Sto
         _replace_piece(pieces, place, candidates[0], cell, log)
     elif candidates:
         candidates[0].identity = cell.id
-        log.whole.append(f"{_format_sentence(candidates[0])}, was taken for your answer to {cell.id}.")
+        log.whole.append(f"{_format_sentence(candidates[0])}, was used as your answer to {cell.id}.")
     elif place is not None:
         pieces[place].needs_reader = bool(below or _list_above(pieces, place, source))
 
@@ -151,7 +151,7 @@ def _replace_piece(
     pieces: list[StockSubmittedCell], place: int, other: StockSubmittedCell, cell: StockCell, log: RepairLog
 ) -> None:
     other.identity = cell.id
-    log.whole.append(f"{_format_sentence(other)}, was taken for your answer to {cell.id}.")
+    log.whole.append(f"{_format_sentence(other)}, was used as your answer to {cell.id}.")
     pieces.remove(other)
     pieces[place] = other
 

@@ -267,7 +267,7 @@ def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
     hand_in(course, {"student_01": WRONG, "student_lost": None})
     losing = LosingExecutor(2, pool=two_graders.pool)
     outcomes = {each.student: each for each in grade_lab(open_course(course), LAB, losing)}
-    assert outcomes.pop("student_lost").failure == "it came back without a mark: run the same command again"
+    assert outcomes.pop("student_lost").failure == "no result was returned: run the same command again"
     assert not any(each.failure for each in outcomes.values())
     reasons = {student: each.regrade_reasons for student, each in outcomes.items() if not each.kept}
     assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab graded it",)}

@@ -68,15 +68,15 @@ def test_a_page_says_how_many_are_left_when_the_next_is_marked_and_until_when() 
     settings = LabTerm(attempts=3, wait_minutes=20, until=datetime(2026, 2, 3, 18, 0, tzinfo=UTC))
     first, second, third = mark(90), mark(50), mark(5)
     assert describe_attempts(second.submitted or NOW, [first, second], settings, NOW - timedelta(minutes=49)) == (
-        "Attempt 2 of 3. The next one will be marked after 2026-02-01 11:30 UTC. The lab is open until 2026-02-03 18:00 UTC."
+        "Attempt 2 of 3. Your next attempt will be marked after 2026-02-01 11:30 UTC. The lab is open until 2026-02-03 18:00 UTC."
     )
     late = settings.model_copy(update={"wait_minutes": 60 * 60})
     assert describe_attempts(first.submitted or NOW, [first], late, NOW) == (
-        "Attempt 1 of 3. The next one, if submitted by 2026-02-03 18:00 UTC, will be marked after 2026-02-03 22:30 UTC."
+        "Attempt 1 of 3. If you submit again by 2026-02-03 18:00 UTC, that attempt will be marked after 2026-02-03 22:30 UTC."
     )
     last = describe_attempts(third.submitted or NOW, [first, second, third], settings, NOW, ZoneInfo("Europe/Berlin"))
     assert last == (
-        "Attempt 3 of 3. No more are marked until your instructor grades the lab. "
+        "Attempt 3 of 3. No further attempts will be marked until your instructor grades the lab. "
         "The lab is open until 2026-02-03 19:00 CET."
     )
     later = describe_attempts(first.submitted or NOW, [first], settings, NOW + timedelta(days=5))

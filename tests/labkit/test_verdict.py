@@ -54,7 +54,7 @@ def test_expected_values_are_not_shown_if_hidden_checks_ran() -> None:
 
 def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> None:
     assert repr(make_verdict(GOOD, BAD)).startswith(
-        "row_softmax: 1 of 2 checks passed here; 2 more run when it is marked, for 4 points in all\n"
+        "row_softmax: 1 of 2 checks passed here; 2 hidden checks run when it is marked, for 4 points in all\n"
     )
     assert repr(make_verdict(GOOD, BAD, later=())).startswith("row_softmax: 1 of 2 checks passed, 1 of 4 points\n")
 
@@ -177,7 +177,7 @@ def test_a_hint_is_left_out_if_it_does_not_fit_the_failure() -> None:
 
 def test_a_check_that_passed_and_does_not_pay_says_so() -> None:
     text = repr(make_verdict(GOOD, Outcome("form", required=True)))
-    assert "earns no points yet" in text
+    assert "earns points once" in text
 
 
 def test_every_outcome_is_available_to_programs_too() -> None:

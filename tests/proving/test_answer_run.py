@@ -206,11 +206,11 @@ def test_a_given_cell_that_fails_on_an_answer_is_named(lab: Lab) -> None:
 def test_objects_whose_methods_always_return_one_value_are_tried(lab: Lab) -> None:
     bench = find_bench(lab, "Tally")
     results = bench.try_generated()
-    true = results["an object whose methods all say True"]
-    first = results["an object whose methods repeat what they said first"]
+    true = results["an object whose methods all return True"]
+    first = results["an object whose methods repeat their first result"]
     assert true.failed_checks == ("first", "counts_on", "given")
     assert first.failed_checks == ("counts_on", "given")
-    (problem,) = judge_generated(lab, bench.exercise, "an object whose methods all say True", true)
+    (problem,) = judge_generated(lab, bench.exercise, "an object whose methods all return True", true)
     assert "earns 0.5 of 2 points" in problem and "it passes: 'above'" in problem
 
 

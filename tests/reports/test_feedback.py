@@ -198,7 +198,7 @@ def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
     exercises = [GradedCellResult(name="f", points=0, worth=6, checks=(form, guard, Outcome("values", weight=3)))]
     points_by_label = {check.label: (check.points, check.unearned) for check in build_student_view(exercises)["f"]}
     assert points_by_label["a tensor comes back"] == (1, "The exercise earns no points until this check passes.")
-    assert points_by_label["x is as it was"] == (2, "Earns points once this passes: a tensor comes back.")
+    assert points_by_label["x is as it was"] == (2, "Earns points once “a tensor comes back” passes.")
     assert points_by_label["values"] == (3, "")
     guard_views = build_student_view(
         [GradedCellResult(name="f", points=0, worth=1, checks=(guard, Outcome("values")))]

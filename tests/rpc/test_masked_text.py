@@ -102,7 +102,7 @@ def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
 
     with pytest.raises(StoppedError) as error_info:
         RemoteNamespace(_make_connection(reply), {}).get_proxy("f")()
-    assert str(error_info.value) == "the Python process sent an invalid reply"
+    assert str(error_info.value) == "the Python process sent a reply that can't be read"
 
 
 # A name has a hundred letters: quoting it in a message could reveal a hidden check's input.

@@ -30,7 +30,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.nightly
 def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(course: Path) -> None:
     output = run(course, "gradlab", "grade", "a1")
-    assert "1 graded; 1 to be read by a person. Next: gradlab desk, gradlab feedback a1, gradlab report a1" in output
+    assert "1 graded; 1 awaiting manual marking. Next: gradlab desk, gradlab feedback a1, gradlab report a1" in output
     output = run(course, "gradlab", "feedback", "a1")
     assert "1 submission has answers that a person must still read" in output
     assert "2 feedback pages in" in output

@@ -76,7 +76,7 @@ def test_a_program_without_a_name_is_the_last_cell_that_defines_the_same_names()
 def test_a_program_after_its_tests_replaces_the_unwritten_one() -> None:
     pieces, log = match(claim(STUB, "f"), claim(TEST, "t"), claim(ANSWER))
     assert [(piece.identity, piece.text) for piece in pieces] == [("f", ANSWER), ("t", TEST)]
-    assert log.whole == ["Your cell 3, which begins `def f(x):`, was taken for your answer to f."]
+    assert log.whole == ["Your cell 3, which begins `def f(x):`, was used as your answer to f."]
 
 
 def test_a_program_before_its_tests_stays_where_it_is() -> None:
@@ -92,7 +92,7 @@ def test_a_written_program_is_not_replaced() -> None:
 def test_the_first_text_below_a_blank_answer_is_the_answer() -> None:
     pieces, log = match(claim(BLANK, "why", "markdown"), write_text("Since it is."), write_text("And so on."))
     assert [(piece.identity, piece.text) for piece in pieces] == [("why", "Since it is."), ("", "And so on.")]
-    assert log.whole == ["Your cell 2, which begins `Since it is.`, was taken for your answer to why."]
+    assert log.whole == ["Your cell 2, which begins `Since it is.`, was used as your answer to why."]
 
 
 def test_a_written_answer_is_not_replaced() -> None:

@@ -73,7 +73,7 @@ def test_a_text_below_a_blank_answer_is_the_answer(course: StockNotebook) -> Non
         ("own", "And so on."),
         ("course", "## Question 2"),
     ]
-    assert notes[0] == "Your cell 3, which begins `Since it is.`, was taken for your answer to words."
+    assert notes[0] == "Your cell 3, which begins `Since it is.`, was used as your answer to words."
 
 
 def test_code_below_blank_code_is_the_answer(course: StockNotebook) -> None:
@@ -87,7 +87,7 @@ def test_an_answer_whose_cell_lost_its_name_is_found_by_its_position(course: Sto
         make_notebook(Q1, make_text("Since it is."), Q2, F, T, make_cell("total = 1")), course
     )
     assert find_cell(repaired, "words").source == "Since it is." and find_cell(repaired, "code").source == "total = 1"
-    assert len([note for note in notes if "was taken for your answer" in note]) == 2
+    assert len([note for note in notes if "was used as your answer" in note]) == 2
 
 
 def test_a_written_answer_stays_with_the_text_below_it(course: StockNotebook) -> None:
@@ -142,7 +142,7 @@ def test_a_function_below_its_tests_is_taken_for_the_answer(course: StockNoteboo
     repaired, notes = repair_source(make_notebook(Q1, WORDS, Q2, F_STUB, T_RELEASED, late, CODE), course)
     names = [name for name, _ in describe_cells(repaired)]
     assert find_cell(repaired, "f").source == late["source"] and names.index("f") < names.index("t")
-    assert "Your cell 6, which begins `def f(x):`, was taken for your answer to f." in notes
+    assert "Your cell 6, which begins `def f(x):`, was used as your answer to f." in notes
 
 
 def test_a_function_above_its_tests_stays_where_it_is(course: StockNotebook) -> None:

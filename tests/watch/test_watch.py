@@ -145,7 +145,7 @@ def watched_term(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -
 def test_students_see_how_many_attempts_are_left_and_until_when_the_lab_is_open(watched_term: WatchedTerm) -> None:
     """Slow: the shared watches."""
     page = watched_term.first_page
-    assert "Attempt 1 of 1. No more are marked until your instructor grades the lab." in page
+    assert "Attempt 1 of 1. No further attempts will be marked until your instructor grades the lab." in page
     assert "The lab is open until 2999-01-01 12:00 UTC." in page
 
 
@@ -366,7 +366,7 @@ def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> Non
     assert describe_leftovers(on) == [
         "1 submission waits as term.toml asks, the first until 2026-02-02 10:01 UTC: --newest marks them now",
         "1 submission not marked because of limits in term.toml: --newest marks them",
-        "2 folders count for no one, for the reasons above",
+        "2 folders aren't counted for any student, for the reasons above",
     ]
 
 
@@ -379,7 +379,7 @@ def test_submissions_that_count_for_no_one_are_named_where_an_instructor_looks(c
     assert len(arrivals) == 3 and [each.student for each in select_newest(arrivals, get_utc_now())] == ["ada"]
     future_line, misplaced_line = lines
     assert (
-        future_line.startswith("in the exchange, but counts for no one, since its time is in the future")
+        future_line.startswith("in the exchange, but not counted for any student, since its time is in the future")
         and "cy+" in future_line
     )
     assert misplaced_line.endswith("nbgrader submit makes a folder STUDENT+LAB+TIME): essay.ipynb")
