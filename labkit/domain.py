@@ -62,23 +62,25 @@ class Domain:
             raise ValueError(f"this domain has no edge {unknown[0]!r}, only {', '.join(map(repr, self.edges))}")
 
     def assert_results(self, function: Function, *edges: str, **options: Any) -> None:
-        """Raise Mismatch unless the function returns what the reference does, with each of these edges; without, plain.
+        """Raise Mismatch unless the function returns what the reference returns.
 
         After the plain inputs come the sizes of the first with other numbers, and the first again, and all results are
         compared at the end. So a function that remembers results, or returns the same memory twice, differs.
 
         Args:
+            edges: The edges to try; by default, inputs without an edge.
             options: As for assert_close().
         """
         for trial in self.iter_trials(function, *edges or ("",)):
             assert_close(trial.report.result, trial.case.report.result, **options)
 
     def assert_arguments(self, function: Function, *edges: str, ignore: Sequence[str] = (), **options: Any) -> None:
-        """Raise Mismatch unless the function leaves its arguments as the reference does; by default, with every edge.
+        """Raise Mismatch unless the function leaves its arguments as the reference does.
 
         That includes the memory around a view, requires_grad, .grad, and which tensors are in a list or a dict.
 
         Args:
+            edges: The edges to try; by default, all.
             ignore: Parameters to leave out, or their .grad: ("w.grad",).
         """
         for trial in self._iter_ended_trials(function, edges):
@@ -90,10 +92,11 @@ class Domain:
                 raise Mismatch("an argument holds other tensors than before")
 
     def assert_returns(self, function: Function, parameter: str, *edges: str) -> None:
-        """Raise Mismatch unless the function returns the argument that the reference does; by default, with every edge.
+        """Raise Mismatch unless the function returns the argument that the reference returns, and not a copy.
 
         Args:
-            parameter: Which one that is, for the message.
+            parameter: Its name, for the message.
+            edges: The edges to try; by default, all.
         """
         for trial in self._iter_ended_trials(function, edges):
             if trial.report.identities != trial.case.report.identities:
@@ -103,7 +106,10 @@ class Domain:
         """Raise Mismatch unless each tensor of the result is in the memory that the reference's is in.
 
         That's new memory, or an argument's, or that of another tensor of the result. A list or dict has to
-        be a new one, too. By default, with every edge.
+        be a new one, too.
+
+        Args:
+            edges: The edges to try; by default, all.
         """
         for trial in self._iter_ended_trials(function, edges):
             for got, want in zip(trial.report.owners, trial.case.report.owners, strict=False):
@@ -115,12 +121,12 @@ class Domain:
     def assert_gradients(
         self, function: Function, *edges: str, of: Sequence[int] | None = None, **options: Any
     ) -> None:
-        """Raise Mismatch unless gradients go back through the result as through the reference's.
+        """Raise Mismatch unless backward passes through the result give the reference's gradients.
 
-        Compares requires_grad, whether the result is a leaf, and the gradients that go from it to each tensor among the
-        arguments. By default, with every edge.
+        Compares requires_grad, whether the result is a leaf, and its gradients for each tensor among the arguments.
 
         Args:
+            edges: The edges to try; by default, all.
             of: The tensors of the result to compare, by number; by default, all.
         """
         for trial in self._iter_ended_trials(function, edges):
@@ -138,10 +144,13 @@ class Domain:
                 assert_close(got.gradients[place], want.gradients[place], name="the gradients", **options)
 
     def assert_settings(self, function: Function, *edges: str) -> None:
-        """Raise Mismatch unless PyTorch's settings are afterwards as after the reference; by default, with every edge.
+        """Raise Mismatch unless PyTorch's settings are afterwards as after the reference.
 
         They are: whether operations are recorded, the default dtype, autocast, anomaly detection, and whether only
         deterministic algorithms may be used.
+
+        Args:
+            edges: The edges to try; by default, all.
         """
         for trial in self._iter_ended_trials(function, edges):
             if trial.report.kept != trial.case.report.kept:

@@ -114,6 +114,6 @@ def draw_inputs(draw_arguments: DrawArguments, edge: str, count: int, number: in
 
 
 def add_repeats(inputs: Sequence[DrawnInput]) -> list[DrawnInput]:
-    """Add a twin of the first input, and the first again: a function that remembers a call differs there."""
+    """Add a twin of the first input, and the first again: which exposes a function that caches its results."""
     first = inputs[0]
     return [*inputs, DrawnInput(first.draw_arguments, first.edge, first.choices, shift=1), first]

@@ -37,10 +37,10 @@ class CallReport:
     error: tuple[str, ...]
     """The names of the types of the exception that it raised, the most derived first."""
     gradients: Sequence[Sequence[Tensor | None] | None]
-    """For each tensor of the result, those that go back from it to the tensors among the arguments; None if a backward
-    pass raises an exception."""
+    """One entry for each tensor in the result: its gradients for the tensors among the arguments, or None if a backward
+    pass raised an exception."""
     states: Sequence[TensorState]
-    """Of each tensor of the result."""
+    """The state of each tensor in the result."""
     owners: Sequence[int]
     """Whose memory each tensor or array of the result is in, see labkit/probes/trials.py."""
     identities: Sequence[int]

@@ -8,7 +8,7 @@ LOOK_SECONDS = 0.1  # between two looks of wait()
 
 
 class StopRequest:
-    """A flag as threading.Event is one, without its lock.
+    """A flag like threading.Event, but without a lock.
 
     A handler runs in the main thread, between any two of its steps. An Event's lock isn't reentrant: if the signal
     arrives while that thread is in wait(), set() waits for it forever.

@@ -1,4 +1,4 @@
-"""The versions that a submission was graded with. Unlike result.py, this module doesn't import torch."""
+"""The versions that a submission was graded with."""
 
 from __future__ import annotations
 

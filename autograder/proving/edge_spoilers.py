@@ -39,7 +39,7 @@ def find_digests(domain: Domain, edge: str) -> set[str]:
 def spoil_edge(
     digests: Container[str], function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, bool]:
-    """Return the function's result, or another one if the arguments are among these, and whether that is so."""
+    """Return the function's result and False, or for arguments at this edge, another result and True."""
     is_edge = digest_arguments((*args, *kwargs.values())) in digests
     try:
         result = function(*args, **kwargs)
@@ -70,17 +70,17 @@ def _shift(value: Any, is_argument: bool) -> Any:
         return value.logical_not_() if is_argument else value.logical_not()
     if isinstance(value, Tensor):
         with torch.no_grad():
-            other = _double(value.nan_to_num(0, 0, 0)) if value.is_floating_point() else value + 1
+            other = _move_out_of_tolerance(value.nan_to_num(0, 0, 0)) if value.is_floating_point() else value + 1
             return value.copy_(other) if is_argument else other
     if isinstance(value, bool):
         return not value
     if isinstance(value, float):
-        return _double(value) if math.isfinite(value) else 1.0
+        return _move_out_of_tolerance(value) if math.isfinite(value) else 1.0
     if isinstance(value, int | complex | np.ndarray):
         return value + 1
     return f"{value}?" if isinstance(value, str | torch.dtype | torch.device) else value
 
 
-def _double(value: Any) -> Any:
+def _move_out_of_tolerance(value: Any) -> Any:
     """Return a number that's outside any tolerance of this one."""
     return value + abs(value) + 1

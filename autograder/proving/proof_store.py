@@ -1,8 +1,8 @@
 """Stores the proofs of all labs in `labs/proofs.json`, with digests of everything that they depend on.
 
-Proving twelve labs takes 12 minutes on two cores. A proof stays valid while the lab, the code and the versions are the
-same. The digest of code and versions is there once, so renewing all proofs after a change of the examiner that changes
-none of them is a change of one line.
+Proving all labs takes some ten minutes on two cores. A proof stays valid while the lab, the code and the versions are
+the same. The digest of code and versions is there once, so renewing all proofs after a change of the examiner that
+changes none of them is a change of one line.
 """
 
 from __future__ import annotations

@@ -223,9 +223,8 @@ def describe_leftovers(state: WatchState) -> list[str]:
         count_text = format_count(len(state.refused), "submission")
         lines.append(f"{count_text} not marked because of limits in term.toml: --newest marks them")
     if with_problem:
-        lines.append(
-            f"{format_count(with_problem, 'folder', "isn't", "aren't")} counted for any student, for the reasons above"
-        )
+        count_text = format_count(with_problem, "folder", "isn't", "aren't")
+        lines.append(f"{count_text} counted for any student, for the reasons above")
     if in_transit:
         names = join_names([arrival.shown_name for arrival in in_transit])
         lines.append(f"{len(in_transit)} may still be arriving, so run the same command in a minute: {names}")

@@ -197,7 +197,7 @@ def mark_while_they_work(walk: Walk) -> None:
     page = wrong.read_text()
     assert "other shapes and float64" not in page
     assert "points without hidden checks" in page
-    assert "Attempt 1 of 5. The next one will be marked after 20" in page
+    assert "Attempt 1 of 5. Your next attempt will be marked after 20" in page
     assert "open until 2999-02-01 18:00 UTC." in page
 
 
