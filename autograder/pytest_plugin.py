@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
     from autograder.model.course import Answer, Lab
-    from autograder.proving.bench import Bench
+    from autograder.proving.workbench import Workbench
 
 OTHER_PROOFS = "checks: reference, empty, generated and lying answers"
 
-_open: dict[Path, tuple[Bench, Iterator[Bench]]] = {}  # in the prover, by lab: the current bench, and the next ones
+_open: dict[
+    Path, tuple[Workbench, Iterator[Workbench]]
+] = {}  # in the prover, by lab: the current workbench, and the next ones
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ProvedExercise | None:
@@ -104,45 +106,45 @@ def _prove(lab: Lab, number: int, answer: Answer | None) -> list[str]:
     from autograder.proving.proof import try_generated_answers
 
     try:
-        bench = _find_bench(lab, lab.exercises[number].name)
+        workbench = _find_workbench(lab, lab.exercises[number].name)
     except GradlabError as error:
         return [str(error)]
-    exercise = bench.exercise
+    exercise = workbench.exercise
     if answer is None:
-        if problems := [*judge.judge_reference(lab, exercise, bench.try_source(lab.cell(exercise.cell_id).source))]:
+        if problems := [*judge.judge_reference(lab, exercise, workbench.try_source(lab.cell(exercise.cell_id).source))]:
             return problems
         answers = [answer for answer in exercise.answers if not answer.liar]
-        results, blank = [bench.try_source(answer.source) for answer in answers], bench.try_blank()
+        results, blank = [workbench.try_source(answer.source) for answer in answers], workbench.try_blank()
         written = {a.label: result for a, result in zip(answers, results, strict=True) if not a.right}
         return [
             *judge.judge_blank(lab, exercise, blank.points, blank),
-            *try_generated_answers(lab, bench, written).problems,
-            *(p for label, t in bench.try_lies().items() for p in judge.judge_lie(lab, exercise, label, t)),
-            *judge.judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters()),
+            *try_generated_answers(lab, workbench, written).problems,
+            *(p for label, t in workbench.try_lies().items() for p in judge.judge_lie(lab, exercise, label, t)),
+            *judge.judge_coverage(lab, exercise, answers, results, workbench.find_constant_parameters()),
         ]
     if answer.liar:
-        result, expected = bench.try_liar(answer.source), "earn next to nothing"
+        result, expected = workbench.try_liar(answer.source), "earn next to nothing"
         problems = [result.failure] if result.failure else [*judge.judge_liars(lab, {exercise.name: result.points})]
     else:
-        result = bench.try_source(answer.source)
+        result = workbench.try_source(answer.source)
         expected = "earn all" if answer.right else f"fail exactly {', '.join(answer.fails)}"
         problems = [*judge.judge_answer(answer, exercise, result)]
     earned = f"it earned {result.points:g} of {exercise.points:g} points, and should {expected}"
     return [f"{answer.path}:{answer.line}: {answer.label}: {earned}", *problems] if problems else []
 
 
-def _find_bench(lab: Lab, exercise: str) -> Bench:
+def _find_workbench(lab: Lab, exercise: str) -> Workbench:
     import torch
 
     from autograder.base.fork_memory import make_forks_cheap
-    from autograder.proving.bench import iter_benches
+    from autograder.proving.workbench import iter_workbenches
 
-    bench, later = _open.pop(lab.path, (None, iter(())))
-    if bench is None or bench.exercise.name != exercise:
+    workbench, later = _open.pop(lab.path, (None, iter(())))
+    if workbench is None or workbench.exercise.name != exercise:
         _open.clear()
         torch.set_num_threads(1)
         make_forks_cheap()
-        later = itertools.chain(later, iter_benches(lab))
-        bench = next(candidate for candidate in later if candidate.exercise.name == exercise)
-    _open[lab.path] = bench, later
-    return bench
+        later = itertools.chain(later, iter_workbenches(lab))
+        workbench = next(candidate for candidate in later if candidate.exercise.name == exercise)
+    _open[lab.path] = workbench, later
+    return workbench

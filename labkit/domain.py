@@ -19,7 +19,7 @@ from labkit.probes.trials import EARLIER_RESULT, NEW, OWN_RESULT
 from labkit.reference import Reference, collect_codes
 from labkit.trial import Case, Trial, assert_same_state, compute_cases, keep_values, run_trials
 
-PLAIN_CASES = 6  # without an edge; the first is repeated
+CASES_WITHOUT_EDGE = 6  # without an edge; the first is repeated
 EDGE_CASES = 2  # with each edge
 
 Function = Callable[..., Any]
@@ -83,7 +83,7 @@ class Domain:
             edges: The edges to try; by default, all.
             ignore: Parameters to leave out, or their .grad: ("w.grad",).
         """
-        for trial in self._iter_ended_trials(function, edges):
+        for trial in self._iter_comparable_trials(function, edges):
             for name, got, want in zip(self.parameters, trial.arguments, trial.case.arguments, strict=False):
                 if name not in ignore:
                     assert_close(keep_values(got), keep_values(want), name=name, **options)
@@ -98,7 +98,7 @@ class Domain:
             parameter: Its name, for the message.
             edges: The edges to try; by default, all.
         """
-        for trial in self._iter_ended_trials(function, edges):
+        for trial in self._iter_comparable_trials(function, edges):
             if trial.report.identities != trial.case.report.identities:
                 raise Mismatch(f"your result is another object than {parameter}")
 
@@ -111,7 +111,7 @@ class Domain:
         Args:
             edges: The edges to try; by default, all.
         """
-        for trial in self._iter_ended_trials(function, edges):
+        for trial in self._iter_comparable_trials(function, edges):
             for got, want in zip(trial.report.owners, trial.case.report.owners, strict=False):
                 if got != want:
                     raise Mismatch(_describe_owner(got), _describe_owner(want))
@@ -129,7 +129,7 @@ class Domain:
             edges: The edges to try; by default, all.
             of: The tensors of the result to compare, by number; by default, all.
         """
-        for trial in self._iter_ended_trials(function, edges):
+        for trial in self._iter_comparable_trials(function, edges):
             got, want = trial.report, trial.case.report
             if len(got.states) != len(want.states):
                 raise Mismatch("your result has another number of tensors")
@@ -152,7 +152,7 @@ class Domain:
         Args:
             edges: The edges to try; by default, all.
         """
-        for trial in self._iter_ended_trials(function, edges):
+        for trial in self._iter_comparable_trials(function, edges):
             if trial.report.kept != trial.case.report.kept:
                 raise Mismatch("one of PyTorch's settings is not as before")
 
@@ -160,7 +160,7 @@ class Domain:
         """List the cases with this edge, or the plain ones. They are drawn once for each process and seed."""
         key = (self.reference.source, self._codes, self.errors, edge, self.reference.seed)
         if key not in _cases:
-            count = EDGE_CASES if edge else PLAIN_CASES
+            count = EDGE_CASES if edge else CASES_WITHOUT_EDGE
             inputs = draw_inputs(self.draw_arguments, edge, count, self.reference.seed)
             inputs = inputs if edge else add_repeats(inputs)
             with self._enter_context(edge):
@@ -194,7 +194,7 @@ class Domain:
                 self._trials.setdefault(trial.case.drawn.edge, []).append(trial)
         return [trial for edge in edges for trial in self._trials[edge]]
 
-    def _iter_ended_trials(self, function: Function, edges: Sequence[str]) -> Iterator[Trial]:
+    def _iter_comparable_trials(self, function: Function, edges: Sequence[str]) -> Iterator[Trial]:
         """Yield the calls with these edges, or with every edge, that ended as the reference's did.
 
         A call that raises an exception fails the check of its result. If all do, this raises it too.

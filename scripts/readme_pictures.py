@@ -19,7 +19,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.model.course import CellKind
 from autograder.model.metadata import make_cell_name
-from autograder.proving.bench import iter_benches
+from autograder.proving.workbench import iter_workbenches
 from autograder.reports.feedback import render_feedback_page
 from labkit.outcome import Outcome, compute_earned
 from labkit.verdict import Verdict, render_html
@@ -49,7 +49,7 @@ def main() -> None:
 def build_pages() -> dict[str, str]:
     """Grade the wrong answer, and build its card and its page as HTML, by the name of the picture."""
     lab = next(read_labs(read_course(ROOT), (LAB,)))
-    bench = next(bench for bench in iter_benches(lab) if bench.exercise.name == EXERCISE)
+    bench = next(bench for bench in iter_workbenches(lab) if bench.exercise.name == EXERCISE)
     exercise = bench.exercise
     answer = next(answer for answer in exercise.answers if answer.label == ANSWER)
     hidden = {check.id for check in exercise.checks if check.hidden}

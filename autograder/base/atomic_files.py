@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-OF_ONE_NAME = (  # errors that affect only the file or folder of that name
+PATH_ERRORS = (  # errors that affect only the file or folder of that name
     errno.ENAMETOOLONG,
     errno.ELOOP,
     errno.ENXIO,
@@ -26,9 +26,9 @@ def is_disk_full_error(error: OSError) -> bool:
     return error.errno in FULL
 
 
-def is_of_one_name(error: OSError) -> bool:
+def is_path_error(error: OSError) -> bool:
     """Return whether the error affects only this file: its name, its path, its type, or that it's gone."""
-    return error.errno in OF_ONE_NAME
+    return error.errno in PATH_ERRORS
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.base.atomic_files import is_of_one_name
+from autograder.base.atomic_files import is_path_error
 from autograder.base.errors import GradlabError
 from autograder.base.submission_files import SECRET
 from autograder.classroom.answer_cells import AnswerCells, StockAnswerCells
@@ -157,7 +157,7 @@ def _read_submitted_notebook(path: Path, notebooks: Sequence[Path]) -> NotebookF
     try:
         path.stat()
     except OSError as error:
-        if not is_of_one_name(error):  # path.exists() would be False too
+        if not is_path_error(error):  # path.exists() would be False too
             raise
         return NotebookFile(path.stem, None, f"No notebook named {path.name} was submitted.")
     try:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from autograder.base.text import format_count, join_names, pluralize
 from autograder.classroom.grading_outcome import GradingOutcome
-from autograder.gradebook.enrolment import find_strangers
+from autograder.gradebook.enrolment import find_unenrolled
 from autograder.gradebook.submission_rows import read_submission_rows
 
 
@@ -35,7 +35,7 @@ class Summary:
     """Students on the roster who didn't submit."""
     uncollected: int = 0
     """Students with a submission in the exchange that isn't in submitted/."""
-    strangers: tuple[str, ...] = ()
+    unenrolled: tuple[str, ...] = ()
     """The ids of students who submitted, but aren't on the roster."""
     up: int = 0
     """Earlier marks that rose."""
@@ -53,7 +53,7 @@ class Summary:
             (self.waiting, "awaiting manual marking"),
             (self.missing, "not submitted"),
             (self.uncollected, "still in the exchange (collect with gradlab watch --once --newest)"),
-            (len(self.strangers), f"not on the roster ({join_names(self.strangers)})"),
+            (len(self.unenrolled), f"not on the roster ({join_names(self.unenrolled)})"),
             (self.failed, "not graded"),
         ]
         return "; ".join([f"{self.graded} graded", *(f"{number} {words}" for number, words in parts if number)])
@@ -110,9 +110,9 @@ def summarize_lab(
         failed=failed,
         late=sum(row.seconds_late > 0 for row in rows.values()),
         waiting=sum(row.needs_manual_grade for row in rows.values()),
-        missing=len(everyone - rows.keys() - uncollected - set(find_strangers(gradebook, everyone))),
+        missing=len(everyone - rows.keys() - uncollected - set(find_unenrolled(gradebook, everyone))),
         uncollected=len(uncollected),
-        strangers=tuple(find_strangers(gradebook, rows)),
+        unenrolled=tuple(find_unenrolled(gradebook, rows)),
         up=sum(change > 0 for change in changes),
         down=sum(change < 0 for change in changes),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError, format_problem
 from autograder.classroom.decisions import read_checks
-from autograder.gradebook.enrolment import find_strangers, list_roster_students
+from autograder.gradebook.enrolment import find_unenrolled, list_roster_students
 from autograder.intake.strays import find_strays
 from autograder.model.assignments import list_assignments, suggest_nearest
 from autograder.model.term import TERM_FILE, Term
@@ -104,7 +104,7 @@ def _find_unknown_members(course: Path, term: Term, gradebook: Gradebook, lab: s
 
 def _select_unknown(course: Path, gradebook: Gradebook, students: Iterable[str]) -> set[str]:
     """Return the students that the course doesn't know; none if there is no roster to compare with."""
-    return {each for each in find_strangers(gradebook, students) if not (course / "submitted" / each).is_dir()}
+    return {each for each in find_unenrolled(gradebook, students) if not (course / "submitted" / each).is_dir()}
 
 
 def _describe_fix(name: str, known: Collection[str]) -> str:

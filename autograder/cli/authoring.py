@@ -85,7 +85,7 @@ def prove(
     """Prove every check with right, wrong and lying answers."""
     with pause_gc():
         from autograder.authoring.course_folder import read_course, read_labs
-        from autograder.proving.failing_lists import update_lists
+        from autograder.proving.expected_failures import update_fails_options
         from autograder.proving.parallel_proofs import iter_proofs
 
     require_labs(course)
@@ -99,7 +99,7 @@ def prove(
             _print_breaches(proof.breaches.get(exercise, {}))
         outdated = proof.outdated if update else {}
         if outdated:
-            out.print(update_lists(outdated.values()), markup=False)
+            out.print(update_fails_options(outdated.values()), markup=False)
             out.print(f"{format_count(len(outdated), 'list')} updated. Read the difference: is it what you expect?")
         unsolved = [problem for problem in proof.problems if problem not in outdated]
         for problem in unsolved:

@@ -102,9 +102,9 @@ def export(
     path = root / "results" / exporter.file
     exporter.write(path, people, graded)
     waiting = sum(member.needs_manual_grade for lab in graded for member in lab.members)
-    strangers = sorted({member.student for lab in graded for member in lab.members if not member.on_roster})
-    if strangers:
-        err.print(f"in the file, but not on the roster: {join_names(strangers)}", markup=False)
+    unenrolled = sorted({member.student for lab in graded for member in lab.members if not member.on_roster})
+    if unenrolled:
+        err.print(f"in the file, but not on the roster: {join_names(unenrolled)}", markup=False)
     if waiting:
         count_text = format_count(waiting, "submission", "has", "have")
         err.print(f"{count_text} answers that a person must still read, so points may be missing: gradlab desk")

@@ -15,7 +15,7 @@ from autograder.authoring.regions import strip_markers
 from autograder.model.course import Answer, CellKind, Lab
 from autograder.model.metadata import read_exercise_name, read_kind
 from autograder.model.nbgrader_cells import read_worth
-from autograder.proving.bench import compute_notebook_points
+from autograder.proving.workbench import compute_notebook_points
 
 PATCHES = """
 import builtins, torch, labkit

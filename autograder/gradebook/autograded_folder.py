@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
 
-from autograder.base.atomic_files import is_of_one_name, replace_folder
+from autograder.base.atomic_files import is_path_error, replace_folder
 from autograder.base.submission_files import SECRET, read_small_text
 from autograder.base.text import make_readable
 from autograder.gradebook.submission_folders import get_submitted_path
@@ -117,7 +117,7 @@ def _copy_companion_files(new: Path, course: Path, lab: str, student: str, rules
             target.unlink(missing_ok=True)
             shutil.copy(path, target)
         except OSError as error:
-            if not is_of_one_name(error):
+            if not is_path_error(error):
                 raise
             name = make_readable(path.relative_to(source).as_posix())
             failures.append(f"{name[:100]} could not be copied to autograded/: {error.strerror}")

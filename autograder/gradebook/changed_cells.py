@@ -27,7 +27,7 @@ from nbgrader.api import (
 from autograder.base.line_file import add_line
 
 Cells = Mapping[str, Mapping[str, Any]]  # the columns of each cell's row, by name
-LOST_MARKS = "marks_of_cells_that_are_gone.jsonl"  # in results/LAB
+LOST_MARKS = "removed_cell_marks.jsonl"  # in results/LAB
 KINDS: Mapping[str, Any] = {"grade": GradeCell, "solution": SolutionCell, "task": TaskCell, "source": SourceCell}
 
 

@@ -18,7 +18,7 @@ from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.class_results import ClassResults, Column, Member
 from autograder.gradebook.counting_submissions import find_counting_times
 from autograder.gradebook.database import open_gradebook
-from autograder.gradebook.enrolment import find_strangers
+from autograder.gradebook.enrolment import find_unenrolled
 from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.graded_files import Detail, GradedFiles, read_graded_files
 from autograder.gradebook.history import HistoryEntry, read_history
@@ -56,7 +56,7 @@ class _ClassRecords:
     """When the submission in submitted/ that counts was submitted."""
     attempts: Mapping[str, list[datetime]]
     """When those in the exchange were submitted."""
-    strangers: set[str]
+    unenrolled: set[str]
     """Students who aren't on the roster."""
     histories: Mapping[str, tuple[HistoryEntry, ...]]
     unwritten: set[str]
@@ -83,7 +83,7 @@ class _ClassRecords:
     def list_students(self) -> list[str]:
         """List everyone, without those who aren't on the roster and submitted nothing."""
         everyone = {*self.names, *self.submitted, *self.attempts}
-        return sorted(everyone - (self.strangers - self.submitters - self.students_to_collect), key=make_sort_key)
+        return sorted(everyone - (self.unenrolled - self.submitters - self.students_to_collect), key=make_sort_key)
 
 
 def read_class(
@@ -131,7 +131,7 @@ def _read_records(gradebook: Gradebook, course: Path, lab: str, arrivals: Sequen
         names=names,
         submitted=submitted,
         attempts=attempts,
-        strangers=set(find_strangers(gradebook, {*names, *submitted, *attempts})),
+        unenrolled=set(find_unenrolled(gradebook, {*names, *submitted, *attempts})),
         histories=histories,
         unwritten=_find_unwritten_excuses(course, lab, term, rows, histories),
     )
@@ -149,7 +149,7 @@ def _build_member(records: _ClassRecords, student: str, detail: Detail) -> Membe
     member = Member(
         student,
         name=records.names.get(student, ""),
-        on_roster=student not in records.strangers,
+        on_roster=student not in records.unenrolled,
         team=team.name if team else "",
         has_submitted=student in records.submitters,
         uncollected=student in records.students_to_collect,

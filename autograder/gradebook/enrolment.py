@@ -19,7 +19,7 @@ def list_roster_students(gradebook: Gradebook) -> set[str]:
     return set(gradebook.db.scalars(select(Student.id).where(or_(*(column != "" for column in IMPORTED)))))
 
 
-def find_strangers(gradebook: Gradebook, students: Iterable[str]) -> list[str]:
+def find_unenrolled(gradebook: Gradebook, students: Iterable[str]) -> list[str]:
     """Return which of these students aren't on the roster; none if there is no roster."""
     roster = list_roster_students(gradebook)
     return sorted(set(students) - roster) if roster else []

@@ -30,10 +30,10 @@ from autograder.stock.content import StockContent, StockNotebook
 from autograder.stock.notebook_execution import provide_files, run_notebook
 from autograder.stock.notebook_repair import build_blank_notebook, build_released_notebook, repair_stock_notebook
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
-from autograder.stock.student_process_cells import find_own_process_cells
+from autograder.stock.proxy_incompatible_cells import find_proxy_incompatible_cells
 from labkit.outcome import Outcome
 
-_own_process_cells: dict[str, frozenset[str]] = {}  # of find_own_process_cells(), each as costly as a submission
+_own_process_cells: dict[str, frozenset[str]] = {}  # of find_proxy_incompatible_cells(), each as costly as a submission
 
 
 def grade_stock_task(task: Task, fork_server: ForkServerClient) -> GradedSubmission:
@@ -119,7 +119,7 @@ def run_stock_notebook(
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
     with use_examiner_device(settings.device):
         if key not in _own_process_cells:
-            _own_process_cells[key] = find_own_process_cells(
+            _own_process_cells[key] = find_proxy_incompatible_cells(
                 source, provide_files(start_process, course_files), timeouts, apply_limits
             )
         plan = DecisionPlan(_own_process_cells[key], isolates_tests)

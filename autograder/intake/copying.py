@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.base.atomic_files import is_of_one_name
+from autograder.base.atomic_files import is_path_error
 from autograder.intake.folder_normalization import (
     LEFT_OUT,
     NOT_FOLLOWED,
@@ -104,7 +104,7 @@ def _copy(folder: int, target: Path, job: _CopyJob, depth: int, package: str = "
                 raise
             ending = UNREADABLE
         except OSError as error:
-            if not is_of_one_name(error):
+            if not is_path_error(error):
                 raise
             ending = LEFT_OUT
         if ending:

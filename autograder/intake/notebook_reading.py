@@ -11,7 +11,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4.convert import upgrade_cell
 
-from autograder.base.atomic_files import is_of_one_name
+from autograder.base.atomic_files import is_path_error
 from autograder.base.text import join_first, make_readable
 from autograder.intake.claims import Claims, read_claims, write_claims
 from autograder.intake.file_decoding import AGAIN, SubmissionRefusedError, decode_json
@@ -89,7 +89,7 @@ def _read_content(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        if not is_of_one_name(error):  # the grader's own trouble must not cost a mark
+        if not is_path_error(error):  # the grader's own trouble must not cost a mark
             raise
         raise refusal from None
     status = os.fstat(descriptor)

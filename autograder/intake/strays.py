@@ -48,9 +48,9 @@ def _find_similar_ids(course: Path, students: Sequence[str], roster: Collection[
         groups.setdefault(unicodedata.normalize("NFKC", student).casefold().strip(), []).append(student)
     lines = []
     for ids in groups.values():
-        known, strangers = [i for i in ids if i in roster], [i for i in ids if i not in roster]
+        known, unenrolled = [i for i in ids if i in roster], [i for i in ids if i not in roster]
         if known:
-            lines += [_suggest_fix(course, student, known) for student in strangers if student in students]
+            lines += [_suggest_fix(course, student, known) for student in unenrolled if student in students]
         elif len(ids) > 1:
             lines.append(f"{' and '.join(ids)} look like one student: each gets a separate mark")
     return lines

@@ -19,7 +19,7 @@ from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.proving import liars, replacements
 from autograder.proving.forks import ForkError, run_in_fork
-from autograder.proving.note_file import NOTE
+from autograder.proving.shared_log import NOTE
 from autograder.proving.unsandboxed_process import FORK_SECONDS, fork_process, run_cell_in
 from labkit.outcome import Blame
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
-from autograder.proving.note_file import NoteFile
+from autograder.proving.shared_log import SharedLog
 from autograder.student_process.callback_proxies import Callback
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -31,7 +31,7 @@ class CallRecorder:
     """
 
     def __init__(self, function: Callable[..., Any], parameters: Sequence[str] = ()) -> None:
-        self.function, self.parameters, self._notes = function, tuple(parameters), NoteFile()
+        self.function, self.parameters, self._notes = function, tuple(parameters), SharedLog()
         self.calls = 0
         self._signature = inspect.signature(function) if parameters else None
 

@@ -36,7 +36,7 @@ def read_domains(exercise: str, source: str, given: Mapping[str, Any]) -> list[D
     return domains
 
 
-def find_plain_edges(domain: Domain) -> list[str]:
+def find_ineffective_edges(domain: Domain) -> list[str]:
     """Return the edges without an effect: with the same seed, they draw what no edge does, in the same context."""
     plain = _digest_inputs(domain, "")
     return [edge for edge in domain.edges if edge not in domain.contexts and _digest_inputs(domain, edge) == plain]

@@ -79,7 +79,7 @@ def judge_edge(lab: Lab, exercise: Exercise, edge: str, result: AnswerResult) ->
         )
 
 
-def judge_plain_edges(lab: Lab, exercise: Exercise, edges: Sequence[str]) -> Iterator[str]:
+def judge_ineffective_edges(lab: Lab, exercise: Exercise, edges: Sequence[str]) -> Iterator[str]:
     """Yield a problem for each of these edges, which have no effect."""
     for edge in edges:
         yield format_problem(

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from autograder.proving.constant_objects import AlwaysTrue
-from autograder.proving.note_file import NOTE, NoteFile
 from autograder.proving.ruined_arguments import RUINS, ruin_arguments
+from autograder.proving.shared_log import NOTE, SharedLog
 from labkit.probes import PROBES
 
 Function = Callable[..., Any]
@@ -50,11 +50,11 @@ def get_lies() -> dict[str, bool]:
     return claims | {f"each probe says: {REPEATS}": True} | {f"each probe finds its {ruin}": True for ruin in RUINS}
 
 
-class LieNote:
+class LieEffect:
     """The note of a lie. It's `has_effect` if the checks used anything that lies, so it made a difference."""
 
     def __init__(self, has_effect: bool = False) -> None:
-        self._notes, self._always = NoteFile(), has_effect
+        self._notes, self._always = SharedLog(), has_effect
 
     def record(self) -> None:
         self._notes.write("lied")
@@ -69,7 +69,7 @@ def install_liar(namespace: Namespace, exercise: str, label: str, *args: Any) ->
     namespace[NOTE] = lie(namespace, exercise, label, *args)
 
 
-def lie(namespace: Namespace, exercise: str, label: str, *args: Any) -> LieNote:
+def lie(namespace: Namespace, exercise: str, label: str, *args: Any) -> LieEffect:
     """Make the process of this namespace lie. Returns the lie's note.
 
     Args:
@@ -77,8 +77,8 @@ def lie(namespace: Namespace, exercise: str, label: str, *args: Any) -> LieNote:
     """
     if label == IN_ITS_PLACE:
         namespace[exercise] = namespace[args[0]]
-        return LieNote(has_effect=True)
-    note = LieNote()
+        return LieEffect(has_effect=True)
+    note = LieEffect()
     running = [0]  # the number of running probes
     for name in args[0]:
         namespace[name] = _make_liar(namespace[name], label, note, running)
@@ -88,7 +88,7 @@ def lie(namespace: Namespace, exercise: str, label: str, *args: Any) -> LieNote:
     return note
 
 
-def _make_liar(honest: Function, label: str, note: LieNote, running: list[int]) -> Function:
+def _make_liar(honest: Function, label: str, note: LieEffect, running: list[int]) -> Function:
     """Return a function that lies as the label says, and records each lie in the note.
 
     Args:

@@ -38,7 +38,7 @@ def get_near_misses() -> dict[str, Spoiler]:
         **{label: functools.partial(_call_with_changed_lists, change) for label, change in lists.items()},
         "remembers its results by the identity of its first argument": _ResultCache(lambda a: id(a[0]) if a else None),
         "remembers its results by the shapes of its arguments": _ResultCache(_get_shapes),
-        "an argument that equals the result returned instead of it": _return_argument,
+        "an argument that equals the result returned instead of it": _return_equal_argument,
         "copies of results that share memory with an argument": _copy_shared,
         "called twice, where a call changes its arguments": _call_twice,
         "arguments left as they were": _restore_arguments,
@@ -118,7 +118,7 @@ def _iter_tensors(args: Args, kwargs: Kwargs) -> Iterator[Tensor]:
     return (t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor))
 
 
-def _return_argument(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
+def _return_equal_argument(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
     result = function(*args, **kwargs)
     for t in _iter_tensors(args, kwargs):
         if isinstance(result, Tensor) and result is not t and result.dtype == t.dtype and torch.equal(result, t):

@@ -11,22 +11,22 @@ from autograder.base.errors import format_problem
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.model.course import Exercise, Lab, Promise
 from autograder.proving.answer_result import AnswerResult
-from autograder.proving.bench import Bench, compute_notebook_points, iter_benches
 from autograder.proving.edge_spoilers import WRONG_AT
-from autograder.proving.failing_lists import FailingChecks, can_update
+from autograder.proving.expected_failures import FailingChecks, can_update
 from autograder.proving.judge import (
     judge_answer,
     judge_blank,
     judge_coverage,
     judge_edge,
     judge_generated,
+    judge_ineffective_edges,
     judge_liars,
     judge_lie,
-    judge_plain_edges,
     judge_promises,
     judge_reference,
 )
 from autograder.proving.mutants import make_mutants
+from autograder.proving.workbench import Workbench, compute_notebook_points, iter_workbenches
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Proof:
     survivors: list[tuple[str, str]] = field(default_factory=list)
     """Mutants with full marks: exercise and description."""
     outdated: dict[str, FailingChecks] = field(default_factory=dict)
-    """Problems that update_lists() can fix, and the checks that the answer failed."""
+    """Problems that update_fails_options() can fix, and the checks that the answer failed."""
     breaches: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """By exercise and sentence of its docstring, the answers that break only this sentence."""
     problems: list[str] = field(default_factory=list)
@@ -66,31 +66,31 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
     make_forks_cheap()  # saves a third of the time, since each answer is tried in a fork
     proof = Proof(lab.name, lab.points)
     blank: dict[str, AnswerResult] = {}
-    for bench in iter_benches(lab):
-        if not only or bench.exercise.name == only:
-            is_right = _prove_exercise(lab, bench, proof, blank)
+    for workbench in iter_workbenches(lab):
+        if not only or workbench.exercise.name == only:
+            is_right = _prove_exercise(lab, workbench, proof, blank)
             if mutate and is_right:
-                _try_mutants(lab, bench.exercise, bench, proof)
-    blank_points = compute_notebook_points(lab, {})  # after the benches, which report a cell that raises
+                _try_mutants(lab, workbench.exercise, workbench, proof)
+    blank_points = compute_notebook_points(lab, {})  # after the workbenches, which report a cell that raises
     for name, result in blank.items():
         proof.problems += judge_blank(lab, lab.exercise(name), blank_points[name], result)
     proof.problems += judge_liars(lab, proof.written_liar_points)
     return proof
 
 
-def _prove_exercise(lab: Lab, bench: Bench, proof: Proof, blank: dict[str, AnswerResult]) -> bool:
+def _prove_exercise(lab: Lab, workbench: Workbench, proof: Proof, blank: dict[str, AnswerResult]) -> bool:
     """Try the answers of an exercise. Returns whether the reference is right; if not, no others are tried.
 
     Args:
         blank: What the empty exercises get, by name.
     """
-    exercise = bench.exercise
+    exercise = workbench.exercise
     answers = [a for a in exercise.answers if not a.liar]
-    reference = bench.try_source(lab.cell(exercise.cell_id).source)
+    reference = workbench.try_source(lab.cell(exercise.cell_id).source)
     if problems := list(judge_reference(lab, exercise, reference)):
         proof.problems += problems
         return False
-    results = [bench.try_source(a.source) for a in answers]
+    results = [workbench.try_source(a.source) for a in answers]
     for answer, result in zip(answers, results, strict=True):
         problems = list(judge_answer(answer, exercise, result))
         proof.problems += problems
@@ -102,12 +102,12 @@ def _prove_exercise(lab: Lab, bench: Bench, proof: Proof, blank: dict[str, Answe
         ):
             proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, result.failed_checks)
     written = {a.label: result for a, result in zip(answers, results, strict=True) if not a.right}
-    generated = try_generated_answers(lab, bench, written)
+    generated = try_generated_answers(lab, workbench, written)
     proof.problems += generated.problems
     proof.breaches[exercise.name] = generated.breaches
-    blank[exercise.name] = bench.try_blank()
-    _try_lies(lab, exercise, bench, proof)
-    proof.problems += judge_coverage(lab, exercise, answers, results, bench.find_constant_parameters())
+    blank[exercise.name] = workbench.try_blank()
+    _try_lies(lab, exercise, workbench, proof)
+    proof.problems += judge_coverage(lab, exercise, answers, results, workbench.find_constant_parameters())
     proof.right += sum(a.right for a in answers)
     proof.wrong += sum(not a.right for a in answers)
     proof.generated += generated.count
@@ -125,23 +125,23 @@ class GeneratedProof:
     """The answers that break only this sentence of the docstring, by sentence."""
 
 
-def try_generated_answers(lab: Lab, bench: Bench, written: Mapping[str, AnswerResult]) -> GeneratedProof:
+def try_generated_answers(lab: Lab, workbench: Workbench, written: Mapping[str, AnswerResult]) -> GeneratedProof:
     """Try the reference spoiled in each way, at each edge, and with each side effect.
 
     Args:
         written: The results of the author's wrong answers, by label. They break promises too.
     """
-    exercise, problems = bench.exercise, []
-    generated, edges = bench.try_generated(), bench.try_edges()
+    exercise, problems = workbench.exercise, []
+    generated, edges = workbench.try_generated(), workbench.try_edges()
     for label, result in generated.items():
         problems += judge_generated(lab, exercise, label, result)
     for edge, result in edges.items():
         problems += judge_edge(lab, exercise, edge, result)
-    problems += judge_plain_edges(lab, exercise, bench.find_plain_edges())
+    problems += judge_ineffective_edges(lab, exercise, workbench.find_ineffective_edges())
     breaches = {}
     if exercise.promises:
         at_edges = {f"{WRONG_AT}: {edge}": result for edge, result in edges.items()}
-        others = bench.try_side_effects() | bench.try_near_misses()
+        others = workbench.try_side_effects() | workbench.try_near_misses()
         breaches = find_breaches(exercise.promises, at_edges | others | generated | dict(written))
         problems += judge_promises(lab, exercise, breaches)
     return GeneratedProof(len(generated) + len(edges), problems, breaches)
@@ -159,16 +159,16 @@ def find_breaches(promises: Sequence[Promise], tried: Mapping[str, AnswerResult]
     }
 
 
-def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
+def _try_lies(lab: Lab, exercise: Exercise, workbench: Workbench, proof: Proof) -> None:
     """Try the liars that gradlab makes and those of the author, and record the most points that each kind earns."""
-    lies = bench.try_lies()
+    lies = workbench.try_lies()
     for label, result in lies.items():
         proof.problems += judge_lie(lab, exercise, label, result)
     proof.lies += len(lies)
     proof.generated_liar_points[exercise.name] = max(
         (t.compute_unobserved_points(exercise.points) for t in lies.values()), default=0.0
     )
-    liars = [(answer, bench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
+    liars = [(answer, workbench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
     for answer, result in liars:
         if result.failure:
             proof.problems.append(
@@ -181,13 +181,13 @@ def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
     proof.written_liar_points[exercise.name] = max((result.points for _, result in liars), default=0.0)
 
 
-def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
+def _try_mutants(lab: Lab, exercise: Exercise, workbench: Workbench, proof: Proof) -> None:
     """Try mutants and near misses. One with full marks is a problem unless the author says why it's equivalent."""
     cell = lab.cell(exercise.cell_id)
     mutants = make_mutants(cell.source)
-    near_misses = bench.try_near_misses()
+    near_misses = workbench.try_near_misses()
     proof.mutants += len(mutants) + len(near_misses)
-    survivors = [d for d, source in mutants.items() if _has_full_marks(bench.try_source(source))]
+    survivors = [d for d, source in mutants.items() if _has_full_marks(workbench.try_source(source))]
     survivors += [d for d, result in near_misses.items() if _has_full_marks(result)]
     for description in survivors:
         if description in exercise.equivalent:

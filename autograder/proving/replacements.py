@@ -12,7 +12,7 @@ from autograder.proving.call_recorder import CallRecorder
 from autograder.proving.constant_objects import replace_methods
 from autograder.proving.edge_spoilers import WRONG_AT, spoil_edge
 from autograder.proving.near_misses import get_near_misses
-from autograder.proving.note_file import NOTE
+from autograder.proving.shared_log import NOTE
 from autograder.proving.side_effects import get_side_effects
 from autograder.proving.spoiled_results import HARD_CODED, METHODS, HardCodedFunction, SpoiledFunction, get_spoilers
 
@@ -20,7 +20,7 @@ RECORDED = "its calls noted"
 
 
 @dataclass
-class ReplacementNote:
+class ReplacementEffect:
     """The note of a replaced class."""
 
     has_effect: bool
@@ -45,7 +45,7 @@ def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[A
         return (reference if inspect.isclass(reference) else recorder), recorder
     if inspect.isclass(reference):
         change = METHODS.get(label)
-        return (replace_methods(change, reference) if change else reference), ReplacementNote(change is not None)
+        return (replace_methods(change, reference) if change else reference), ReplacementEffect(change is not None)
     if label == HARD_CODED:
         hard_coded = HardCodedFunction(reference, *args)
         return hard_coded, hard_coded

@@ -24,8 +24,8 @@ from autograder.proving.constant_objects import (
     replace_methods,
     replace_with_true,
 )
-from autograder.proving.note_file import NoteFile
 from autograder.proving.ruined_arguments import RUINS, compute_ruined_result
+from autograder.proving.shared_log import SharedLog
 
 HARD_CODED = "the results of the visible checks, hard-coded"
 METHODS: dict[str, Change] = {
@@ -42,7 +42,7 @@ class SpoiledFunction:
     """A function that spoils the reference's results."""
 
     def __init__(self, reference: Function, spoil: Spoiler) -> None:
-        self.reference, self.spoil, self._notes = reference, spoil, NoteFile()
+        self.reference, self.spoil, self._notes = reference, spoil, SharedLog()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result, changed = self.spoil(self.reference, args, kwargs)
@@ -75,7 +75,7 @@ class HardCodedFunction:
 def get_spoilers() -> dict[str, Spoiler]:
     """Return the spoilers by description."""
     return {
-        "the first argument returned": _return_argument,
+        "the first argument returned": _return_first_argument,
         "zeros": functools.partial(_map_result, _zero),
         "None": lambda *_: (None, True),
         "an object that returns True for everything": lambda *_: (AlwaysTrue(), True),
@@ -87,7 +87,7 @@ def get_spoilers() -> dict[str, Spoiler]:
     }
 
 
-def _return_argument(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+def _return_first_argument(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
     """Return an argument without calling the function, so its arguments don't change either."""
     values = [*args, *kwargs.values()]
     return (values[0], True) if values else (function(), False)

@@ -35,7 +35,7 @@ class Spread:
     mean: float
 
 
-def compute_mean_share(shares: Sequence[float]) -> float | None:
+def compute_difficulty(shares: Sequence[float]) -> float | None:
     """Return the difficulty of an exercise: the mean share of its points; None for fewer than five."""
     return float(np.mean(shares)) if len(shares) >= MIN_STUDENTS else None
 

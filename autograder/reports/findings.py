@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from autograder.base.text import truncate
 from autograder.gradebook.class_results import ClassResults, Column, Member
-from autograder.reports.class_statistics import Correlation, compute_discrimination, compute_mean_share
+from autograder.reports.class_statistics import Correlation, compute_difficulty, compute_discrimination
 
 if TYPE_CHECKING:
     from labkit.outcome import Outcome
@@ -82,7 +82,7 @@ def summarize_exercises(class_results: ClassResults) -> list[ExerciseFinding]:
 def _summarize_exercise(column: Column, members: Sequence[Member], wrote: int, blank: int) -> ExerciseFinding:
     points = [_get_points(member, column.name) for member in members]
     totals = [sum(mark.points or 0 for mark in member.marks.values()) for member in members]
-    share = compute_mean_share([p / column.worth for p in points]) if column.worth else None
+    share = compute_difficulty([p / column.worth for p in points]) if column.worth else None
     return ExerciseFinding(column, wrote, blank, share, compute_discrimination(points, totals), wrote - len(members))
 
 

@@ -78,7 +78,8 @@ def search_pairs(
     if len(students) < MIN_NOTEBOOKS:
         return SearchResult((), float("inf"), len(students))
     cosines = {
-        name: measure_nearness([answers[s].get(name) for s in students], course_texts.get(name, ())) for name in names
+        name: compute_similarities([answers[s].get(name) for s in students], course_texts.get(name, ()))
+        for name in names
     }
     evidence = {name: compute_evidence(cosines[name]) for name in names}
     total = sum(evidence.values(), np.zeros((len(students), len(students)), np.float32))
@@ -93,7 +94,7 @@ def search_pairs(
     return SearchResult(tuple(pairs), threshold, len(students), len(above) - len(pairs))
 
 
-def measure_nearness(texts: Sequence[str | None], course_texts: Sequence[str]) -> np.ndarray:
+def compute_similarities(texts: Sequence[str | None], course_texts: Sequence[str]) -> np.ndarray:
     """Return the cosine of each two answers, weighting rare features most.
 
     It's NaN if one of the two is missing or equals a text of the course.

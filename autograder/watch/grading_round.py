@@ -24,7 +24,7 @@ from autograder.classroom.open_class import open_class
 from autograder.exchange.attempts import WATCH_COMMAND, describe_attempts
 from autograder.exchange.collection import SubmissionChangedError, collect_submission
 from autograder.gradebook.counting_submissions import find_newest_submission
-from autograder.gradebook.enrolment import find_strangers
+from autograder.gradebook.enrolment import find_unenrolled
 from autograder.gradebook.history import read_history
 from autograder.gradebook.result_reader import read_result_from
 from autograder.gradebook.submission_result import SubmissionResult
@@ -131,7 +131,7 @@ class GradingRound:
         self.failed.discard(arrival.folder)
         try:
             students = state.list_members(arrival)
-            for student in find_strangers(grader.gradebook, students):
+            for student in find_unenrolled(grader.gradebook, students):
                 state.report_once(f"{make_readable(student)} is not on the roster (gradlab roster adds students)")
             if newest := find_newest_submission(state.course, lab, students):
                 grader.update_counting(dict.fromkeys(students, newest))

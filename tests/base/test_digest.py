@@ -42,7 +42,7 @@ def digest_text(text: str, folder: Path) -> str:
         ("# Shown to people.", "# Shown to nobody.\n\n    # Or is it?"),
     ],
 )
-def test_words_for_readers_do_not_count(old: str, new: str, tmp_path: Path) -> None:
+def test_docstrings_and_comments_do_not_change_a_digest(old: str, new: str, tmp_path: Path) -> None:
     assert digest_text(CODE, tmp_path) == digest_text(CODE.replace(old, new), tmp_path)
 
 

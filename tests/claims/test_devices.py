@@ -14,7 +14,7 @@ def test_a_device_is_chosen_once() -> None:
 
 @pytest.mark.claim(44)
 @without_cuda
-def test_there_is_no_accelerator_here() -> None:
+def test_a_cpu_build_reports_no_accelerator() -> None:
     assert torch.accelerator.current_accelerator() is None
 
 

@@ -68,7 +68,7 @@ def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reader: Reader) -> 
     assert reader.read_row("ada") == (None, True, None, 0.5)
 
 
-def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reader: Reader) -> None:
+def test_a_blank_answer_earns_zero_without_manual_marking(reader: Reader) -> None:
     assert reader.read_mark("eve").is_blank and not reader.read_mark("ada").is_blank
     assert reader.save_mark("eve", points=1.0).points == 1
     assert reader.save_mark("eve").is_blank

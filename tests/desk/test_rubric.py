@@ -28,7 +28,7 @@ ITEMS = st.lists(POINTS, max_size=12).map(
 
 
 @given(ITEMS, st.data(), st.floats(0, 100))
-def test_points_are_between_zero_and_the_maximum_for_any_choice_in_any_order(items, data, worth) -> None:
+def test_points_of_a_rubric_stay_between_zero_and_the_maximum(items, data, worth) -> None:
     chosen = data.draw(st.permutations(items).map(lambda order: order[: len(order) // 2]))
     rubric = replace_choice(Rubric(items=items), "ada", tuple(item.id for item in chosen))
     points = rubric.points("ada", worth)

@@ -21,7 +21,7 @@ from tests.reports.written_class import CHECK, LAB, StudentWork, mark_by_hand, w
     ],
     ids=["the same answer", "another", "a question left blank now", "blank then and now", "an exercise left blank"],
 )
-def test_a_mark_by_hand_is_of_the_answer_that_it_was_given_for(
+def test_a_manual_mark_is_kept_only_for_the_same_answer(
     small_course: Path, marks: MarkSheet, expected_mark: tuple[float | None, bool]
 ) -> None:
     written_class = write_class(small_course, [StudentWork("ada")])

@@ -137,7 +137,7 @@ def test_versions_of_an_answer_are_not_joined() -> None:
     assert log.split == []
 
 
-def test_only_so_many_halves_are_joined() -> None:
+def test_the_number_of_joined_cells_is_limited() -> None:
     halves = [claim(f"part_{number} = {number}", "exercise-double") for number in range(MAX_SPLITS + 9)]
     matched, log = match(*halves)
     assert len(log.split) == MAX_SPLITS

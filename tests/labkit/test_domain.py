@@ -86,7 +86,7 @@ def test_a_right_answer_in_another_form_passes_and_is_called_a_few_times_for_eac
         return halve_(x, times)
 
     assert try_out(count) == []
-    assert len(calls) == module.PLAIN_CASES + 2 + len(EDGES) * module.EDGE_CASES
+    assert len(calls) == module.CASES_WITHOUT_EDGE + 2 + len(EDGES) * module.EDGE_CASES
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_calls_with_an_edge_are_made_in_its_context() -> None:
         return (x * w).sum()
 
     blends.assert_gradients(note)
-    assert seen == [True] * (module.PLAIN_CASES + 2) + [False] * module.EDGE_CASES
+    assert seen == [True] * (module.CASES_WITHOUT_EDGE + 2) + [False] * module.EDGE_CASES
 
 
 class Scale:

@@ -69,7 +69,7 @@ def read_digests(project: Path) -> tuple[str, str]:
         ("autograder/proving/judge.py", False, True),
     ],
 )
-def test_an_edit_changes_only_what_it_can_decide(
+def test_an_edit_changes_only_the_fingerprints_that_depend_on_it(
     file: str, changes_marks: bool, changes_proofs: bool, project: Path, unedited_digests: tuple[str, str]
 ) -> None:
     text = (project / file).read_text()

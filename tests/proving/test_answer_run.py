@@ -17,8 +17,8 @@ from autograder.examiner.execution import create_namespace, record_check_cell, r
 from autograder.model.course import Exercise, Lab, LabEntry
 from autograder.proving import answer_run, forks, unsandboxed_process
 from autograder.proving.answer_result import AnswerResult
-from autograder.proving.bench import RUNS, Bench, compute_notebook_points, iter_benches
 from autograder.proving.judge import judge_generated
+from autograder.proving.workbench import RUNS, Workbench, compute_notebook_points, iter_workbenches
 from autograder.rpc.random_states import seed_all
 from autograder.sandbox.processes import read_stat_fields
 from labkit.outcome import build_outcome, compute_earned
@@ -120,14 +120,14 @@ def lab(tmp_path: Path) -> Lab:
     return write_doubles_lab(tmp_path)
 
 
-def find_bench(lab: Lab, exercise: str) -> Bench:
-    return next(b for b in iter_benches(lab) if b.exercise.name == exercise)
+def find_workbench(lab: Lab, exercise: str) -> Workbench:
+    return next(b for b in iter_workbenches(lab) if b.exercise.name == exercise)
 
 
 def iter_notebooks(lab: Lab) -> Iterator[tuple[Exercise, Callable[[str], AnswerResult]]]:
-    """Each exercise, with a bench where answers and checks share a process, as in a notebook.
+    """Each exercise, with a workbench where answers and checks share a process, as in a notebook.
 
-    Valid until the next one is requested, like benches.
+    Valid until the next one is requested, like workbenches.
     """
     seed_all()
     namespace = create_namespace()
@@ -174,7 +174,11 @@ def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: lis
     torch.set_num_threads(1)
     for lab in labs:
         answers = [(exercise, answer) for exercise in lab.exercises for answer in exercise.answers]
-        results = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
+        results = [
+            workbench.try_source(answer.source)
+            for workbench in iter_workbenches(lab)
+            for answer in workbench.exercise.answers
+        ]
         together = [try_it(answer.source) for exercise, try_it in iter_notebooks(lab) for answer in exercise.answers]
         for (exercise, answer), examined_result, single_process_result in zip(answers, results, together, strict=True):
             place = f"{lab.name}, {exercise.name}, {answer.label}"
@@ -187,30 +191,30 @@ def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: lis
 def test_the_code_of_an_answer_does_not_run_in_the_process_that_runs_the_checks(lab: Lab) -> None:
     _, try_together = next(iter_notebooks(lab))
     assert try_together(CHEATS).points == 1
-    result = find_bench(lab, "double").try_source(CHEATS)
+    result = find_workbench(lab, "double").try_source(CHEATS)
     assert (result.points, result.failure) == (0, "")
     assert result.failed_checks == ("one", "two")
 
 
 def test_classes_given_cells_and_earlier_exercises_are_there(lab: Lab) -> None:
-    bench = find_bench(lab, "Tally")
-    assert bench.try_source(GOOD_TALLY).points == 2
-    assert bench.try_source(RESETS).failed_checks == ("counts_on", "given")
-    assert find_bench(lab, "double").try_blank().points == 0
+    workbench = find_workbench(lab, "Tally")
+    assert workbench.try_source(GOOD_TALLY).points == 2
+    assert workbench.try_source(RESETS).failed_checks == ("counts_on", "given")
+    assert find_workbench(lab, "double").try_blank().points == 0
 
 
 def test_a_given_cell_that_fails_on_an_answer_is_named(lab: Lab) -> None:
-    assert find_bench(lab, "Tally").try_blank().failure == "NotImplementedError: "
+    assert find_workbench(lab, "Tally").try_blank().failure == "NotImplementedError: "
 
 
 def test_objects_whose_methods_always_return_one_value_are_tried(lab: Lab) -> None:
-    bench = find_bench(lab, "Tally")
-    results = bench.try_generated()
+    workbench = find_workbench(lab, "Tally")
+    results = workbench.try_generated()
     true = results["an object whose methods all return True"]
     first = results["an object whose methods repeat their first result"]
     assert true.failed_checks == ("first", "counts_on", "given")
     assert first.failed_checks == ("counts_on", "given")
-    (problem,) = judge_generated(lab, bench.exercise, "an object whose methods all return True", true)
+    (problem,) = judge_generated(lab, workbench.exercise, "an object whose methods all return True", true)
     assert "earns 0.5 of 2 points" in problem and "it passes: 'above'" in problem
 
 
@@ -221,10 +225,10 @@ def test_a_check_that_only_asks_whether_the_result_is_true_is_refused(tmp_path: 
 
 
 @pytest.fixture
-def impatient_bench(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def impatient_workbench(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workbench:
     monkeypatch.setattr(answer_run, "CHECK_SECONDS", 1.0)
     monkeypatch.setattr(unsandboxed_process, "CELL_SECONDS", 1.0)
-    return find_bench(lab, "double")
+    return find_workbench(lab, "double")
 
 
 @pytest.mark.parametrize(
@@ -238,16 +242,16 @@ def impatient_bench(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Bench:
     ],
 )
 def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(
-    impatient_bench: Bench, source: str, failure: str
+    impatient_workbench: Workbench, source: str, failure: str
 ) -> None:
-    assert impatient_bench.try_source(source).failure == failure
+    assert impatient_workbench.try_source(source).failure == failure
 
 
-def test_answers_after_a_failure_are_tried_as_before(impatient_bench: Bench) -> None:
-    assert impatient_bench.try_source("import os\ndef double(x): os._exit(0)").failure
-    assert impatient_bench.try_source("def double(x): return undefined").failed_checks == ("one", "two")
-    assert impatient_bench.try_source("while True: pass").failure
-    assert impatient_bench.try_source("def double(x): return 2 * x").points == 1
+def test_answers_after_a_failure_are_tried_as_before(impatient_workbench: Workbench) -> None:
+    assert impatient_workbench.try_source("import os\ndef double(x): os._exit(0)").failure
+    assert impatient_workbench.try_source("def double(x): return undefined").failed_checks == ("one", "two")
+    assert impatient_workbench.try_source("while True: pass").failure
+    assert impatient_workbench.try_source("def double(x): return 2 * x").points == 1
 
 
 def try_all(folder: Path) -> None:
@@ -255,13 +259,13 @@ def try_all(folder: Path) -> None:
     answer_run.CHECK_SECONDS = 2.0  # a busy machine needs more than half a second for answers that end
     lab = write_doubles_lab(folder)
     before = list_descriptors(), list_children()
-    for bench in iter_benches(lab):
+    for workbench in iter_workbenches(lab):
         assert len(list_children()) == len(before[1]) + 1
-        bench.try_source("import os\ndef double(x): os._exit(0)")
-        bench.try_source("def double(x):\n    while True: pass")
-        bench.try_generated()
-        bench.find_constant_parameters()
-    del bench
+        workbench.try_source("import os\ndef double(x): os._exit(0)")
+        workbench.try_source("def double(x):\n    while True: pass")
+        workbench.try_generated()
+        workbench.find_constant_parameters()
+    del workbench
     assert sum(compute_notebook_points(lab, {}).values()) == 0
     after = list_descriptors(), list_children()
     assert after == before, (after, before)
@@ -279,9 +283,9 @@ def test_processes_that_an_answer_starts_end_with_its_trial(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = tmp_path / "pid"
-    bench = find_bench(lab, "double")
+    workbench = find_workbench(lab, "double")
     endless = f"import subprocess\nopen({str(note)!r}, 'w').write(str(subprocess.Popen(['sleep', '36000']).pid))"
-    bench.try_source(f"{endless}\ndef double(x): return x + x")
+    workbench.try_source(f"{endless}\ndef double(x): return x + x")
     pid = int(note.read_text())
     # A process that was killed ends when it gets its next turn.
     wait_until(lambda: read_stat_fields(pid)[:1] in ([], ["Z"]), "the answer's process has ended")
@@ -291,8 +295,8 @@ def test_trials_run_one_thread_in_each_process(lab: Lab) -> None:
     count = "import torch\ndef double(x):\n    assert torch.get_num_threads() == 1\n    return x + x"
     torch.set_num_threads(2)
     try:
-        bench = find_bench(lab, "double")
-        assert bench.try_source(count).points == 1
+        workbench = find_workbench(lab, "double")
+        assert workbench.try_source(count).points == 1
         assert forks.run_in_fork(torch.get_num_threads) == 1
     finally:
         torch.set_num_threads(1)
@@ -311,6 +315,6 @@ def test_a_whole_notebook_continues_after_a_check_that_ended_the_process(lab: La
 def test_a_cell_of_the_lab_that_raises_is_named_with_its_line(tmp_path: Path) -> None:
     lab = write_doubles_lab(tmp_path, SOURCE.replace("shown: list = []", "shown = [][0]"))
     with pytest.raises(SourceError) as caught:
-        find_bench(lab, "Tally")
+        find_workbench(lab, "Tally")
     assert "IndexError" in caught.value.problem
     assert (tmp_path / "lab.py").read_text().splitlines()[caught.value.line - 1] == "# %% given"

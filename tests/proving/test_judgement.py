@@ -8,7 +8,7 @@ from autograder.authoring.lab import read_lab
 from autograder.authoring.new_lab import create_lab
 from autograder.base.errors import SourceError
 from autograder.model.course import LabEntry
-from autograder.proving.failing_lists import replace_list, update_lists
+from autograder.proving.expected_failures import replace_fails_option, update_fails_options
 from autograder.proving.proof import Proof, prove_lab
 
 EXERCISE = "sum_of_squares.py"
@@ -157,13 +157,13 @@ def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_updated(folder: Pat
     edit(folder, " fails=shapes,empty", "")
     proof = prove(folder)
     assert len(proof.outdated) == 2 and set(proof.outdated) == set(proof.problems)
-    difference = update_lists(proof.outdated.values())
+    difference = update_fails_options(proof.outdated.values())
     assert '-# %% wrong "scratch space is free" fails=empty\n' in difference
     assert '+# %% wrong "scratch space is free" fails=keeps_input\n' in f"{difference}\n"
     assert (folder / "exercises" / EXERCISE).read_text() == text
 
 
 def test_the_rest_of_a_header_is_kept_with_a_new_list() -> None:
-    assert replace_list('# %% wrong "a fails=b" fails=x raises=KeyError', ("y", "z")) == (
+    assert replace_fails_option('# %% wrong "a fails=b" fails=x raises=KeyError', ("y", "z")) == (
         '# %% wrong "a fails=b" fails=y,z raises=KeyError'
     )

@@ -101,7 +101,7 @@ TABLE = "|".join("a" * 300) + "\n" + "|".join("-" * 300) + "\n" + "|\n" * 300  #
         pytest.param(Budget(seconds=0.001), "a*" * 2000, id="time of what succeeds"),
     ],
 )
-def test_a_page_has_a_bound_on_what_its_texts_cost_a_reader(budget: Budget, text: str) -> None:
+def test_a_page_limits_what_its_text_costs_a_browser(budget: Budget, text: str) -> None:
     with limit_page(replace(budget)):
         pages = [render_prose(f"{text} {number}", {"a": {"image/png": PIXEL}}) for number in range(5)]
     assert 'class="plain"' in pages[-1]

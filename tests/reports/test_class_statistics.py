@@ -12,8 +12,8 @@ from autograder.reports.class_statistics import (
     MIN_PAIRS,
     MIN_STUDENTS,
     compute_bins,
+    compute_difficulty,
     compute_discrimination,
-    compute_mean_share,
     compute_spread,
 )
 
@@ -23,7 +23,7 @@ POINTS = st.floats(0, 30)
 
 @given(st.lists(SHARES, max_size=30))
 def test_difficulty_is_the_mean_or_none_for_few(shares: list[float]) -> None:
-    mean = compute_mean_share(shares)
+    mean = compute_difficulty(shares)
     assert mean is None if len(shares) < MIN_STUDENTS else mean == pytest.approx(np.mean(shares))
 
 

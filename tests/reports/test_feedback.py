@@ -22,7 +22,7 @@ from autograder.intake.repair import build_released_cell
 from autograder.model.course import Course
 from autograder.model.notes import Note
 from autograder.model.term import ExcusedChecks, Tell
-from autograder.proving.bench import iter_benches
+from autograder.proving.workbench import iter_benches
 from autograder.rendering.picture_size import MAX_PIXELS
 from autograder.rendering.safe_svg import count_safe_pixels
 from autograder.reports.exercise_cells import read_ticks

@@ -19,7 +19,7 @@ from autograder.reports.similar_pairs import (
     SearchResult,
     SimilarPair,
     compute_evidence,
-    measure_nearness,
+    compute_similarities,
     search_pairs,
 )
 from autograder.reports.similarity_page import (
@@ -102,8 +102,8 @@ def test_a_class_that_writes_apart_has_no_pair(labs: list[Lab]) -> None:
 
 def test_an_answer_that_all_write_or_that_the_lab_gave_is_no_evidence() -> None:
     texts = ["def f(x):\n    return x + 1\n"] * 40
-    assert compute_evidence(measure_nearness(texts, ())).max() <= 0
-    assert np.isnan(measure_nearness(texts, texts[:1])).all()
+    assert compute_evidence(compute_similarities(texts, ())).max() <= 0
+    assert np.isnan(compute_similarities(texts, texts[:1])).all()
 
 
 def test_one_short_exercise_is_never_enough() -> None:

@@ -81,7 +81,7 @@ def find_pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
     ],
     ids=["pairs", "complex", "large", "numpy", "nested"],
 )
-def test_many_values_of_one_hash_are_refused_in_a_list_too(values: list[Any]) -> None:
+def test_a_list_of_many_values_with_one_hash_is_refused(values: list[Any]) -> None:
     """A set of them takes hours in one C function."""
     with pytest.raises(ProtocolError, match="of one hash"):
         send(values)

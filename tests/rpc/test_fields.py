@@ -41,7 +41,9 @@ def test_a_value_of_its_type_is_returned(check: Callable[[WireValue], Any], valu
         (lambda value: fields.check_numbers(value, 3), [None, "12", 1, [1, 1], [3], [True], [[1]]]),
     ],
 )
-def test_another_value_is_an_error_of_the_protocol(check: Callable[[WireValue], Any], values: list[WireValue]) -> None:
+def test_a_value_of_a_wrong_type_is_a_protocol_error(
+    check: Callable[[WireValue], Any], values: list[WireValue]
+) -> None:
     for value in values:
         with pytest.raises(ProtocolError):
             check(value)

@@ -75,7 +75,7 @@ def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pyte
         ((), "none"),
     ],
 )
-def test_the_offer_is_the_strongest_level_here(given: tuple[Layer, ...], best: str) -> None:
+def test_a_refusal_suggests_the_strongest_level_that_the_machine_has(given: tuple[Layer, ...], best: str) -> None:
     with pytest.raises(GradlabError, match=f"--isolation={best}: "):
         select_required_layers(Isolation.FULL, make_machine(*given))
 
@@ -85,7 +85,7 @@ def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
     assert {PID, KEEPER} <= select_required_layers(Isolation.FULL, states)
 
 
-def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keeper_is_needed_with_a_uid_only_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "has_capability", lambda _: True)
     assert not {PID, KEEPER} & select_layers(make_machine(*LAYERS))
     monkeypatch.setattr(doctor, "has_capability", lambda _: False)

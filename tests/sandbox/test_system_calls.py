@@ -133,7 +133,7 @@ def test_clone_makes_no_namespace(bit: int, identity: str, needs: Needs) -> None
 
 
 @x86_64
-def test_the_32_bit_door_is_shut(needs: Needs) -> None:
+def test_32_bit_system_calls_are_refused(needs: Needs) -> None:
     """int 0x80 with i386's number of getpid: the filter knows no calls of that kind, and kills."""
     needs(SECCOMP)
 

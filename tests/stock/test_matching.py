@@ -131,7 +131,7 @@ def test_text_after_one_answer_does_not_belong_to_the_next_one(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_of_a_duplicated_answer_the_written_one_counts(order: int, course: StockNotebook) -> None:
+def test_the_written_copy_of_a_duplicated_answer_counts(order: int, course: StockNotebook) -> None:
     copies = [WORDS, {**WORDS, "source": "Written."}]
     repaired, _ = repair_source(make_notebook(Q1, *(copies if order else copies[::-1]), *SOURCE[2:]), course)
     assert find_cell(repaired, "words").source == "Written."

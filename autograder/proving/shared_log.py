@@ -8,7 +8,7 @@ import tempfile
 NOTE = "_note_of_replacement"  # the name of the note in a notebook
 
 
-class NoteFile:
+class SharedLog:
     """Short lines, in the order in which the processes wrote them."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ class FailingChecks(NamedTuple):
     ids: tuple[str, ...]
 
 
-def update_lists(outdated: Iterable[FailingChecks]) -> str:
+def update_fails_options(outdated: Iterable[FailingChecks]) -> str:
     """Write each list into its header. Returns the changes as a unified diff."""
     outdated = list(outdated)
     changes: list[str] = []
@@ -31,13 +31,13 @@ def update_lists(outdated: Iterable[FailingChecks]) -> str:
         after = list(before)
         for checks in outdated:
             if checks.path == path:
-                after[checks.line - 1] = replace_list(before[checks.line - 1], checks.ids)
+                after[checks.line - 1] = replace_fails_option(before[checks.line - 1], checks.ids)
         changes += difflib.unified_diff(before, after, str(path), str(path), lineterm="", n=0)
         path.write_text("\n".join(after) + "\n", encoding="utf-8")
     return "\n".join(changes)
 
 
-def replace_list(header: str, ids: tuple[str, ...]) -> str:
+def replace_fails_option(header: str, ids: tuple[str, ...]) -> str:
     """Return the header of a wrong answer with this list after its label."""
     label, quote, options = header.rpartition('"')
     return f"{label}{quote} fails={','.join(ids)}{FAILS.sub('', options)}"

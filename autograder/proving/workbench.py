@@ -18,7 +18,7 @@ from autograder.model.course import Cell, CellKind, Exercise, Lab, StepKind
 from autograder.proving.answer_result import AnswerResult
 from autograder.proving.answer_run import AnswerRun, open_check_connection, run_through_examiner
 from autograder.proving.check_source import has_probe_call, select_checks
-from autograder.proving.declared_domains import find_plain_edges, read_domains
+from autograder.proving.declared_domains import find_ineffective_edges, read_domains
 from autograder.proving.edge_spoilers import WRONG_AT, find_digests
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
@@ -34,7 +34,7 @@ from labkit.outcome import build_outcome, compute_earned
 RUNS = (StepKind.GIVEN, StepKind.EXAMPLE, StepKind.STUDENT)  # the steps that a student's notebook runs besides checks
 
 
-class Bench:
+class Workbench:
     """Tries answers to one exercise, in forks of a lab that has run up to it.
 
     Args:
@@ -71,9 +71,9 @@ class Bench:
             for edge in domain.edges
         }
 
-    def find_plain_edges(self) -> list[str]:
+    def find_ineffective_edges(self) -> list[str]:
         """Return the edges of the domain without an effect."""
-        return [edge for domain in self._domains for edge in find_plain_edges(domain)]
+        return [edge for domain in self._domains for edge in find_ineffective_edges(domain)]
 
     @functools.cached_property
     def _domains(self) -> list[Domain]:
@@ -160,8 +160,8 @@ class Bench:
         return stub_solutions(self.lab.cell(self.exercise.cell_id))
 
 
-def iter_benches(lab: Lab) -> Iterator[Bench]:
-    """Yield a Bench for each exercise in turn, valid until the next one is requested.
+def iter_workbenches(lab: Lab) -> Iterator[Workbench]:
+    """Yield a Workbench for each exercise in turn, valid until the next one is requested.
 
     The lab's cells run with the reference solutions: given ones in this process, and all in a student process.
     """
@@ -171,7 +171,7 @@ def iter_benches(lab: Lab) -> Iterator[Bench]:
     by_cell = {e.cell_id: e for e in lab.exercises}
     for number, cell in enumerate(lab.cells):
         if cell.id in by_cell:
-            yield Bench(lab, by_cell[cell.id], namespace, process)
+            yield Workbench(lab, by_cell[cell.id], namespace, process)
         if cell.kind.traits.step in RUNS:
             try:
                 run_cell_in(process, cell.source)

@@ -15,7 +15,7 @@ from autograder.stock.notebook_repair import repair_stock_notebook
 from autograder.stock.proxy_eligibility import can_use_proxies, inspect_course_source
 
 
-def find_own_process_cells(
+def find_proxy_incompatible_cells(
     source: StockNotebook, start: ProcessFactory, timeouts: Timeouts, filter_outputs: OutputFilter
 ) -> frozenset[str]:
     """Return the names of test cells whose points the worked solution gets only in its own process.
