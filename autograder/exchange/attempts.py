@@ -108,11 +108,10 @@ def describe_attempts(
         return " ".join([*sentences[:1], f"The lab closed at {format_time(until, zone)}."])
     wait_end = _compute_wait_end(history, lab_term)
     if has_more and wait_end is not None and wait_end > now:
-        closes_first = until is not None and wait_end > until
-        attempt = f"If you submit again by {format_time(until, zone)}, that" if closes_first else "Your next"
-        sentences.append(f"{attempt} attempt will be marked after {format_time(wait_end, zone)}.")
-        if closes_first:
-            return " ".join(sentences)
+        wait = f"attempt will be marked after {format_time(wait_end, zone)}."
+        if until is not None and wait_end > until:
+            return " ".join([*sentences, f"If you submit again by {format_time(until, zone)}, that {wait}"])
+        sentences.append(f"Your next {wait}")
     if until is not None:
         sentences.append(f"The lab is open until {format_time(until, zone)}.")
     return " ".join(sentences)

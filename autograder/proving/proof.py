@@ -131,7 +131,7 @@ def try_generated_answers(lab: Lab, workbench: Workbench, written: Mapping[str, 
     Args:
         written: The results of the author's wrong answers, by label. They break promises too.
     """
-    exercise, problems = workbench.exercise, []
+    exercise, problems = workbench.exercise, list[str]()
     generated, edges = workbench.try_generated(), workbench.try_edges()
     for label, result in generated.items():
         problems += judge_generated(lab, exercise, label, result)
