@@ -33,7 +33,7 @@ def unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         after = dict(_iter_parts(name, arguments[name]))
         for place, copy in copies:  # a container's length precedes its items
             if isinstance(copy, Keys) and after.get(place) != copy:
-                raise Mismatch(f"the call changed {place}")
+                raise Mismatch(f"after the call, {place} have changed")
             if not isinstance(copy, Keys):
                 assert_close(after.get(place), copy, rtol=0, atol=0, name=f"after the call, {place}")
     return result

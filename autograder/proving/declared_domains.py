@@ -45,7 +45,7 @@ def find_ineffective_edges(domain: Domain) -> list[str]:
 def _digest_inputs(domain: Domain, edge: str) -> list[str]:
     inputs = draw_inputs(domain.draw_arguments, edge, EDGE_CASES, domain.reference.seed)
     return [
-        digest_value([_describe_leaf(leaf, first) for leaf in leaves]) for leaves, first in map(_list_leaves, inputs)
+        digest_value([_list_leaf_parts(leaf, first) for leaf in leaves]) for leaves, first in map(_list_leaves, inputs)
     ]
 
 
@@ -56,7 +56,7 @@ def _list_leaves(drawn: DrawnInput) -> tuple[list[Any], dict[int, int]]:
     return leaves, {leaf.untyped_storage().data_ptr(): n for n, leaf in reversed(tensors)}
 
 
-def _describe_leaf(leaf: Any, first: Mapping[int, int]) -> list[Any]:
+def _list_leaf_parts(leaf: Any, first: Mapping[int, int]) -> list[Any]:
     """Return the leaf with what a digest of it doesn't have."""
     if isinstance(leaf, np.ndarray):
         return [leaf, leaf.flags.writeable]

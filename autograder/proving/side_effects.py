@@ -21,7 +21,7 @@ def get_side_effects() -> dict[str, Spoiler]:
         "numbers of an argument changed": _change_numbers,
         "a list or dict among the arguments emptied": _empty_container,
         "a .grad left in the arguments": _leave_gradient,
-        "the grad mode switched": _switch_grad_mode,
+        "the grad mode switched": _change_grad_mode,
         "the default dtype left at float64": _set_default_dtype,
         "every result in the same memory": _ResultBuffer(),
     }
@@ -57,7 +57,7 @@ def _leave_gradient(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any
     return result, bool(leaves)
 
 
-def _switch_grad_mode(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
+def _change_grad_mode(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
     result = function(*args, **kwargs)
     torch.set_grad_enabled(not torch.is_grad_enabled())
     return result, True

@@ -33,7 +33,7 @@ def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
         (lambda x, more: more["batches"].pop(), r"the number of items of argument 2\['batches'\] is 1"),
         (lambda x, more: more.update(name="sgd"), r"argument 2\['name'\] is 'sgd'"),
         (lambda x, more: more["table"].fill(7.0), r"argument 2\['table'\] is 7"),
-        (lambda x, more: more.update(another=1), "the call changed the keys of argument 2"),
+        (lambda x, more: more.update(another=1), "the keys of argument 2 have changed"),
         (lambda x, more: more.update(name=more.pop("name")) or more.update(f=more.pop("f")), "the keys of argument 2"),
     ],
 )

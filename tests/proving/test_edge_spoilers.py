@@ -33,7 +33,7 @@ def divide(x: int) -> float:
     ],
     ids=["2", "numbers", "no numbers", "booleans", "array", "tuple", "dict", "device", "dtype", "text", "an exception"],
 )
-def test_what_the_reference_does_at_an_edge_is_spoiled(function: Function) -> None:
+def test_the_result_of_the_reference_at_an_edge_is_spoiled(function: Function) -> None:
     spoiled, changed = spoil_edge({digest_arguments((0,))}, function, (0,), {})
     assert changed
     try:
