@@ -20,7 +20,6 @@
 # last question.
 
 # %% given
-import contextlib
 import math
 import warnings
 
@@ -795,11 +794,46 @@ print(w.tolist())
 
 
 # %% given
-# To try your solution on. The checks use it too.
+# Losses and probes to try your solution on. The checks use them too. A loss gets w, and another name for its memory.
+def bumpy(w, memory):
+    return (w.sin() + w.square()).sum()
+
+
+def sum_of_squares(w, memory):
+    return w.square().sum()
+
+
+def by_another_name(w, memory):
+    return (memory * torch.arange(1, memory.numel() + 1).reshape(memory.shape)).sum()
+
+
+def first_number(w, memory):
+    """A view of w."""
+    return w[(0,) * w.dim()]
+
+
+def w_itself(w, memory):
+    return w
+
+
+def steepness(w, memory):
+    """Uses autograd itself."""
+    (slopes,) = torch.autograd.grad(w.pow(3).sum(), w)
+    return slopes.square().sum()
+
+
+def larger_if_recorded(w, memory):
+    return w.sum() + 100 * torch.is_grad_enabled()
+
+
+def undefined(w, memory):
+    raise ValueError("no loss here")
+
+
 @probes.probe
 def shifted_evaluation(loss_at, f, w, shift):
     """Calls loss_at with the loss f(w, another name for w's memory), and tells what came and how w is afterwards."""
-    memory = w.detach().view(-1)
+    memory = w.detach()
     returned = raised = None
     try:
         returned = loss_at(lambda: f(w, memory), w, shift)
@@ -810,20 +844,17 @@ def shifted_evaluation(loss_at, f, w, shift):
 
 @probes.probe
 def left_by_interrupt(loss_at, w, shift):
-    """w after somebody stopped the kernel while the loss was computed."""
+    """How w is after somebody stopped the kernel during the loss, and whether the interrupt came through."""
 
     def stopped():
         raise KeyboardInterrupt
 
-    with contextlib.suppress(KeyboardInterrupt):
+    came_through = False
+    try:
         loss_at(stopped, w, shift)
-    return w.detach()
-
-
-@probes.probe
-def loss_of_one(loss_at, w, shift, place):
-    """What loss_at returns for a loss that is one number of w: a view of w's memory."""
-    return loss_at(lambda: w.view(-1)[place], w, shift)
+    except KeyboardInterrupt:
+        came_through = True
+    return {"after": w.detach(), "came_through": came_through}
 
 
 # %% given
@@ -876,9 +907,9 @@ for _ in range(3):
 # %% given
 # To try your solution on. The checks use it too.
 @probes.probe
-def called_twice(scale, first, second, average, rate, upstream):
-    """Two calls of scale with one buffer, then one backward pass through both."""
-    outputs = [scale(first, average, rate), scale(second, average, rate)]
+def called_twice(scale, first, second, average, rates, upstream):
+    """Two calls of scale with one buffer, each with its rate, then one backward pass through both."""
+    outputs = [scale(first, average, rates[0]), scale(second, average, rates[1])]
     loss = sum((out * g).sum() for out, g in zip(outputs, upstream, strict=True))
     gradients = torch.autograd.grad(loss, (first, second))
     return {
@@ -897,7 +928,7 @@ def scale_too_simple(x, average, rate):
 
 first, second = (torch.tensor(v, requires_grad=True) for v in ([[1.0, 2.0]], [[3.0, -4.0]]))
 try:
-    called_twice(scale_too_simple, first, second, torch.ones(2), 0.5, [1.0, 1.0])
+    called_twice(scale_too_simple, first, second, torch.ones(2), [0.5, 0.5], [1.0, 1.0])
 except RuntimeError as error:
     print("RuntimeError:", str(error).split("; ")[0])
 

@@ -755,7 +755,8 @@ print(tuple(torch.func.jacrev(torch.square)(torch.ones(5, 3)).shape))
 
 
 # %% given
-# Functions to try your solution on. The checks use them too. Each is for one sample, a vector of at least two numbers.
+# Functions to try your solution on. The checks use them too. Each is for one sample, a vector of at least two numbers;
+# for spread_out and mixed, one is enough.
 def polar(one):
     """(m,) -> (2,): length and direction of the first two numbers."""
     return torch.stack([one[:2].norm(), torch.atan2(one[1], one[0])])
@@ -774,6 +775,11 @@ def spread_out(one):
 def steps(one):
     """(m,) -> (m - 1,): linear, so its Jacobian is the same everywhere."""
     return 2 * one[1:] - one[:-1]
+
+
+def mixed(one):
+    """(m,) -> (2,): for float32 only."""
+    return (torch.linspace(-1, 2, 2 * len(one), dtype=torch.float32).reshape(2, -1) @ one).tanh()
 
 
 # %% given

@@ -39,6 +39,8 @@ def test_the_last_version_is_proved_once_the_exception_is_named(small_course: Pa
     for label, checks in LISTS.items():
         exercise = exercise.replace(f'{label}"', f'{label}"{checks}')
     if with_exception:
-        exercise = exercise.replace("fails=other_rows,far_apart,empty", "fails=other_rows,far_apart,empty raises=RuntimeError")
+        exercise = exercise.replace(
+            "fails=other_rows,far_apart,empty", "fails=other_rows,far_apart,empty raises=RuntimeError"
+        )
     problems = prove(small_course, exercise)
     assert not problems if with_exception else len(problems) == 1

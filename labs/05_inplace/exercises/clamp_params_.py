@@ -2,9 +2,12 @@
 def clamp_params_(params: list[Tensor], limit: float) -> int:
     """Clamp each parameter to [-limit, limit], in its own memory. Returns how many elements changed.
 
-    params: leaves that require grad, float32 or float64, any shapes; the list may be empty. limit is 0 or more.
-    NaN stays NaN, and is not counted. The list, its tensors, their requires_grad and .grad stay as they are, and so
-    does the mode of recording: it may be on or off when the function is called.
+    params: leaves that require grad, all different, each float32 or float64, any shapes, also () and without elements,
+    any strides. No two elements share memory, and memory beside the elements is not touched. The list may be empty.
+    limit is 0 or more, also infinity. An element changed if it has another value than before. NaN stays NaN, and is not
+    counted.
+    The list, its tensors, their requires_grad and .grad stay as they are, and so does the mode of recording: it may be
+    on or off when the function is called.
     """
     ### BEGIN SOLUTION
     changed = 0
@@ -14,6 +17,46 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
             p.clamp_(-limit, limit)
     return changed
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "mixed dtypes", "no parameters", "one parameter", "limit 0", "infinite limit", "on the limit"),
+    *("all inside", "all outside", "NaN", "infinities", "no axes", "no elements", "transposed", "every second one"),
+    *("parts of one tensor", "some hold .grad", "recording off"),
+    contexts={"recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    count = {"no parameters": 0, "one parameter": 1, "no elements": 3}.get(edge, draw(st.integers(2, 3)))
+    limit = {"limit 0": 0.0, "infinite limit": math.inf}.get(edge, draw(st.sampled_from([0.25, 0.3, 0.75, 1.1])))
+    if edge == "on the limit":
+        limit = draw(st.sampled_from([0.25, 0.5, 1.5]))
+    shapes = draw(st.permutations([(2, 3), (4,), (3, 2)]))[:count]
+    if edge == "no axes":
+        shapes = [(), (), (4,)][:count]
+    if edge == "no elements":
+        shapes = [(0, 3), (4,), (0,)]
+    g = draw.make_generator(here)
+    parts = [torch.randn(shape, dtype=torch.float64, generator=g) for shape in shapes]
+    if edge in ("all inside", "all outside"):
+        parts = [p.sign() * (limit * 0.9 * p.sin().abs() if edge == "all inside" else limit + p.abs()) for p in parts]
+    special = {"on the limit": (limit, -limit), "NaN": (math.nan, 5.0), "infinities": (math.inf, -math.inf)}
+    if edge in special:
+        for p in parts:
+            p.view(-1)[:2] = torch.tensor(special[edge], dtype=torch.float64)
+    if edge == "limit 0":
+        parts[0][0] = 0.0
+    if edge in ("float32", "mixed dtypes"):
+        parts = [p.float() if edge == "float32" or n == 0 else p for n, p in enumerate(parts)]
+    if edge == "parts of one tensor":
+        numbers = torch.cat([torch.zeros(1, dtype=torch.float64), *[p.flatten() for p in parts]])
+        pieces = numbers[1:].split([p.numel() for p in parts])
+        parts = [piece.view(p.shape) for piece, p in zip(pieces, parts, strict=True)]
+    params = [draw.apply_layout(p, edge).requires_grad_() for p in parts]
+    if edge == "some hold .grad":
+        params[0].grad = torch.full_like(params[0], 1000.0)
+    return params, limit
 
 
 # %% checks
@@ -42,24 +85,35 @@ with check(
         },
     )
 
+
 # %% hidden checks
+def list_clamped(params):
+    return [p.detach() if isinstance(p, Tensor) else None for p in params]
+
+
+def assert_clamped(function, *edges):
+    """The values of params are as after the reference."""
+    for trial in arguments.iter_trials(function, *edges):
+        assert_close(list_clamped(trial.arguments[0]), list_clamped(trial.case.arguments[0]), name="params")
+
+
+def list_states(params):
+    return [[p.requires_grad, p.grad] if isinstance(p, Tensor) and p.is_leaf else None for p in params]
+
+
 with check(
     "other_cases",
-    "other limits and shapes, and float64",
+    "other limits, shapes and dtypes",
     weight=3,
     required=True,
     hint="Does every element of every tensor come out in the range, and is each that was outside counted?",
 ):
-    for dtype, limit in ((torch.float32, 0.0), (torch.float64, 0.3), (torch.float32, 0.3), (torch.float64, 100.0)):
-        numbers = torch.randn(14, dtype=dtype, generator=torch.Generator(here).manual_seed(2))
-        numbers[8] = limit  # on the limit, and not changed
-        parts = [numbers[:6].reshape(2, 3).T, numbers[6:13], numbers[13]]
-        want = [p.clamp(-limit, limit) for p in parts]
-        count = sum(int((p != w).sum()) for p, w in zip(parts, want, strict=True))
-        t = [p.detach().clone().requires_grad_() for p in parts]
-        got = clamp_params_(t, limit)
-        assert_close([p.detach() for p in t], want, rtol=0, atol=0, name="params")
-        assert_close(got, count)
+    for edges in (
+        ("", "float32", "mixed dtypes", "one parameter", "limit 0", "infinite limit", "on the limit"),
+        ("all inside", "all outside", "infinities", "no axes", "no elements", "transposed", "every second one"),
+    ):
+        assert_clamped(clamp_params_, *edges)
+        arguments.assert_results(clamp_params_, *edges)
 with check(
     "optimizer",
     "an optimizer that holds the parameters goes on from the clamped values",
@@ -77,6 +131,8 @@ with check(
     optimizer.step()
     want = [torch.tensor([1.5, -1.0]), torch.tensor([[-2.5]])]
     assert_close([p.detach() for p in t], want, name="params after a step")
+    assert_clamped(clamp_params_, "transposed", "every second one", "parts of one tensor")
+    arguments.assert_arguments(clamp_params_, ignore=("params.grad",))
 with check(
     "same_leaves",
     "they are leaves that require grad, with their old .grad",
@@ -84,27 +140,22 @@ with check(
     hint="What does your write add to?",
 ):
     t = [torch.tensor([4.0, -0.5], requires_grad=True), torch.tensor([7.0], requires_grad=True)]
-    t[0].grad = torch.tensor([8.0, -8.0])
     clamp_params_(t, 1.0)
     assert all(p.is_leaf and p.requires_grad for p in t), "not all are leaves that require grad"
-    assert_close(t[0].grad, torch.tensor([8.0, -8.0]), name=".grad")
-    assert t[1].grad is None, "a .grad was None, and is something else now"
+    for trial in arguments.iter_trials(clamp_params_, "", "some hold .grad"):
+        assert_close(list_states(trial.arguments[0]), list_states(trial.case.arguments[0]), name="the state of params")
 with check("nan_stays", "NaN stays, and is not counted", hint="Is NaN different from NaN?"):
-    t = [torch.tensor([math.nan, 3.0, -0.5, math.inf], requires_grad=True)]
-    got = clamp_params_(t, 1.0)
-    assert_close(t[0].detach(), torch.tensor([math.nan, 1.0, -0.5, 1.0]), name="params")
-    assert_close(got, 2)
+    assert_clamped(clamp_params_, "NaN")
+    arguments.assert_results(clamp_params_, "NaN")
 with check(
     "keeps_grad_mode",
     "recording is on or off as before, and no parameters are fine",
     guard=True,
     hint="Which calls switch recording, and until when?",
 ):
-    for mode in (True, False):
-        with torch.set_grad_enabled(mode):
-            clamp_params_([torch.tensor([3.0], requires_grad=True)], 1.0)
-            assert torch.is_grad_enabled() is mode, "recording was switched"
-    assert_close(clamp_params_([], 1.0), 0)
+    assert_clamped(clamp_params_, "recording off")
+    arguments.assert_results(clamp_params_, "recording off", "no parameters")
+    arguments.assert_settings(clamp_params_)
 
 
 # %% right "through .data"
@@ -137,7 +188,7 @@ def clamp_params_(params, limit):
     return sum(int(((p != b) & ~b.isnan()).sum()) for p, b in zip(params, before))
 
 
-# %% wrong "p = p.clamp() changes the parameter" fails=example,other_cases,optimizer,nan_stays
+# %% wrong "p = p.clamp() changes the parameter" fails=example,other_cases,optimizer,nan_stays,keeps_grad_mode
 def clamp_params_(params, limit):
     changed = 0
     for p in params:
@@ -146,7 +197,7 @@ def clamp_params_(params, limit):
     return changed
 
 
-# %% wrong "a leaf may be written to" fails=example,other_cases,optimizer,same_leaves,nan_stays,keeps_grad_mode raises=RuntimeError
+# %% wrong "a leaf may be written to" fails=example,other_cases,optimizer,same_leaves,nan_stays raises=RuntimeError
 def clamp_params_(params, limit):
     changed = 0
     for p in params:
@@ -173,7 +224,7 @@ def clamp_params_(params, limit):
     return changed
 
 
-# %% wrong "a second name is a copy" fails=example,other_cases,nan_stays
+# %% wrong "a second name is a copy" fails=example,other_cases,nan_stays,keeps_grad_mode
 def clamp_params_(params, limit):
     changed = 0
     with torch.no_grad():
@@ -194,7 +245,7 @@ def clamp_params_(params, limit):
     return changed
 
 
-# %% wrong "tensors are counted" fails=example,other_cases,nan_stays
+# %% wrong "tensors are counted" fails=example,other_cases,nan_stays,keeps_grad_mode
 def clamp_params_(params, limit):
     changed = 0
     with torch.no_grad():
@@ -215,7 +266,7 @@ def clamp_params_(params, limit):
     return changed
 
 
-# %% wrong "requires_grad off for the write, and left off" fails=same_leaves
+# %% wrong "requires_grad off for the write, and left off" fails=optimizer,same_leaves
 def clamp_params_(params, limit):
     changed = 0
     for p in params:

@@ -2,11 +2,14 @@
 def loss_at(loss, w: Tensor, shift: Tensor) -> float:
     """The value of loss() while the memory of w holds w + shift. Afterwards w is as before, to the last bit.
 
-    loss: a function without arguments that looks at w, perhaps by another name for its memory. It returns a tensor with
-    one element, which may be a view of w. It is called once, with recording on or off as it is for the caller. What it
-    raises is passed on.
-    w: a leaf, float32 or float64, that may require grad or not. shift: of w's shape and dtype; it may be infinite.
-    w's requires_grad and .grad, and shift, stay as they are.
+    loss: a function without arguments that looks at w, perhaps by another name for its memory. It may use
+    torch.autograd.grad. It changes nothing: it doesn't call backward(), for instance. It returns a tensor of w's dtype
+    with one element, of any shape, which may be w or a view of it. It is called once, with recording on or off as it is
+    for the caller. What it raises is passed on, also KeyboardInterrupt, and w is as before then too.
+    w: a leaf, float32 or float64, any shape and strides, that may require grad or not, and may hold NaN and infinities.
+    No two elements share memory, and memory beside them is not touched. shift: of w's shape and dtype, any strides,
+    without requires_grad; it may be infinite, and it may be w.grad.
+    w's requires_grad and .grad, shift, and the mode of recording stay as they are.
     """
     ### BEGIN SOLUTION
     kept = w.detach().clone()
@@ -18,6 +21,46 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
         with torch.no_grad():
             w.copy_(kept)
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "no axes", "one number", "no elements", "w is the loss", "another name", "a view", "without grad"),
+    *("huge shift", "infinite shift", "shift 0", "NaN and infinity in w", "transposed", "every second one"),
+    *("expanded shift", "holds .grad", "shift is .grad", "uses autograd"),
+    *("recording off", "an error", "an error, without grad", "an error, recording off"),
+    call=shifted_evaluation,
+    contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    f = draw(st.sampled_from([bumpy, sum_of_squares]))
+    functions = {"w is the loss": w_itself, "another name": by_another_name, "a view": first_number}
+    functions |= {"uses autograd": steepness, "recording off": larger_if_recorded, "no elements": bumpy}
+    f = undefined if "an error" in edge else functions.get(edge, f)
+    if edge in ("infinite shift", "NaN and infinity in w"):
+        f = sum_of_squares
+    shape = {"no axes": (), "one number": (1,), "no elements": (0, 3), "w is the loss": (1, 1)}.get(
+        edge, (draw(st.integers(2, 3)), draw(st.integers(2, 4)))
+    )
+    g = draw.make_generator(here)
+    w, shift = (torch.randn(shape, dtype=torch.float64, generator=g) * 2 for _ in range(2))
+    if edge == "huge shift":
+        w, shift = w / 7, shift.sign() * 1e12 + shift
+    if edge == "infinite shift":
+        shift[0] = draw(st.sampled_from([math.inf, -math.inf]))
+    if edge == "shift 0":
+        shift = shift * 0
+    if edge == "NaN and infinity in w":
+        w[0, 0], w[1, 0] = math.nan, draw(st.sampled_from([math.inf, -math.inf]))
+    w, shift = ((t.float() if edge == "float32" else t) for t in (w, shift))
+    w, shift = draw.apply_layout(w, edge), shift[:1].expand(shape) if edge == "expanded shift" else shift
+    w.requires_grad_("without grad" not in edge)
+    if edge == "holds .grad":
+        w.grad = torch.full_like(w, 1000.0)
+    if edge == "shift is .grad":
+        w.grad = shift
+    return f, w, shift
 
 
 # %% checks
@@ -60,6 +103,9 @@ def bends(w, memory):
     return (w.sin() + w.square()).sum()
 
 
+EXACT = {"rtol": 0, "atol": 0}
+DIGITS = {"rtol": 1e-12, "atol": 1e-12}
+
 with check(
     "other_cases",
     "other shapes and dtypes, with and without requires_grad",
@@ -69,7 +115,7 @@ with check(
 ):
     for dtype, digits, needs in ((torch.float32, 2e-5, True), (torch.float64, 1e-12, False)):
         numbers = torch.randn(12, dtype=dtype, generator=torch.Generator(here).manual_seed(4))
-        before, moved = numbers[:6].clone(), (numbers[:6] + numbers[6:]).reshape(2, 3)
+        before, moved = numbers[:6].clone().reshape(2, 3), (numbers[:6] + numbers[6:]).reshape(2, 3)
         t, t_shift = numbers[:6].reshape(2, 3).clone().requires_grad_(needs), numbers[6:].reshape(2, 3)
         want, noted = float(bends(moved, None)), []
         got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
@@ -77,76 +123,62 @@ with check(
         assert_close(noted, [[moved, True]], name="w during each evaluation, and recording")
         assert_close(got["after"], before, rtol=1e-5, atol=1e-5, name="w afterwards")
         assert got["requires_grad"] is needs, "w's requires_grad is another one"
+    arguments.assert_results(loss_at, "", "no axes", "one number", "no elements", "without grad", **DIGITS)
+    arguments.assert_results(loss_at, "float32")
 with check(
     "keeps_input",
     "w is as before, to the last bit",
     weight=3,
     hint="Which numbers come back exactly if a shift is added and subtracted?",
 ):
-    for t_shift in (torch.tensor([0.2, 1.0, math.inf, 1e9]), torch.tensor([1e-9, 0.3, -0.1, 0.7])):
-        t = torch.tensor([0.1, 1e-8, 3.0, -7.7], requires_grad=True)
-        before = t.detach().clone()
-        got = shifted_evaluation(loss_at, lambda w, memory: w.square().sum(), t, t_shift)
-        assert_close(got["after"], before, rtol=0, atol=0, name="w afterwards")
-        assert_close(t.detach(), before, rtol=0, atol=0, name="w afterwards")
+    arguments.assert_results(loss_at, "huge shift", "infinite shift", "shift 0", "NaN and infinity in w")
+    arguments.assert_arguments(
+        loss_at, *("", "huge shift", "infinite shift", "shift 0", "NaN and infinity in w"), ignore=("shift",), **EXACT
+    )
 with check(
     "after_error",
     "after an exception too, and the exception is passed on",
     weight=3,
     hint="Which of your lines are not reached if loss() raises?",
 ):
-
-    def fails(w, memory):
-        raise ValueError("no loss here")
-
-    t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    got = shifted_evaluation(loss_at, fails, t, t_shift)
-    assert_close(got["after"], torch.tensor([1.0, -2.0]), rtol=0, atol=0, name="w afterwards")
-    assert got["raised"] == "ValueError", "loss() raised an exception, and your function did not"
+    arguments.assert_results(loss_at, "an error", "an error, without grad", "an error, recording off", **EXACT)
+    arguments.assert_arguments(
+        loss_at, *("an error", "an error, without grad", "an error, recording off"), ignore=("shift",), **EXACT
+    )
     t, t_shift = torch.tensor([0.1, -7.0], requires_grad=True), torch.tensor([0.5, 1.0])
     got = left_by_interrupt(loss_at, t, t_shift)
-    assert_close(got, torch.tensor([0.1, -7.0]), rtol=0, atol=0, name="w after another exception")
+    assert_close(got["after"], torch.tensor([0.1, -7.0]), rtol=0, atol=0, name="w after another exception")
+    assert got["came_through"] is True, "another exception was not passed on"
 with check(
     "loss_uses_autograd",
     "a loss that uses autograd itself",
     weight=2,
     hint="Which of your lines need no_grad, and which must not be under it?",
 ):
-
-    def slopes(w, memory):
-        (g,) = torch.autograd.grad(w.pow(3).sum(), w)
-        return g.square().sum()
-
-    t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
-    got = shifted_evaluation(loss_at, slopes, t, t_shift)
-    assert_close(got["returned"], 9.0 * (1.5**4 + 1.0))
+    arguments.assert_results(loss_at, "uses autograd", **DIGITS)
     noted = []
+    t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 1.0])
     with torch.no_grad():
         got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
-        assert not torch.is_grad_enabled(), "recording was switched on"
     want = [[torch.tensor([1.5, -1.0]), False]]
     assert_close(noted, want, name="w during each evaluation, and recording")
+    arguments.assert_results(loss_at, "recording off", **DIGITS)
+    arguments.assert_settings(loss_at)
 with check(
     "aliases",
     "a loss that knows w's memory by another name, or is a view of it",
     weight=2,
     hint="Is the shifted w written into the memory of w? And when is the number read out of the loss?",
 ):
-    t, t_shift = torch.tensor([[1.0, -2.0], [3.0, 4.0]]), torch.tensor([[0.5, 1.0], [-1.0, 2.0]])
-    got = shifted_evaluation(loss_at, lambda w, memory: (memory * torch.arange(1, 5)).sum(), t, t_shift)
-    assert_close(got["returned"], 1.5 - 2.0 + 6.0 + 24.0)
-    for place, want in ((0, 1.5), (3, 6.0)):
-        t, t_shift = torch.tensor([[1.0, -2.0], [3.0, 4.0]]), torch.tensor([[0.5, 1.0], [-1.0, 2.0]])
-        assert_close(loss_of_one(loss_at, t.requires_grad_(place == 0), t_shift, place), want)
+    arguments.assert_results(loss_at, "another name", "a view", "w is the loss", **DIGITS)
+    arguments.assert_results(loss_at, "transposed", "every second one", "expanded shift", **DIGITS)
+    arguments.assert_arguments(loss_at, "transposed", "every second one", "w is the loss", ignore=("shift",))
 with check(
     "keeps_grad", "w's .grad and the shift stay as they are", guard=True, hint="Which tensors do your writes go to?"
 ):
-    t, t_shift = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.1, 1e-9])
-    t.grad = torch.tensor([7.0, 8.0])
-    loss_of_one(loss_at, t, t_shift, 0)
-    assert_close(t.grad, torch.tensor([7.0, 8.0]), rtol=0, atol=0, name="w.grad")
-    assert_close(t_shift, torch.tensor([0.1, 1e-9]), rtol=0, atol=0, name="shift")
-    assert t.requires_grad, "w does not require grad any more"
+    arguments.assert_results(loss_at, "holds .grad", "shift is .grad", **DIGITS)
+    arguments.assert_arguments(loss_at, "", "without grad", "holds .grad", "shift is .grad")
+    arguments.assert_arguments(loss_at, ignore=("w",), **EXACT)
 
 
 # %% right "a context manager of one's own"
@@ -207,10 +239,10 @@ def shifted_evaluation(loss_at, f, w, shift):
     before, needs = w.detach().clone(), w.requires_grad
     returned = raised = None
     try:
-        returned = loss_at(lambda: f(w, w.detach().view(-1)), w, shift)
+        returned = loss_at(lambda: f(w, w.detach()), w, shift)
     except ValueError:
         raised = "ValueError"
-    return {"returned": returned, "raised": raised, "after": before.view(-1), "requires_grad": needs}
+    return {"returned": returned, "raised": raised, "after": before, "requires_grad": needs}
 
 
 # %% wrong "minus undoes plus" fails=keeps_input,after_error
@@ -246,7 +278,7 @@ def loss_at(loss, w, shift):
             w.copy_(kept)
 
 
-# %% wrong "detach() keeps the old numbers" fails=example,other_cases,keeps_input,after_error,loss_uses_autograd
+# %% wrong "detach() keeps the old numbers" fails=example,other_cases,keeps_input,after_error,loss_uses_autograd,aliases,keeps_grad
 def loss_at(loss, w, shift):
     kept = w.detach()
     with torch.no_grad():
@@ -258,7 +290,7 @@ def loss_at(loss, w, shift):
             w.copy_(kept)
 
 
-# %% wrong "w = w + shift moves w" fails=example,other_cases,loss_uses_autograd,aliases
+# %% wrong "w = w + shift moves w" fails=example,other_cases,keeps_input,loss_uses_autograd,aliases,keeps_grad
 def loss_at(loss, w, shift):
     w = w + shift
     return loss().item()
@@ -308,7 +340,7 @@ def loss_at(loss, w, shift):
         w.data.copy_(kept)
 
 
-# %% wrong "the flag is taken off for the writes, and left off" fails=other_cases,loss_uses_autograd,keeps_grad raises=RuntimeError
+# %% wrong "the flag is taken off for the writes, and left off" fails=other_cases,keeps_input,after_error,loss_uses_autograd,aliases,keeps_grad raises=RuntimeError
 def loss_at(loss, w, shift):
     kept = w.detach().clone()
     w.requires_grad_(False)

@@ -2,17 +2,58 @@
 def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     """h with some of its rows replaced: row rows[i] of the result is new[i].
 
-    h (n, d), rows (k,) int64 with distinct numbers from 0 to n - 1 in any order, new (k, d) of h's dtype, float32 or
-    float64. k may be 0. h and new may require grad or not, and may be leaves or results.
-    The result is differentiable for both. A replaced row of h gets the gradient 0, also where it holds NaN or infinity.
-    h and new keep their values, and a graph that has saved them stays usable. The result has memory of its own, also
-    for k = 0: whoever writes to it changes neither h nor new.
+    h (n, d), n and d at least 1; rows (k,) int64 with distinct numbers from 0 to n - 1 in any order; new (k, d) of h's
+    dtype, float32 or float64. k may be 0. Strides may be any. h and new may require grad or not, and may be leaves or
+    results.
+    The result is differentiable for both. A replaced row of h gets the gradient 0, also if it holds NaN or infinity.
+    Other NaN and infinities, in h and in new, appear in the result.
+    The arguments stay as they are, their .grad too, and a graph that has saved one of them stays usable. The result has
+    memory of its own, also for k = 0: anyone who writes to it changes neither h nor new.
     """
     ### BEGIN SOLUTION
     result = h.clone()
     result[rows] = new
     return result
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "one column", "square", "one row replaced", "rows in order", "rows backwards"),
+    *("no rows replaced", "no rows replaced, no grad", "all rows replaced", "all rows replaced, in order"),
+    *("all rows replaced, in order, no grad", "one row", "one row, no grad"),
+    *("NaN in replaced rows", "infinity in replaced rows", "NaN in kept rows", "NaN in new rows"),
+    *("transposed", "every second one", "expanded"),
+    *("neither requires grad", "only h requires grad", "only new requires grad", "from operations", "hold .grad"),
+)
+def arguments(draw, edge):
+    n, d, g = draw(st.integers(5, 7)), draw(st.integers(2, 4)), draw.make_generator(here)
+    n = 1 if "one row," in edge or edge == "one row" else n
+    d = {"one column": 1, "square": n}.get(edge, d)
+    n, d = (5, 3) if edge == "neither requires grad" else (n, d)  # two inputs of one size
+    k = n if "all rows" in edge or n == 1 else 0 if "no rows" in edge else 1 if "one row" in edge else n // 2 + n % 2
+    rows = torch.randperm(n, generator=g)[:k].sort(descending=edge == "rows backwards").values
+    if "in order" not in edge and edge != "rows backwards":
+        rows = rows.roll(draw(st.integers(1, 2)))  # three rows or more are in neither order then
+    h, new = (torch.randn(size, d, dtype=torch.float64, generator=g) for size in (n, k))
+    kept = torch.ones(n, dtype=torch.bool)
+    kept[rows] = False
+    if "NaN" in edge or "infinity" in edge:
+        number = draw(st.sampled_from([math.inf, -math.inf])) if "infinity" in edge else math.nan
+        places = {"NaN in kept rows": kept.nonzero()[0], "NaN in new rows": 0}.get(edge, rows)
+        (new if edge == "NaN in new rows" else h)[places, draw(st.integers(0, d - 1)) :] = number
+    h, new = ((t.float() if edge == "float32" else t) for t in (h, new))
+    h, new = draw.apply_layout(h, edge), draw.apply_layout(new, edge)
+    rows = draw.apply_layout(rows, edge) if edge == "every second one" else rows
+    is_plain = "no grad" in edge or edge == "neither requires grad"
+    h.requires_grad_(not is_plain and k < n and edge != "only new requires grad")
+    new.requires_grad_(not is_plain and k > 0 and edge != "only h requires grad")
+    if edge == "from operations":
+        h, new = h * 1, new * 1
+    if edge == "hold .grad":
+        h.grad, new.grad = torch.full_like(h, 1000.0), torch.full_like(new, 2000.0)
+    return h, rows, new
 
 
 # %% checks
@@ -57,18 +98,15 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other sizes, views, and float64",
+    "other sizes, views, and float32",
     weight=2,
     required=True,
-    hint="Does your code use the order of rows, and work where h is not contiguous?",
+    hint="Does your code use the order of rows, and work if h is not contiguous?",
 ):
-    for dtype, places in ((torch.float32, [4, 1, 2]), (torch.float64, [0, 3, 1])):
-        t = torch.arange(15, dtype=dtype).reshape(3, 5).T
-        t_new = torch.tensor([[0.1, -1.0, 2.0], [0.3, 5.0, -6.0], [7.0, 0.7, 9.0]], dtype=dtype)
-        want = t.clone()
-        for i, place in enumerate(places):
-            want[place] = t_new[i]
-        assert_close(replace_rows(t, torch.tensor(places), t_new), want, rtol=0, atol=0)
+    exact = {"rtol": 0, "atol": 0}
+    arguments.assert_results(replace_rows, "", "float32", "one column", "square", "one row replaced", **exact)
+    arguments.assert_results(replace_rows, "rows in order", "rows backwards", "one row", "all rows replaced", **exact)
+    arguments.assert_results(replace_rows, "transposed", "every second one", "expanded", **exact)
 with check(
     "gradient",
     "the gradients for h and for new",
@@ -76,77 +114,71 @@ with check(
     required=True,
     hint="Is your write recorded? What does a replaced row of h still contribute?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.arange(12, dtype=dtype).reshape(4, 3).requires_grad_()
-        t_new = torch.full((2, 3), 0.5, dtype=dtype, requires_grad=True)
-        weight = torch.arange(1, 13, dtype=dtype).reshape(4, 3) / 4
-        kept = torch.tensor([[1.0], [0.0], [1.0], [0.0]], dtype=dtype)
-        want = (weight * kept, torch.stack([weight[3], weight[1]]))
-        value = t.detach().clone()
-        value[1] = value[3] = 0.5
-        got = replace_rows(t, torch.tensor([3, 1]), t_new)
-        assert_close(got.detach(), value)
-        assert got.requires_grad, "your result does not require grad"
-        got = torch.autograd.grad((got * weight).sum(), (t, t_new), allow_unused=True)
-        explain(
-            got,
-            want,
-            {
-                "the write was not recorded: h gets the gradient of rows that are gone, and new gets none": (
-                    weight,
-                    None,
-                ),
-                "h was cut off": (None, want[1]),
-                "new was cut off": (want[0], None),
-            },
-        )
+    t = torch.arange(12.0).reshape(4, 3).requires_grad_()
+    t_new = torch.full((2, 3), 0.5, requires_grad=True)
+    weight = torch.arange(1.0, 13.0).reshape(4, 3) / 4
+    kept = torch.tensor([[1.0], [0.0], [1.0], [0.0]])
+    want = (weight * kept, torch.stack([weight[3], weight[1]]))
+    value = t.detach().clone()
+    value[1] = value[3] = 0.5
+    got = replace_rows(t, torch.tensor([3, 1]), t_new)
+    assert_close(got.detach(), value)
+    assert got.requires_grad, "your result does not require grad"
+    got = torch.autograd.grad((got * weight).sum(), (t, t_new), allow_unused=True)
+    explain(
+        got,
+        want,
+        {
+            "the write was not recorded: h gets the gradient of rows that are gone, and new gets none": (weight, None),
+            "h was cut off": (None, want[1]),
+            "new was cut off": (want[0], None),
+        },
+    )
+    arguments.assert_gradients(replace_rows, "", "float32", "one column", "square", "one row replaced")
+    arguments.assert_gradients(replace_rows, "transposed", "every second one", "expanded", "all rows replaced")
+    arguments.assert_gradients(replace_rows, "all rows replaced, in order", "one row")
 with check(
     "nan",
     "NaN and infinity in a replaced row leave no trace",
     weight=2,
     hint="What is 0 * NaN? Does the old row take part in any arithmetic?",
 ):
-    t = torch.tensor([[1.0, 2.0], [math.nan, math.inf], [3.0, -4.0]], requires_grad=True)
-    want = torch.tensor([[1.0, 2.0], [0.5, 0.25], [3.0, -4.0]])
-    got = replace_rows(t, torch.tensor([1]), torch.tensor([[0.5, 0.25]]))
-    assert_close(got.detach(), want)
-    (got,) = torch.autograd.grad((got * 3).sum(), t)
-    assert_close(got, torch.tensor([[3.0, 3.0], [0.0, 0.0], [3.0, 3.0]]), name="the gradient of h")
+    for edges in (("NaN in replaced rows", "infinity in replaced rows"), ("NaN in kept rows", "NaN in new rows")):
+        arguments.assert_results(replace_rows, *edges)
+        arguments.assert_gradients(replace_rows, *edges)
 with check(
     "saved_result",
-    "h may be a result that a node has saved, and new alone may require grad",
+    "h and new may be results that a node has saved, and one alone may require grad",
     weight=2,
-    hint="Who else may hold h's memory?",
+    hint="Who else may hold the memory of h?",
 ):
-    t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    t, t_rows = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([1])
     t_h = t.exp()  # exp keeps it
     want = t.detach().exp()
     want_grad = torch.stack([3 * want[0], 2 * want[1]])
-    (got,) = torch.autograd.grad((replace_rows(t_h, torch.tensor([1]), torch.zeros(1, 2)) + 2 * t_h).sum(), t)
+    (got,) = torch.autograd.grad((replace_rows(t_h, t_rows, torch.zeros(1, 2)) + 2 * t_h).sum(), t)
     assert_close(got, want_grad, name="the gradient")
-    t_new = torch.tensor([[5.0, 6.0]], requires_grad=True)
-    got = replace_rows(t.detach(), torch.tensor([0]), t_new)
-    (got,) = torch.autograd.grad((4 * got).sum(), t_new)
-    assert_close(got, torch.full((1, 2), 4.0), name="the gradient of new")
+    t_new = torch.tensor([[0.5, -1.0]], requires_grad=True)
+    t_saved = t_new.exp()
+    want = 5 * t_new.detach().exp()
+    got = 3 * replace_rows(t.detach(), t_rows, t_saved).sum() + 2 * t_saved.sum()
+    (got,) = torch.autograd.grad(got, t_new)
+    assert_close(got, want, name="the gradient of new")
+    arguments.assert_results(replace_rows, "only h requires grad", "only new requires grad", "from operations")
+    arguments.assert_gradients(replace_rows, "only h requires grad", "only new requires grad", "from operations")
 with check(
     "keeps_input",
-    "h and new keep their values, and no rows are fine",
+    "the arguments keep their values, and no rows are fine",
     weight=2,
     guard=True,
     hint="Does your function work on h itself, or on a copy?",
 ):
-    t, t_new = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0]])
-    unchanged(replace_rows, t, torch.tensor([0]), t_new)
-    got = replace_rows(t, torch.empty(0, dtype=torch.int64), torch.empty(0, 2))
-    assert_close(got, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    got += 1
-    assert_close(t, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), rtol=0, atol=0, name="h, after a write to your result")
-    t_new = torch.tensor([[5.0, 6.0], [7.0, 8.0]])  # all rows are replaced
-    for places in ([0, 1], [1, 0]):
-        got = replace_rows(t, torch.tensor(places), t_new)
-        assert_close(got, torch.tensor([[5.0, 6.0], [7.0, 8.0]])[places])
-        got += 1
-        assert_close(t_new, torch.tensor([[5.0, 6.0], [7.0, 8.0]]), rtol=0, atol=0, name="new, after such a write")
+    arguments.assert_results(replace_rows, "no rows replaced", "no rows replaced, no grad", "one row, no grad")
+    arguments.assert_results(replace_rows, "all rows replaced, in order", "all rows replaced, in order, no grad")
+    arguments.assert_results(replace_rows, "neither requires grad", "hold .grad")
+    arguments.assert_gradients(replace_rows, "neither requires grad", "no rows replaced")
+    arguments.assert_arguments(replace_rows)
+    arguments.assert_memory(replace_rows)
 
 
 # %% right "index_copy"
@@ -180,13 +212,13 @@ def replace_rows(h, rows, new):
     return torch.index_put(h, (rows,), new)
 
 
-# %% wrong "h may be written to" fails=leaf,gradient,nan,saved_result,keeps_input raises=RuntimeError
+# %% wrong "h may be written to" fails=leaf,other_cases,gradient,nan,saved_result,keeps_input raises=RuntimeError
 def replace_rows(h, rows, new):
     h[rows] = new
     return h
 
 
-# %% wrong "a detached clone is safe to write to" fails=gradient,nan,saved_result raises=RuntimeError
+# %% wrong "a detached clone is safe to write to" fails=gradient,nan,saved_result,keeps_input
 def replace_rows(h, rows, new):
     result = h.detach().clone()
     result[rows] = new
@@ -200,7 +232,7 @@ def replace_rows(h, rows, new):
     return result
 
 
-# %% wrong "new numbers are numbers" fails=gradient,saved_result raises=RuntimeError
+# %% wrong "new numbers are numbers" fails=gradient,nan,saved_result
 def replace_rows(h, rows, new):
     result = h.clone()
     result[rows] = new.detach()
@@ -214,7 +246,7 @@ def replace_rows(h, rows, new):
     return h * keep + torch.zeros_like(h).index_copy(0, rows, new)
 
 
-# %% wrong "a boolean mask keeps the order of rows" fails=example,other_cases,gradient,keeps_input
+# %% wrong "a boolean mask keeps the order of rows" fails=example,other_cases,gradient,nan,saved_result,keeps_input
 def replace_rows(h, rows, new):
     mask = torch.zeros(len(h), dtype=torch.bool)
     mask[rows] = True

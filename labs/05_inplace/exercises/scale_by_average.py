@@ -2,18 +2,71 @@
 def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
     """Move average towards the mean of abs(x) over its rows, then return x / average.
 
-    x (n, d) with n at least 1; average (d,), positive, of x's dtype, float32 or float64, without requires_grad.
-    average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory and without history; rate lies
-    between 0 and 1.
-    The result (n, d) is x divided by the new average, which counts as a constant in the gradient. It may be called
-    several times with the same average before backward, and each result has its right gradient.
-    x stays as it is, and may require grad or not.
+    x (n, d), finite, with n and d at least 1; average (d,), of x's dtype, float32 or float64, without requires_grad,
+    positive before the call and after it. Strides may be any, and no two elements of average share memory.
+    average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory and without history; rate is at
+    least 0 and at most 1.
+    The result is a new tensor (n, d): x divided by the new average, which counts as a constant in the gradient. The
+    function may be called several times with the same average before backward, also with different rates, and each
+    result has its right gradient.
+    x and its .grad stay as they are. x may require grad or not, and may be the result of operations. Whether operations
+    are recorded is afterwards as before.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
         average.lerp_(x.abs().mean(0), rate)
     return x / average.clone()  # the division keeps the clone, which nobody writes to
     ### END SOLUTION
+
+
+# %% domain
+def draw_batch(draw, edge, d):
+    """A batch whose numbers are at least 0.5 in size, and so is the mean of each column."""
+    n = 1 if edge == "one row" else d if edge == "square" else draw(st.integers(2, 4))
+    x = torch.rand(n + (n == d and edge != "square"), d, dtype=torch.float64, generator=draw.make_generator(here))
+    return (x * 6 - 3) + (x * 6 - 3).sign() * 0.5
+
+
+@domain(
+    reference,
+    *("float32", "one row", "one column", "square", "zeros in x", "rate 0", "rate 0 and ones", "rate 1"),
+    *("transposed", "every second one", "expanded", "without grad", "without grad, rate 0 and ones"),
+    *("from an operation", "holds .grad", "recording off", "recording off, without grad"),
+    contexts={"recording off": torch.no_grad, "recording off, without grad": torch.no_grad},
+)
+def arguments(draw, edge):
+    x = draw_batch(draw, edge, {"one column": 1, "without grad": 3}.get(edge, draw(st.integers(2, 4))))
+    x = x[:2] if edge == "without grad" else x  # two inputs of one size
+    average = 0.5 + 2 * torch.rand(x.shape[1], dtype=torch.float64, generator=draw.make_generator(here))
+    if edge == "zeros in x":
+        x[0], x[:, 0] = 0.0, 0.0
+    if "ones" in edge:
+        average[:] = 1.0
+    x, average = ((t.float() if edge == "float32" else t) for t in (x, average))
+    x = draw.apply_layout(x, edge)
+    average = draw.apply_layout(average, edge) if edge == "every second one" else average
+    x.requires_grad_("without grad" not in edge)
+    if edge == "from an operation":
+        x = x * 1
+    if edge == "holds .grad":
+        x.grad = torch.full_like(x, 1000.0)
+    rate = {"rate 0": 0.0, "rate 1": 1.0}.get(edge, draw(st.sampled_from([0.1, 0.3, 0.75])))
+    return x, average, 0.0 if "ones" in edge else rate
+
+
+@domain(reference, "one row", "the same batch twice", "rate 0 first", "rate 0", "rate 1", "float32", call=called_twice)
+def twice(draw, edge):
+    d = draw(st.integers(2, 4))
+    batches = [draw_batch(draw, edge, d), draw_batch(draw, edge, d)]
+    batches = batches[:1] * 2 if edge == "the same batch twice" else batches
+    upstream = [torch.randn(x.shape, dtype=torch.float64, generator=draw.make_generator(here)) for x in batches]
+    average = 0.5 + 2 * torch.rand(d, dtype=torch.float64, generator=draw.make_generator(here))
+    if edge == "float32":
+        batches, upstream, average = [x.float() for x in batches], [x.float() for x in upstream], average.float()
+    rates = [draw(st.sampled_from([0.1, 0.3, 0.75])) for _ in range(2)]
+    rates = {"rate 0 first": [0.0, rates[1]], "rate 0": [0.0, 0.0], "rate 1": [1.0, 1.0]}.get(edge, rates)
+    first, second = (x.requires_grad_() for x in batches)
+    return first, second, average, rates, upstream
 
 
 # %% checks
@@ -36,28 +89,18 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other rates and sizes, and float64",
+    "other rates and sizes, and float32",
     weight=3,
     required=True,
     hint="Is the average moved in its own memory, by the formula, and used after that?",
 ):
-    cases = ((torch.float32, 0.25, 5), (torch.float64, 0.6, 5), (torch.float64, 1.0, 1), (torch.float32, 0.0, 2))
-    for dtype, rate, n in cases:
-        t = torch.randn(n, 3, dtype=dtype, generator=torch.Generator(here).manual_seed(3)) * 4
-        t_average = torch.tensor([0.5, 1.0, 3.0], dtype=dtype)
-        moved = (1 - rate) * t_average + rate * t.abs().mean(0)
-        want = t / moved
-        got = scale_by_average(t, t_average, rate)
-        assert_close(got, want)
-        assert_close(t_average, moved, name="average")
+    arguments.assert_results(scale_by_average, "", "float32", "one row", "one column", "square", "zeros in x")
+    arguments.assert_results(scale_by_average, "rate 0", "rate 0 and ones", "rate 1", "transposed", "expanded")
+    arguments.assert_results(scale_by_average, "without grad", "without grad, rate 0 and ones", "from an operation")
+    arguments.assert_arguments(scale_by_average, "", "float32", "one row", "rate 0", "rate 1")
 with check("float64", "in float64, all of its digits", hint="Which of your tensors has another dtype than x?"):
-    t = torch.tensor([[1.0, -2.0], [3.0, 6.0]], dtype=torch.float64) / 7
-    t_average = torch.tensor([1.0, 2.0], dtype=torch.float64) / 3
-    moved = 0.7 * t_average + 0.3 * t.abs().mean(0)
-    want = t / moved
-    got = scale_by_average(t, t_average, 0.3)
-    assert_close(got, want, rtol=1e-12, atol=0)
-    assert_close(t_average, moved, rtol=1e-12, atol=0, name="average")
+    arguments.assert_results(scale_by_average, "", rtol=1e-12, atol=0)
+    arguments.assert_arguments(scale_by_average, "", rtol=1e-12, atol=0)
 with check(
     "two_calls",
     "two calls before backward give both gradients",
@@ -72,20 +115,20 @@ with check(
         torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.1, -1.0]], dtype=torch.float64),
         torch.tensor([[-3.0, 0.5, 2.0]], dtype=torch.float64),
     ]
-    for rate in (0.3, 0.8):
-        one = (1 - rate) * t_average + rate * t_first.detach().abs().mean(0)
-        two = (1 - rate) * one + rate * t_second.detach().abs().mean(0)
-        want = [t_first.detach() / one, t_second.detach() / two]
-        want_grads, mixed = [upstream[0] / one, upstream[1] / two], [upstream[0] / two, upstream[1] / two]
-        got = called_twice(scale_by_average, t_first, t_second, t_average.clone(), rate, upstream)
-        assert_close(got["outputs"], want, name="the results")
-        assert_close(got["average"], two, name="average")
-        explain(
-            got["gradients"],
-            want_grads,
-            {"the first gradient was computed with the average of the second call": mixed},
-            name="the gradients",
-        )
+    one = 0.7 * t_average + 0.3 * t_first.detach().abs().mean(0)
+    two = 0.7 * one + 0.3 * t_second.detach().abs().mean(0)
+    want = [t_first.detach() / one, t_second.detach() / two]
+    want_grads, mixed = [upstream[0] / one, upstream[1] / two], [upstream[0] / two, upstream[1] / two]
+    got = called_twice(scale_by_average, t_first, t_second, t_average, [0.3, 0.3], upstream)
+    assert_close(got["outputs"], want, name="the results")
+    explain(
+        got["gradients"],
+        want_grads,
+        {"the first gradient was computed with the average of the second call": mixed},
+        name="the gradients",
+    )
+    twice.assert_results(scale_by_average, "", "one row", "the same batch twice", "float32")
+    twice.assert_results(scale_by_average, "rate 0 first", "rate 0", "rate 1")
 with check(
     "constant_average",
     "the average is a constant in the gradient, and has no history",
@@ -94,11 +137,11 @@ with check(
 ):
     t = torch.tensor([[1.0, -2.0], [3.0, 6.0]], requires_grad=True)
     t_average = torch.tensor([1.0, 2.0])
+    want = t.detach() / torch.tensor([1.5, 3.0])
     got = scale_by_average(t, t_average, 0.5)
-    assert got.requires_grad, "your result does not require grad"
+    assert_close(got.detach(), want)
     assert not t_average.requires_grad, "the average requires grad now"
-    (got,) = torch.autograd.grad((got * torch.tensor([[1.0], [-2.0]])).sum(), t)
-    assert_close(got, torch.tensor([[1.0], [-2.0]]) / torch.tensor([1.5, 3.0]), name="the gradient")
+    arguments.assert_gradients(scale_by_average)
 with check(
     "aliases",
     "another name for the average's memory sees the new average",
@@ -109,20 +152,18 @@ with check(
     held = t_average[:]
     scale_by_average(t, t_average, 0.5)
     assert_close(held, torch.tensor([1.5, 3.0]), name="the average's memory")
+    arguments.assert_results(scale_by_average, "every second one")
+    arguments.assert_arguments(scale_by_average, "every second one")
 with check(
     "keeps_input",
-    "x keeps its values, and recording is as before",
+    "x stays as it is, and recording is as before",
     guard=True,
     hint="Which line writes to x, or switches recording?",
 ):
-    t = torch.tensor([[1.0, -2.0]])
-    got = scale_by_average(t, torch.tensor([1.0, 2.0]), 0.5)
-    assert_close(t, torch.tensor([[1.0, -2.0]]), rtol=0, atol=0, name="x")
-    assert not got.requires_grad, "x requires no grad, and your result does"
-    assert torch.is_grad_enabled(), "recording was switched off"
-    with torch.no_grad():
-        scale_by_average(t, torch.tensor([1.0, 2.0]), 0.5)
-        assert not torch.is_grad_enabled(), "recording was switched on"
+    arguments.assert_results(scale_by_average, "holds .grad", "recording off", "recording off, without grad")
+    arguments.assert_arguments(scale_by_average, ignore=("average",))
+    arguments.assert_memory(scale_by_average)
+    arguments.assert_settings(scale_by_average)
 
 
 # %% right "the new average first, then copied into the buffer"
@@ -146,7 +187,7 @@ def scale_by_average(x, average, rate):
     return x * factor
 
 
-# %% wrong "statistics are float32" fails=other_cases,float64,two_calls
+# %% wrong "statistics are float32" fails=other_cases,float64,two_calls,constant_average,aliases,keeps_input
 def scale_by_average(x, average, rate):
     mean = x.detach().abs().float().mean(0)
     average.copy_((1 - rate) * average.float() + rate * mean)
@@ -172,7 +213,7 @@ def scale_by_average(x, average, rate):
     return x / average
 
 
-# %% wrong "a buffer never gets a history" fails=two_calls,constant_average
+# %% wrong "a buffer never gets a history" fails=other_cases,float64,two_calls,constant_average,aliases raises=RuntimeError
 def scale_by_average(x, average, rate):
     average.mul_(1 - rate).add_(rate * x.abs().mean(0))
     return x / average.clone()
@@ -186,7 +227,7 @@ def scale_by_average(x, average, rate):
     return x / new
 
 
-# %% wrong "divide first, then move" fails=example,other_cases,float64,two_calls,constant_average
+# %% wrong "divide first, then move" fails=example,other_cases,float64,two_calls,constant_average,aliases,keeps_input
 def scale_by_average(x, average, rate):
     result = x / average.clone()
     with torch.no_grad():
@@ -194,14 +235,14 @@ def scale_by_average(x, average, rate):
     return result
 
 
-# %% wrong "rate is the share of the old average" fails=other_cases,float64,two_calls
+# %% wrong "rate is the share of the old average" fails=other_cases,float64,two_calls,constant_average,aliases,keeps_input
 def scale_by_average(x, average, rate):
     with torch.no_grad():
         average.mul_(rate).add_((1 - rate) * x.abs().mean(0))
     return x / average.clone()
 
 
-# %% wrong "x may hold its absolute values where it needs no gradient" fails=example,other_cases,float64,keeps_input
+# %% wrong "x may hold its absolute values where it needs no gradient" fails=example,other_cases,keeps_input
 def scale_by_average(x, average, rate):
     with torch.no_grad():
         size = x.abs() if x.requires_grad else x.abs_()

@@ -2,12 +2,15 @@
 def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, weight_decay: float) -> None:
     """One step of SGD with momentum, by the formulas above, in place.
 
-    params: leaves that require grad, float32 or float64, each updated in its own memory. One whose .grad is None is
-    skipped, and so is its buffer. The list may be empty.
+    params: leaves that require grad, all different, each float32 or float64, any shapes, also () and without elements,
+    any strides. Each is updated in its own memory, and memory beside its elements is not touched. One whose .grad is
+    None is skipped, and so is its buffer. The list may be empty.
     buffers: a list as long as params; None before a parameter's first step. Then the step puts the momentum buffer
     there, also for momentum 0: a tensor of its own, of the parameter's dtype and without history. Later steps write
     into that tensor.
-    Each .grad keeps its values. The mode of recording is afterwards as it was before.
+    lr, momentum and weight_decay are at least 0. A .grad has its parameter's dtype, any strides, and may be recorded;
+    it keeps its values. The list params and requires_grad of its tensors stay as they are. The mode of recording, on
+    or off, is afterwards as it was before.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -21,6 +24,46 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
                 buffers[i].mul_(momentum).add_(d)
             p.sub_(buffers[i], alpha=lr)
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "mixed dtypes", "first step", "later step", "one parameter", "no axes", "no elements"),
+    *("some without .grad", "first step, some without .grad", "all without .grad", "zero gradients"),
+    *("momentum 0", "first step, momentum 0", "weight decay 0", "first step, weight decay 0", "lr 0"),
+    *("transposed", "every second one", "parts of one tensor", "expanded gradients", "recorded gradients"),
+    *("first step, recorded gradients", "recording off"),
+    contexts={"recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    count = 1 if edge == "one parameter" else 4 if "without" in edge else draw(st.integers(2, 3))
+    shapes = draw(st.permutations([(2, 3), (4,), (3, 2), (5,)]))[:count]
+    shapes = {"no axes": [()] * count, "no elements": [(0, 3), (4,), (0,)][:count]}.get(edge, shapes)
+    g = draw.make_generator(here)
+    numbers = [[torch.randn(shape, dtype=torch.float64, generator=g) for shape in shapes] for _ in range(3)]
+    if edge in ("float32", "mixed dtypes"):
+        numbers = [[t.float() if edge == "float32" or n == 0 else t for n, t in enumerate(ts)] for ts in numbers]
+    if edge == "parts of one tensor":
+        flat = torch.cat([torch.zeros(1, dtype=torch.float64), *[t.flatten() for t in numbers[0]]])
+        pieces = flat[1:].split([t.numel() for t in numbers[0]])
+        numbers[0] = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    values, gradients, later = ([draw.apply_layout(t, edge) for t in ts] for ts in numbers)
+    first = [n % 2 == 0 and edge != "later step" or "first step" in edge for n in range(count)]
+    buffers = [None if is_first else b for is_first, b in zip(first, later, strict=True)]
+    params = [p.requires_grad_() for p in values]
+    for n, (p, gradient) in enumerate(zip(params, gradients, strict=True)):
+        if "recorded" in edge:
+            gradient = gradient.requires_grad_() * 1
+        if edge == "zero gradients":
+            gradient = torch.zeros_like(gradient)
+        if edge == "expanded gradients":
+            gradient = gradient.flatten()[:1].reshape([1] * gradient.dim()).expand(gradient.shape)
+        p.grad = None if edge == "all without .grad" or "some without" in edge and n < 2 else gradient
+    lr = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.03, 0.1, 0.5]))
+    momentum = 0.0 if "momentum 0" in edge else draw(st.sampled_from([0.5, 0.9]))
+    weight_decay = 0.0 if "weight decay 0" in edge else draw(st.sampled_from([0.05, 0.1, 0.3]))
+    return params, buffers, lr, momentum, weight_decay
 
 
 # %% checks
@@ -50,7 +93,23 @@ with check(
         name="the parameter after the second step",
     )
 
+
 # %% hidden checks
+def list_values(tensors):
+    return [t.detach() if isinstance(t, Tensor) else None for t in tensors]
+
+
+def list_gradients(tensors):
+    return [getattr(t, "grad", None) for t in tensors]
+
+
+def assert_values(function, *edges):
+    """The values of params and buffers are as after the reference."""
+    for trial in arguments.iter_trials(function, *edges):
+        assert_close(list_values(trial.arguments[0]), list_values(trial.case.arguments[0]), name="params")
+        assert_close(list_values(trial.arguments[1]), list_values(trial.case.arguments[1]), name="buffers")
+
+
 with check(
     "like_torch",
     "three steps equal torch.optim.SGD, with and without momentum and weight decay",
@@ -58,15 +117,11 @@ with check(
     required=True,
     hint="What is the buffer after the first step? What does weight decay add, and to what?",
 ):
-    for dtype, lr, momentum, decay in (
-        (torch.float64, 0.1, 0.9, 0.0),
-        (torch.float64, 0.03, 0.5, 0.2),
-        (torch.float32, 0.2, 0.0, 0.1),
-    ):
-        first = torch.tensor([[1.0, -2.0, 0.5], [0.3, 4.0, -1.0]], dtype=dtype)
-        second = torch.tensor(0.7, dtype=dtype)
+    for momentum, decay in ((0.9, 0.0), (0.5, 0.2)):
+        first = torch.tensor([[1.0, -2.0, 0.5], [0.3, 4.0, -1.0]], dtype=torch.float64)
+        second = torch.tensor(0.7, dtype=torch.float64)
         theirs = [first.clone().requires_grad_(), second.clone().requires_grad_()]
-        optimizer = torch.optim.SGD(theirs, lr=lr, momentum=momentum, weight_decay=decay)
+        optimizer = torch.optim.SGD(theirs, lr=0.1, momentum=momentum, weight_decay=decay)
         for k in range(3):
             optimizer.zero_grad()
             ((theirs[0] * theirs[1] - k).square().sum() / 7).backward()
@@ -76,48 +131,41 @@ with check(
             for p in t:
                 p.grad = None
             ((t[0] * t[1] - k).square().sum() / 7).backward()
-            sgd_step_(t, t_buffers, lr, momentum, decay)
+            sgd_step_(t, t_buffers, 0.1, momentum, decay)
         assert_close([p.detach() for p in t], [p.detach() for p in theirs], name="params")
+    assert_values(sgd_step_, "", "float32", "mixed dtypes", "first step", "later step", "one parameter")
+    assert_values(sgd_step_, "no axes", "no elements", "zero gradients", "weight decay 0", "lr 0")
 with check(
     "zeroed_gradients",
     "gradients that are cleared by zero_() do not clear the buffers",
     weight=2,
     hint="Is the buffer a tensor of its own, or another name for p.grad?",
 ):
-    t, t_buffers = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
-    t[0].grad = torch.tensor([1.0, -3.0])
-    for _ in range(3):
-        sgd_step_(t, t_buffers, 0.5, 0.5, 0.0)
+    for decay in (0.0, 0.5):
+        t, t_buffers = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
+        t[0].grad = torch.tensor([1.0, -3.0])
+        sgd_step_(t, t_buffers, 0.5, 0.5, decay)
         t[0].grad.zero_()
-    assert_close(t[0].detach(), torch.tensor([0.125, 4.625]), name="the parameter at the end")
-    assert_close(t_buffers, [torch.tensor([0.25, -0.75])], name="buffers")
+        assert_close(t_buffers, [torch.tensor([1.0 + decay, -3.0 + 2.0 * decay])], name="buffers")
 with check(
     "keeps_grad",
     "each .grad keeps its values",
     weight=2,
     hint="Which tensor does your line for the weight decay write to?",
 ):
-    t, t_buffers = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
-    for _ in range(2):
-        t[0].grad = torch.tensor([1.0, -3.0])
-        sgd_step_(t, t_buffers, 0.5, 0.9, 0.1)
-        assert_close(t[0].grad, torch.tensor([1.0, -3.0]), rtol=0, atol=0, name=".grad")
+    for trial in arguments.iter_trials(
+        sgd_step_,
+        *("", "first step", "later step", "weight decay 0", "first step, weight decay 0", "momentum 0"),
+        *("recorded gradients", "expanded gradients"),
+    ):
+        assert_close(list_gradients(trial.arguments[0]), list_gradients(trial.case.arguments[0]), name=".grad")
 with check(
     "no_gradient",
     "a parameter without a gradient is skipped",
     weight=2,
     hint="What does None in .grad mean for the parameter, and for its buffer?",
 ):
-    t = [torch.tensor([1.0], requires_grad=True), torch.tensor([5.0], requires_grad=True)]
-    t_buffers = [None, None]
-    t[0].grad = torch.tensor([2.0])
-    sgd_step_(t, t_buffers, 0.1, 0.5, 0.1)
-    assert_close([p.detach() for p in t], [torch.tensor([0.79]), torch.tensor([5.0])], name="params")
-    assert t_buffers[1] is None, "the buffer of a parameter without a gradient is not None"
-    t[0].grad, t[1].grad = None, torch.tensor([1.0])
-    sgd_step_(t, t_buffers, 0.1, 0.5, 0.0)
-    assert_close([p.detach() for p in t], [torch.tensor([0.79]), torch.tensor([4.9])], name="params")
-    assert_close(t_buffers, [torch.tensor([2.1]), torch.tensor([1.0])], name="buffers")
+    assert_values(sgd_step_, "some without .grad", "first step, some without .grad", "all without .grad")
 with check(
     "in_place",
     "parameters and buffers are changed in their own memory, and have no history",
@@ -135,29 +183,23 @@ with check(
     assert_close(buffer_held, torch.tensor([1.5, -4.5]), name="the memory of the first buffer")
     assert t[0].is_leaf and t[0].requires_grad, "the parameter is no leaf that requires grad"
     assert not t_states[0].requires_grad, "the buffer requires grad"
-    t, t_states = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
-    t[0].grad = torch.tensor([1.0, -3.0], requires_grad=True) * 2  # as backward(create_graph=True) leaves it
-    sgd_step_(t, t_states, 0.5, 0.5, 0.0)
-    assert_close(t[0].detach(), torch.tensor([0.0, 5.0]), name="the parameter")
-    assert not t_states[0].requires_grad, "the buffer requires grad, as the gradient does"
+    assert_values(sgd_step_, "transposed", "every second one", "parts of one tensor", "expanded gradients")
+    assert_values(sgd_step_, "recorded gradients", "first step, recorded gradients")
+    arguments.assert_arguments(
+        sgd_step_,
+        *("", "first step", "later step", "transposed", "every second one", "parts of one tensor"),
+        *("recorded gradients", "first step, recorded gradients"),
+        ignore=("params.grad",),
+    )
 with check(
     "momentum_zero",
     "there is a buffer for momentum 0 too, and it has the parameter's dtype",
     hint="What do the three formulas say for momentum 0? Which dtype does each call give that makes a tensor?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        t, t_states = [torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)], [None]
-        for first in (3.0, -5.0):
-            t[0].grad = torch.tensor([first, 1.0], dtype=dtype)
-            sgd_step_(t, t_states, 0.5, 0.0, 0.0)
-            assert_close(t_states, [torch.tensor([first, 1.0], dtype=dtype)], name="buffers")
+    assert_values(sgd_step_, "momentum 0", "first step, momentum 0", "first step, weight decay 0")
 with check("keeps_grad_mode", "recording is on or off as before, and no parameters are fine", guard=True):
-    for mode in (True, False):
-        t = [torch.tensor([1.0], requires_grad=True)]
-        t[0].grad = torch.tensor([1.0])
-        with torch.set_grad_enabled(mode):
-            sgd_step_(t, [None], 0.1, 0.9, 0.0)
-            assert torch.is_grad_enabled() is mode, "recording was switched"
+    assert_values(sgd_step_, "recording off")
+    arguments.assert_settings(sgd_step_)
     sgd_step_([], [], 0.1, 0.9, 0.0)
 
 
@@ -232,7 +274,7 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p -= lr * buffers[i]
 
 
-# %% wrong "weight decay belongs into .grad" fails=keeps_grad
+# %% wrong "weight decay belongs into .grad" fails=keeps_grad,in_place
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -246,7 +288,7 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p -= lr * buffers[i]
 
 
-# %% wrong "p = p - ... updates the parameter" fails=example,like_torch,zeroed_gradients,no_gradient,in_place
+# %% wrong "p = p - ... updates the parameter" fails=example,like_torch,no_gradient,in_place,momentum_zero,keeps_grad_mode
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -279,7 +321,7 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p -= lr * buffers[i]
 
 
-# %% wrong "momentum is an average" fails=example,like_torch,in_place
+# %% wrong "momentum is an average" fails=example,like_torch,no_gradient,in_place,keeps_grad_mode
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -293,7 +335,7 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p -= lr * buffers[i]
 
 
-# %% wrong "every step starts from its own gradient" fails=example,like_torch,zeroed_gradients,in_place
+# %% wrong "every step starts from its own gradient" fails=example,like_torch,no_gradient,in_place,keeps_grad_mode
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -377,7 +419,7 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p.sub_(d, alpha=lr)
 
 
-# %% wrong "zeros have the dtype that is needed" fails=like_torch,momentum_zero
+# %% wrong "zeros have the dtype that is needed" fails=like_torch,no_gradient,in_place,momentum_zero,keeps_grad_mode
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -389,7 +431,7 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p.sub_(buffers[i], alpha=lr)
 
 
-# %% wrong "buffers are numbered by the gradients" fails=no_gradient
+# %% wrong "buffers are numbered by the gradients" fails=no_gradient raises=RuntimeError
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     with torch.no_grad():
         for i, p in enumerate([p for p in params if p.grad is not None]):

@@ -2,8 +2,9 @@
 def soft_gate(x: Tensor, w: Tensor) -> Tensor:
     """h * log(1 + exp(h)) with h = x * w, differentiable for x and w.
 
-    x (n, d), w (d,), both float32 or both float64; n may be 0. The products lie between -20 and 20. Either may require
-    grad or not. Returns (n, d). x and w stay as they are.
+    x (n, d), w (d,), both float32 or both float64, any strides; n and d may be 0. The products lie between -20 and 20.
+    Either may require grad or not, and may be the result of operations. Returns a new tensor (n, d). x and w stay as
+    they are, and so do their .grad.
     """
     ### BEGIN SOLUTION
     h = x * w
@@ -11,6 +12,39 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
     h *= g.log()  # nobody keeps h
     return h
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "large products", "zeros in x", "zeros in w", "square"),
+    *("one row", "one column", "no rows", "no columns", "transposed", "every second one", "expanded"),
+    *("neither requires grad", "neither requires grad, no rows", "only x requires grad", "only w requires grad"),
+    *("from operations", "hold .grad"),
+)
+def arguments(draw, edge):
+    n, d = draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    n = 1 if edge == "one row" else 0 if "no rows" in edge else n
+    d = {"one column": 1, "no columns": 0, "square": n}.get(edge, d + (n == d))
+    n, d = (2, 3) if edge == "neither requires grad" else (n, d)  # two inputs of one size
+    g = draw.make_generator(here)
+    x, w = (torch.rand(size, dtype=torch.float64, generator=g) * 4 - 2 for size in ((n, d), (d,)))
+    if edge == "large products":
+        x += 8 * x.sign()
+        w[0], x[0, 0], x[1, 0] = 2.0, 10.0, -10.0
+    if edge == "zeros in x":
+        x[::2] = 0.0
+    if edge == "zeros in w":
+        w[::2] = 0.0
+    x, w = ((t.float() if edge == "float32" else t) for t in (x, w))
+    x, w = draw.apply_layout(x, edge), draw.apply_layout(w, edge)
+    x.requires_grad_("neither" not in edge and edge != "only w requires grad")
+    w.requires_grad_("neither" not in edge and edge != "only x requires grad")
+    if edge == "from operations":
+        x, w = x * 1, w * 1
+    if edge == "hold .grad":
+        x.grad, w.grad = torch.full_like(x, 1000.0), torch.full_like(w, float("nan"))
+    return x, w
 
 
 # %% checks
@@ -57,17 +91,13 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "values for other shapes, large and small products, and float64",
+    "values for other shapes, large and small products, and float32",
     weight=2,
     required=True,
     hint="Does each number of the result come from x and w?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        t = torch.linspace(-4, 5, 12, dtype=dtype).reshape(3, 4).T
-        t_w = torch.tensor([3.0, -0.5, 4.0], dtype=dtype)
-        h = t * t_w
-        want = h * h.exp().add(1).log()
-        assert_close(soft_gate(t, t_w), want)
+    arguments.assert_results(soft_gate, "", "float32", "large products", "zeros in x", "zeros in w", "square")
+    arguments.assert_results(soft_gate, "one row", "one column", "transposed", "every second one", "expanded")
 with check(
     "gradient",
     "the gradients for x and w are complete",
@@ -75,43 +105,27 @@ with check(
     required=True,
     hint="On which paths does h reach the result?",
 ):
-    weight = torch.tensor([[3.0, -1.0, 0.5], [2.0, 0.1, -4.0]], dtype=torch.float64)
-    for t in (torch.linspace(-2, 3, 6, dtype=torch.float64).reshape(2, 3), torch.zeros(2, 3, dtype=torch.float64)):
-        t_w = torch.tensor([0.7, -1.5, 2.0], dtype=torch.float64)
-        h = t * t_w
-        inner = weight * (h.exp().add(1).log() + h * h.sigmoid())
-        value, want = h * h.exp().add(1).log(), (inner * t_w, (inner * t).sum(0))
-        t.requires_grad_(), t_w.requires_grad_()
-        got = soft_gate(t, t_w)
-        assert_close(got.detach(), value)
-        assert_close(torch.autograd.grad((got * weight).sum(), (t, t_w)), want)
+    arguments.assert_results(soft_gate, "")
+    arguments.assert_gradients(soft_gate, "", "float32", "large products", "zeros in x", "zeros in w", "square")
+    arguments.assert_gradients(soft_gate, "one row", "one column", "transposed", "every second one", "expanded")
 with check(
     "either_alone",
     "either argument alone may require grad, or none",
     weight=2,
     hint="Does a line of your code need a recorded input?",
 ):
-    t, t_w = torch.tensor([[1.0, -2.0, 0.5]]), torch.tensor([2.0, 0.5, -1.0])
-    h = t * t_w
-    inner = h.exp().add(1).log() + h * h.sigmoid()
-    want, want_x, want_w = h * h.exp().add(1).log(), inner * t_w, (inner * t).sum(0)
-    t_grad, w_grad = t.clone().requires_grad_(), t_w.clone().requires_grad_()
-    (got,) = torch.autograd.grad(soft_gate(t_grad, t_w).sum(), t_grad)
-    assert_close(got, want_x)
-    (got,) = torch.autograd.grad(soft_gate(t, w_grad).sum(), w_grad)
-    assert_close(got, want_w)
-    got = soft_gate(t, t_w)
-    assert_close(got, want)
-    assert not got.requires_grad, "with neither, your result requires grad"
+    for edges in (("only x requires grad", "only w requires grad"), ("neither requires grad", "from operations")):
+        arguments.assert_results(soft_gate, *edges)
+        arguments.assert_gradients(soft_gate, *edges)
 with check(
     "keeps_input",
-    "x and w keep their values, and an empty x is fine",
+    "x and w stay as they are, and an empty x is fine",
     guard=True,
     hint="Which line writes to an argument?",
 ):
-    t_w = torch.tensor([2.0, 0.5])
-    unchanged(soft_gate, torch.tensor([[1.0, -2.0]]), t_w)
-    assert_close(soft_gate(torch.empty(0, 2), t_w), torch.empty(0, 2))
+    arguments.assert_results(soft_gate, "no rows", "no columns", "neither requires grad, no rows", "hold .grad")
+    arguments.assert_arguments(soft_gate)
+    arguments.assert_memory(soft_gate)
 
 
 # %% right "nothing in place"
@@ -220,7 +234,7 @@ def soft_gate(x, w):
     return h
 
 
-# %% wrong "h was overwritten before its second use" fails=values,gradient_x,other_cases,gradient,either_alone
+# %% wrong "h was overwritten before its second use" fails=values,gradient_x,other_cases,gradient,either_alone,keeps_input
 def soft_gate(x, w):
     h = x * w
     g = h.exp_()

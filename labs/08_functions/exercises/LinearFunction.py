@@ -12,21 +12,21 @@ def apply_of(function):
 
 
 def leaves_of(tensors, needed):
-    """Copies of the tensors, of which the needed ones (indices) require grad."""
-    return [None if t is None else t.detach().clone().requires_grad_(n in needed) for n, t in enumerate(tensors)]
+    """The tensors as leaves over the same memory, of which the needed ones (indices) require grad."""
+    return [None if t is None else t.detach().requires_grad_(n in needed) for n, t in enumerate(tensors)]
 
 
 @probes.probe
 def applied(function, tensors, needed, upstream, changed=None):
     """The result of apply, and the gradients of the needed tensors.
 
-    changed: the index of a tensor that is changed in place between the passes.
+    changed: the index of a tensor of which one element is changed in place between the passes.
     """
     leaves = leaves_of(tensors, needed)
     result = apply_of(function)(*leaves)
     if changed is not None:
         with torch.no_grad():
-            leaves[changed].mul_(2)
+            leaves[changed][-1, -1] += 1
     result.backward(upstream)
     return result.detach(), [leaves[n].grad for n in needed]
 
@@ -41,11 +41,12 @@ def backward_flops(function, tensors, needed, upstream):
 
 
 @probes.probe
-def differentiated_twice(function, x, weight, bias):
-    """The gradients of x and weight are squared and summed: the gradients of that sum by weight and x."""
-    x, weight, bias = leaves_of((x, weight, bias), (0, 1))
-    first = torch.autograd.grad(apply_of(function)(x, weight, bias).sin().sum(), (x, weight), create_graph=True)
-    return torch.autograd.grad(sum(part.square().sum() for part in first), (weight, x))
+def differentiated_twice(function, tensors, needed):
+    """The gradients of the needed tensors are squared and summed: the gradients of that sum."""
+    leaves = leaves_of(tensors, needed)
+    wanted = [leaves[n] for n in needed]
+    first = torch.autograd.grad(apply_of(function)(*leaves).sin().sum(), wanted, create_graph=True)
+    return torch.autograd.grad(sum(part.square().sum() for part in first), wanted)
 
 
 @probes.probe
@@ -59,10 +60,15 @@ class LinearFunction(torch.autograd.Function):
     """x @ weight.T + bias, with its own backward.
 
     LinearFunction.apply(x, weight, bias): x (n, i), weight (o, i), bias (o,) or None, all of one dtype, float32 or
-    float64. n may be 0. Gradients may be differentiated again. If x or weight was changed in place between the two
-    passes, and backward needs it, backward raises RuntimeError. backward makes one matrix product for each gradient of
-    x and weight that is needed, and no other of that size. A smaller one, such as ones @ upstream for the bias, is
-    allowed. The checks wrap your three methods in a Function of their own, so overriding apply has no effect.
+    float64, any strides. n may be 0, i and o are at least 1. Each of the three may require grad or not. They and the
+    upstream gradient, which may have any strides too, keep their values. Gradients may be differentiated again, and
+    torch.func.grad works.
+    If x was changed in place between the two passes, and the gradient of weight is needed, backward raises
+    RuntimeError, and so it does if weight was changed and the gradient of x is needed. If what was changed is not
+    needed, it may raise RuntimeError or not.
+    backward makes one matrix product for each gradient of x and weight that is needed, and no other of that size. A
+    smaller one, such as ones @ upstream for the bias, is allowed. The checks wrap your three methods in a Function of
+    their own, so overriding apply has no effect.
     """
 
     @staticmethod
@@ -83,7 +89,7 @@ class LinearFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """The gradients of x, weight and bias, from the one of the result, (n, o). None where it is not needed."""
+        """The gradients of x, weight and bias, from that of the result, (n, o). One that is not needed may be None."""
         ### BEGIN SOLUTION
         x, weight = ctx.saved_tensors
         needs = ctx.needs_input_grad
@@ -93,6 +99,57 @@ class LinearFunction(torch.autograd.Function):
             upstream.sum(0) if needs[2] else None,
         )
         ### END SOLUTION
+
+
+# %% domain
+EDGES = (
+    *("float32", "only x", "only weight", "only bias", "not x", "not weight", "not bias"),
+    *("no bias", "no bias, only x", "no bias, only weight", "one row", "one input", "one output", "square", "no rows"),
+)
+
+
+def draw_linear(draw, edge):
+    """x, weight, bias and an upstream gradient, and which of the first three are needed."""
+    n, i, o = draw(st.permutations([2, 3, 4]))
+    n = {"one row": 1, "no rows": 0}.get(edge, n)
+    i, o = 1 if edge == "one input" else i, 1 if edge == "one output" else o
+    n, i, o = (3, 3, 3) if edge == "square" else (n, i, o)
+    dtype, g = torch.float32 if edge == "float32" else torch.float64, draw.make_generator(here)
+    made = [torch.randn(size, dtype=dtype, generator=g) for size in ((n, i), (o, i), (o,), (n, o))]
+    names = {"x": 0, "weight": 1, "bias": 2}
+    words = edge.split()
+    needed = [0, 1] if "no bias" in edge else [0, 1, 2]
+    if "only" in words:
+        needed = [names[words[-1]]]
+    if "not" in words:
+        needed.remove(names[words[-1]])
+    return [*made[:2], None if "no bias" in edge else made[2]], needed, made[3]
+
+
+@domain(reference, *EDGES, "transposed", "every second one", "expanded", "expanded upstream", call=applied)
+def arguments(draw, edge):
+    tensors, needed, upstream = draw_linear(draw, edge)
+    if edge == "expanded upstream":
+        return tensors, needed, upstream[:1, :1].expand(upstream.shape), None
+    tensors = [None if t is None else draw.apply_layout(t, edge) for t in tensors]
+    return tensors, needed, draw.apply_layout(upstream, edge), None
+
+
+@domain(reference, "only weight is needed", "only x is needed", "one row", call=applied)
+def changed_between(draw, edge):
+    tensors, _, upstream = draw_linear(draw, "" if "only" in edge else edge)
+    changed = {"only weight is needed": 0, "only x is needed": 1}.get(edge, draw(st.integers(0, 1)))
+    return tensors, [1 - changed] if "only" in edge else [0, 1, 2], upstream, changed
+
+
+@domain(reference, *EDGES[1:11], "no rows", call=differentiated_twice)
+def twice(draw, edge):
+    return draw_linear(draw, edge)[:2]
+
+
+@domain(reference, "float32", "one row", "one input", "square", call=through_func)
+def under_func(draw, edge):
+    return tuple(draw_linear(draw, edge)[0])
 
 
 # %% checks
@@ -139,22 +196,18 @@ with check(
                 "the bias was added to n rows: its gradient is the mean over them": (want, [*want_grads[:2], t_mean]),
             },
         )
+    arguments.assert_results(LinearFunction, "", "float32", "one row", "one input", "one output", "square")
+    arguments.assert_results(LinearFunction, "transposed", "every second one", "expanded", "expanded upstream")
 with check(
     "one_gradient",
-    "one gradient at a time, and no bias",
+    "some of the gradients, and no bias",
     weight=2,
     hint="What is the flag of an argument that is None? Does backward return three gradients in every case?",
 ):
-    t = linear_inputs(4, 3, 2, 5)
-    want, want_grads = F.linear(*t[:3]), linear_gradients(t[0], t[1], t[3])
-    for place in range(3):
-        assert_close(applied(LinearFunction, t[:3], [place], t[3]), (want, [want_grads[place]]))
-    want = t[0] @ t[1].T, want_grads[:2]
-    assert_close(applied(LinearFunction, [t[0], t[1], None], [0, 1], t[3]), want)
+    arguments.assert_results(LinearFunction, "only x", "only weight", "only bias", "not x", "not weight", "not bias")
+    arguments.assert_results(LinearFunction, "no bias", "no bias, only x", "no bias, only weight")
 with check("empty", "an empty batch", guard=True, hint="What is a sum over no rows?"):
-    t = linear_inputs(0, 3, 2, 6)
-    want = torch.empty(0, 2), [torch.empty(0, 3), torch.zeros(2, 3), torch.zeros(2)]
-    assert_close(applied(LinearFunction, t[:3], [0, 1, 2], t[3]), want)
+    arguments.assert_results(LinearFunction, "no rows")
 with check(
     "raises",
     "a change in place between the passes raises an error",
@@ -164,29 +217,23 @@ with check(
     t = linear_inputs(4, 3, 2, 7)
     want = F.linear(*t[:3]), [t[3] @ t[1]]
     assert_close(applied(LinearFunction, t[:3], [0], t[3]), want, name="without a change, what comes")
-    for place, needs in ((0, [0, 1]), (1, [0, 1]), (1, [0])):
-        raised = False
-        try:
-            applied(LinearFunction, t[:3], needs, t[3], place)
-        except RuntimeError:
-            raised = True
-        assert raised, "x or weight was changed in place, and backward used it all the same"
+    changed_between.assert_results(LinearFunction, "", "only weight is needed", "only x is needed", "one row")
 with check(
     "double_backward",
     "the gradient can be differentiated again",
     weight=2,
     hint="Is anything detached, of x, weight or upstream?",
 ):
-    t = linear_inputs(4, 3, 2, 8, torch.float64)
-    t_x, t_w = t[0].clone().requires_grad_(), t[1].clone().requires_grad_()
-    want = torch.autograd.grad((t_x @ t_w.T + t[2]).sin().sum(), (t_x, t_w), create_graph=True)
-    want = torch.autograd.grad(want[0].square().sum() + want[1].square().sum(), (t_w, t_x))
-    assert_close(differentiated_twice(LinearFunction, *t[:3]), want)
+    twice.assert_results(LinearFunction, "", *twice.edges)
 with check("torch_func", "it works under torch.func.grad", weight=1, hint="Which of the three methods gets ctx?"):
-    t = linear_inputs(4, 3, 2, 9)
-    want = 2 * F.linear(*t[:3])
-    want = want.T @ t[0], want.sum(0)
-    assert_close(through_func(LinearFunction, *t[:3]), want)
+    under_func.assert_results(LinearFunction, "", "float32", "one row", "one input", "square")
+with check(
+    "keeps_arguments",
+    "x, weight, bias and the upstream gradient keep their values",
+    guard=True,
+    hint="What does += do to a tensor that you were given?",
+):
+    arguments.assert_arguments(LinearFunction)
 with check(
     "unneeded_product",
     "no product for a gradient that nobody needs",
@@ -281,7 +328,7 @@ class LinearFunction(torch.autograd.Function):
         return g @ (weight.T if square else weight) if a else None, g.T @ x if b else None, g.sum(0) if c else None
 
 
-# %% wrong "the loss is a sum" fails=example,other_cases,one_gradient,raises,double_backward,torch_func
+# %% wrong "the loss is a sum" fails=example,other_cases,one_gradient,raises,double_backward,torch_func raises=RuntimeError
 class LinearFunction(torch.autograd.Function):
     @staticmethod
     def forward(x, weight, bias):
@@ -299,7 +346,7 @@ class LinearFunction(torch.autograd.Function):
         return one @ weight if a else None, one.T @ x if b else None, one.sum(0) if c else None
 
 
-# %% wrong "float32 for everything" fails=other_cases,double_backward
+# %% wrong "float32 for everything" fails=other_cases,one_gradient,double_backward,torch_func
 class LinearFunction(torch.autograd.Function):
     @staticmethod
     def forward(x, weight, bias):
@@ -373,7 +420,7 @@ class LinearFunction(torch.autograd.Function):
         return F.linear(g, weight.T) if a else None, (x.T @ g).T if b else None, ones @ g if c else None
 
 
-# %% wrong "the mean for the bias" fails=other_cases,one_gradient,empty,torch_func
+# %% wrong "the mean for the bias" fails=other_cases,one_gradient,empty,double_backward,torch_func
 class LinearFunction(torch.autograd.Function):
     @staticmethod
     def forward(x, weight, bias):
@@ -489,7 +536,7 @@ class LinearFunction(torch.autograd.Function):
         return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
 
 
-# %% wrong "there is always a bias" fails=one_gradient raises=TypeError
+# %% wrong "there is always a bias" fails=one_gradient,double_backward raises=TypeError
 class LinearFunction(torch.autograd.Function):
     @staticmethod
     def forward(x, weight, bias):

@@ -1,15 +1,63 @@
+# %% given
+@probes.probe
+def jacobian_with_weight(find_jacobian, weight, x):
+    """The Jacobian of tanh(weight @ sample), and what is left in .grad of weight, which requires grad."""
+    weight = weight.detach().clone().requires_grad_()
+    found = find_jacobian(lambda one: (weight @ one).tanh(), x)
+    return found.detach(), weight.grad
+
+
 # %% exercise
 def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """The Jacobian of f at each row of x.
 
-    f: a function from one sample (m,) to (k,), made of PyTorch's operations. x: (n, m), n at least 1, float32 or
-    float64; it may require grad. Returns (n, k, m): element (i, a, b) is the derivative of output a by input b at row
-    i. If x requires grad, and the Jacobian depends on x, the result can be differentiated by x. That of a linear f does
-    not, and may have no history. x stays as it is, and so do its requires_grad and .grad.
+    f: a function from one sample (m,) to (k,), with m and k at least 1, made of PyTorch's differentiable operations, so
+    torch.func can run it too. Each result is computed from the sample. f may work for x's dtype only, and may use
+    tensors that require grad. x: (n, m), n at least 1, any strides, float32 or float64; it may require grad, and may be
+    the result of recorded operations. Recording is on.
+    Returns (n, k, m) in x's dtype: element (i, a, b) is the derivative of output a by input b at row i. If x requires
+    grad, and the Jacobian depends on x, gradients go back through the result to x. That of a linear f does not depend
+    on x, and may have no history. x, its requires_grad and its .grad stay as they are, and so does the .grad of each
+    tensor that f uses.
     """
     ### BEGIN SOLUTION
     return torch.func.vmap(torch.func.jacrev(f))(x)
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "float32 only", "one row", "one input", "one output", "square", "a linear function"),
+    *("transposed", "every second one", "expanded"),
+    *("requires grad", "one input, requires grad", "from an operation", "holds .grad", "linear, requires grad"),
+)
+def arguments(draw, edge):
+    f = draw(st.sampled_from([polar, neighbours, spread_out]))
+    n, m = draw(st.integers(2, 5)), draw(st.integers(2, 4))
+    if "one input" in edge:
+        f, m = spread_out, 1
+    if edge == "one output":
+        f, m = neighbours, 2
+    if edge == "square":
+        f, n, m = polar, 2, 2
+    if edge in ("a linear function", "linear, requires grad"):
+        f = steps
+    if edge == "float32 only":
+        f = mixed
+    n = 1 if edge == "one row" else n
+    x = torch.randn(n, m, dtype=torch.float64, generator=draw.make_generator(here))
+    x = x + 0.2 * x.sign()  # no direction at the origin
+    x = draw.apply_layout(x.float() if edge in ("float32", "float32 only") else x, edge)
+    return f, draw.apply_gradient_state(x, edge)
+
+
+@domain(reference, "one row", "one output", "x requires grad", call=jacobian_with_weight)
+def weighted(draw, edge):
+    n, m, k, g = draw(st.integers(2, 4)), draw(st.integers(2, 3)), draw(st.integers(2, 4)), draw.make_generator(here)
+    n, k = 1 if edge == "one row" else n, 1 if edge == "one output" else k
+    weight, x = torch.randn(k, m, dtype=torch.float64, generator=g), torch.randn(n, m, dtype=torch.float64, generator=g)
+    return weight, draw.apply_gradient_state(x, edge)
 
 
 # %% checks
@@ -31,49 +79,32 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other functions, sizes and dtypes",
+    "other functions, sizes, strides and dtypes",
     weight=4,
     required=True,
     hint="Is f called with one sample? Which of the axes is the input's?",
 ):
-    for f, n, m, dtype in (
-        (neighbours, 4, 3, torch.float64),
-        (spread_out, 1, 2, torch.float32),
-        (neighbours, 2, 2, torch.float32),
-        (spread_out, 5, 4, torch.float64),
-        (polar, 3, 4, torch.float64),
-        (steps, 4, 3, torch.float64),
-    ):
-        t = torch.randn(m, n, dtype=dtype, generator=torch.Generator(here).manual_seed(n)).T
-        want, digits = (
-            torch.stack([torch.autograd.functional.jacobian(f, row) for row in t]),
-            1e3 * torch.finfo(dtype).eps,
-        )
-        assert_close(batched_jacobian(f, t), want, rtol=digits, atol=digits)
-    t = torch.tensor([[1.0, 2.0, -1.0], [0.0, 3.0, 0.5]], requires_grad=True)
-    want = torch.tensor([[[-1.0, 2.0, 0.0], [0.0, -1.0, 2.0]]] * 2)
-    assert_close(batched_jacobian(steps, t), want, name="the Jacobian of a linear function")
+    arguments.assert_results(batched_jacobian, "", "float32", "one row", "one input", "one output", "square")
+    arguments.assert_results(batched_jacobian, "a linear function", "transposed", "every second one", "expanded")
+    arguments.assert_results(batched_jacobian, "float32 only", "linear, requires grad")
 with check(
-    "double_backward", "it can be differentiated by x", weight=2, required=True, hint="Is there a detach on the way?"
+    "double_backward",
+    "it can be differentiated by x",
+    weight=2,
+    required=True,
+    hint="Is there a detach on the way?",
 ):
-    t = torch.tensor([[3.0, 4.0, -1.0], [1.0, -1.0, 0.5]], dtype=torch.float64, requires_grad=True)
-    t_up = torch.linspace(-1, 2, 12, dtype=torch.float64).reshape(2, 2, 3)
-    want = torch.zeros(2, 2, 3, dtype=torch.float64)
-    for row in range(2):
-        for a in range(2):
-            want[row, a, a], want[row, a, a + 1] = 2 * t[row, a] * t[row, a + 1], t[row, a] ** 2
-    want_grad = torch.autograd.grad(want, t, t_up)[0]
-    got = batched_jacobian(neighbours, t)
-    assert_close(got, want)
-    assert got.requires_grad, "your result has no history"
-    assert_close(torch.autograd.grad(got, t, t_up)[0], want_grad, name="the gradient of your result")
-with check("keeps_input", "x and x.grad stay as they are", guard=True, hint="Which calls write to .grad?"):
-    t = torch.tensor([[3.0, 4.0], [1.0, -1.0]], requires_grad=True)
-    t.grad = torch.full((2, 2), 7.0)
-    t_plain = torch.tensor([[3.0, 4.0], [1.0, -1.0]])
-    want = torch.tensor([[[0.6, 0.8], [-0.16, 0.12]], [[0.5**0.5, -(0.5**0.5)], [0.5, 0.5]]])
-    for each in (t, t_plain):
-        assert_close(unchanged(batched_jacobian, polar, each), want)
+    states = "requires grad", "one input, requires grad", "from an operation", "holds .grad"
+    arguments.assert_results(batched_jacobian, *states)
+    arguments.assert_gradients(batched_jacobian, *states)
+with check(
+    "keeps_input",
+    "x and x.grad stay as they are, and so does the .grad of what f uses",
+    guard=True,
+    hint="Which calls write to .grad?",
+):
+    arguments.assert_arguments(batched_jacobian)
+    weighted.assert_results(batched_jacobian, "", "one row", "one output", "x requires grad")
 
 
 # %% right "jacfwd"
@@ -133,7 +164,7 @@ def batched_jacobian(f, x):
     return torch.stack([torch.autograd.functional.jacobian(f, row) for row in x.detach()])
 
 
-# %% wrong "backward, row by row" fails=double_backward,keeps_input
+# %% wrong "backward, row by row" fails=double_backward,keeps_input raises=TypeError
 def batched_jacobian(f, x):
     x.requires_grad_()
     out = torch.stack([f(row) for row in x])
@@ -153,7 +184,7 @@ def batched_jacobian(f, x):
     return torch.stack(rows, 1)
 
 
-# %% wrong "float32 inside, and back" fails=other_cases,double_backward
+# %% wrong "float32 inside, and back" fails=other_cases,double_backward,keeps_input raises=RuntimeError
 def batched_jacobian(f, x):
     return torch.func.vmap(torch.func.jacrev(f))(x.float()).to(x.dtype)
 

@@ -24,9 +24,12 @@ def reversed_for_each(reverse, rows, lam):
 def grad_reverse(x: Tensor, lam: float) -> Tensor:
     """x forward, and -lam times the upstream gradient backward.
 
-    x: any shape, float32 or float64. lam: a number from 0 to 100. The result has x's shape and dtype, and exactly x's
-    values, also where they are infinite, or near the largest number of the dtype. It may share x's memory. x stays as
-    it is. Works under torch.func.grad and torch.func.vmap too.
+    x: any shape, also () and without elements, any strides, float32 or float64; it may hold NaN. It may require grad or
+    not, and may be the result of recorded operations. lam: an int or float from 0 to 100. The result has x's shape and
+    dtype, and exactly x's values, also those that are infinite, or near the largest number of the dtype. It may share
+    x's memory. It requires grad only if x does. x, its requires_grad and its .grad stay as they are, and a gradient
+    that reaches x on another way is not reversed. Works under torch.func.grad too, and when torch.func.vmap runs such a
+    gradient for each row of a batch.
     """
     ### BEGIN SOLUTION
 
@@ -48,6 +51,51 @@ def grad_reverse(x: Tensor, lam: float) -> Tensor:
     result: Tensor = Reverse.apply(x, lam)
     return result
     ### END SOLUTION
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "lam 0", "lam 1", "lam 100", "infinite values", "NaN", "huge numbers", "huge numbers, float32"),
+    *("no axes", "one number", "no rows", "no columns", "transposed", "every second one", "expanded"),
+    *("from an operation", "holds .grad", "constant", "recording off"),
+    contexts={"recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    shape = {"no axes": (), "one number": (1,), "no rows": (0, 3), "no columns": (2, 0)}.get(
+        edge, (draw(st.integers(2, 4)), draw(st.integers(3, 4)))
+    )
+    x = torch.randn(shape, dtype=torch.float64, generator=draw.make_generator(here))
+    if edge == "infinite values":
+        x[:, 0], x[:, 1] = math.inf, -math.inf
+    if edge == "NaN":
+        x[:, draw(st.integers(0, 2))] = math.nan
+    if "huge" in edge:
+        x = x.sign() * (0.9 * torch.finfo(torch.float32 if "float32" in edge else torch.float64).max)
+    x = draw.apply_layout(x.float() if "float32" in edge else x, edge)
+    lam = {"lam 0": 0.0, "lam 1": 1, "lam 100": 100}.get(edge, draw(st.sampled_from([0.1, 0.7, 2.3, 33.3])))
+    return x if edge == "constant" else draw.apply_gradient_state(x.requires_grad_(), edge), lam
+
+
+@domain(reference, "float32", "small upstream", "large upstream", "equal numbers", call=reversed_ways)
+def ways(draw, edge):
+    n, g, dtype = (
+        draw(st.integers(2, 4)),
+        draw.make_generator(here),
+        torch.float32 if edge == "float32" else torch.float64,
+    )
+    scale = {"small upstream": 1e-30, "large upstream": 1e12}.get(edge, 10.0)
+    x, upstream = (torch.randn(n, dtype=dtype, generator=g) for _ in range(2))
+    lams = [0.3] * 3 if edge == "equal numbers" else draw(st.permutations([0.3, 2.0, 7.1]))
+    return x, scale * upstream, *lams
+
+
+@domain(reference, "float32", "one row", "one column", "lam 0", "lam 1", call=reversed_for_each)
+def rows(draw, edge):
+    n, m = 1 if edge == "one row" else draw(st.integers(2, 4)), 1 if edge == "one column" else draw(st.integers(2, 4))
+    x = torch.randn(n, m, dtype=torch.float64, generator=draw.make_generator(here))
+    lam = {"lam 0": 0, "lam 1": 1.0}.get(edge, draw(st.sampled_from([0.1, 0.7, 2.3])))
+    return x.float() if edge == "float32" else x, lam
 
 
 # %% checks
@@ -83,61 +131,48 @@ with check(
     "other sizes, numbers and dtypes",
     weight=3,
     required=True,
-    hint="What becomes of upstream gradients?",
+    hint="What becomes of upstream gradients? Is lam, or the gradient, float32 on its way?",
 ):
-    for lam, dtype, size in ((1, torch.float32, (4, 3)), (2.5, torch.float64, (2, 1, 5)), (0.0, torch.float64, ())):
-        t = torch.randn(size, dtype=dtype, generator=torch.Generator(here).manual_seed(3)).requires_grad_()
-        want, t_up = t.detach().clone(), 3 * t.detach().cos()
-        want_grad, digits = -lam * t_up, 4 * torch.finfo(dtype).eps
-        got = grad_reverse(t, lam)
-        assert_close(got, want, rtol=0, atol=0)
-        (got,) = torch.autograd.grad(got, t, t_up)
-        assert_close(got, want_grad, rtol=digits, atol=0, name="the gradient")
+    arguments.assert_results(grad_reverse, "", "float32", "lam 0", "lam 1", "lam 100", rtol=0, atol=0)
+    arguments.assert_gradients(grad_reverse, "", "lam 0", "lam 1", "lam 100", rtol=1e-9, atol=0)
+    arguments.assert_gradients(grad_reverse, "float32", rtol=1e-6, atol=0)
+    more = "transposed", "every second one", "expanded", "no axes", "one number", "from an operation", "holds .grad"
+    arguments.assert_results(grad_reverse, *more, rtol=0, atol=0)
+    arguments.assert_gradients(grad_reverse, *more, rtol=1e-9, atol=0)
 with check(
     "two_in_row",
     "two in a row, and only one way of two reversed",
     weight=2,
     required=True,
-    hint="Is lam kept for each call, or once?",
+    hint="Is lam kept for each call, or once? What does a hook on x do to other ways through x?",
 ):
-    for first, second, third in ((2.0, 3.0, 0.25), (0.5, 5.0, 4.0)):
-        t = torch.tensor([0.5, -2.0], dtype=torch.float64)
-        t_up = torch.tensor([1.0, -10.0], dtype=torch.float64)
-        want = (first * second - third + 1) * t_up
-        assert_close(reversed_ways(grad_reverse, t, t_up, first, second, third), want, name="the gradient")
+    ways.assert_results(grad_reverse, "", "small upstream", "large upstream", "equal numbers", rtol=1e-9, atol=0)
+    ways.assert_results(grad_reverse, "float32", rtol=1e-5, atol=0)
 with check(
     "torch_func",
     "under torch.func.grad, and vmap over it",
     weight=2,
     hint="Is there setup_context? What does vmap ask for by name?",
 ):
-    for lam, n in ((0.5, 4), (3.0, 2)):
-        t = torch.linspace(-1, 2, 3 * n).reshape(n, 3)
-        want = -3 * lam * t[0] ** 2, -3 * lam * t**2
-        assert_close(reversed_for_each(grad_reverse, t, lam), want)
+    rows.assert_results(grad_reverse, "", "float32", "one row", "one column", "lam 0", "lam 1")
 with check(
     "extreme_values",
     "infinite and very large values come through",
     weight=1,
     hint="What is inf - inf? And 100 times 3e38, in float32?",
 ):
-    for dtype, big in ((torch.float32, 3e38), (torch.float64, 1e308)):
-        t = torch.tensor([big, -big, math.inf, -math.inf, 0.1], dtype=dtype, requires_grad=True)
-        want, want_grad = t.detach().clone(), torch.tensor([-100.0, 200.0, 50.0, -100.0, -0.0], dtype=dtype)
-        got = grad_reverse(t, 100.0)
-        assert_close(got, want, rtol=0, atol=0)
-        got.backward(torch.tensor([1.0, -2.0, -0.5, 1.0, 0.0], dtype=dtype))
-        assert_close(t.grad, want_grad, name="the gradient")
+    extreme = "infinite values", "NaN", "huge numbers", "huge numbers, float32"
+    arguments.assert_results(grad_reverse, *extreme, rtol=0, atol=0)
+    arguments.assert_gradients(grad_reverse, *extreme)
 with check(
     "keeps_input",
     "x keeps its values, and an empty or constant x is fine",
     guard=True,
     hint="Is anything done in place?",
 ):
-    got = unchanged(grad_reverse, torch.tensor([1.0, -2.0]), 0.5)
-    assert_close(got, torch.tensor([1.0, -2.0]))
-    assert not got.requires_grad, "the result of a constant requires grad"
-    assert_close(grad_reverse(torch.empty(0, 2), 2.0), torch.empty(0, 2))
+    arguments.assert_arguments(grad_reverse)
+    arguments.assert_results(grad_reverse, "no rows", "no columns", "constant", "recording off")
+    arguments.assert_gradients(grad_reverse, "no rows", "no columns", "constant")
 
 
 # %% wrong "a constant is added" fails=other_cases,extreme_values
@@ -183,7 +218,7 @@ def grad_reverse(x, lam):
     return -x + (2 * x).detach()
 
 
-# %% wrong "one gradient for two arguments" fails=example,other_cases,two_in_row,torch_func,extreme_values raises=RuntimeError
+# %% wrong "one gradient for two arguments" fails=example,other_cases,two_in_row,torch_func,extreme_values,keeps_input raises=RuntimeError
 class Reversal(torch.autograd.Function):
     generate_vmap_rule = True
 
@@ -327,7 +362,7 @@ def grad_reverse(x, lam):
     return Reversal.apply(x, torch.as_tensor(lam, dtype=x.dtype))
 
 
-# %% wrong "the gradient through float32" fails=other_cases
+# %% wrong "the gradient through float32" fails=other_cases,two_in_row,torch_func,extreme_values
 def grad_reverse(x, lam):
     y = x.clone()
     if y.requires_grad:
