@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from autograder.authoring.raw_cells import RawCell
 from autograder.base.errors import SourceError
-from autograder.base.text import join_names
 from autograder.model.course import Check, Promise
 
 ARROW = " -> "
@@ -45,7 +44,8 @@ def read_promises(raw: RawCell, source: str, checks: Sequence[Check]) -> tuple[P
     if missing := [sentence for sentence in sentences if sentence not in noticed]:
         raise SourceError(raw.path, raw.line, f"no check for the sentence {missing[0]!r}", FORM)
     if unused := [name for name in ids if not any(name in names for names in noticed.values())]:
-        problem = f"no promise for {join_names(unused)}: a check tests only what the docstring promises"
+        names = ", ".join(unused)
+        problem = f"no promise for {names}: a check tests only what the docstring promises"
         raise SourceError(raw.path, raw.line, problem, "name each check in a line, or remove it")
     return tuple(Promise(sentence=sentence, checks=noticed[sentence]) for sentence in sentences)
 

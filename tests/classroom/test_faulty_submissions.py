@@ -161,6 +161,7 @@ def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, tw
     """Slow: a class is graded."""
     exercise = small_course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     text = exercise.read_text()
+    text = text.replace("# It may be empty -> empty\n", "# It may be empty -> empty, a_lot\n")
     exercise.write_text(text.replace("# %% hidden checks\n", f"# %% hidden checks\n{FILLS}", 1))
     build_course(read_course(small_course))
     hand_in(small_course, {"ada": None, "ben": "def sum_of_squares(x):\n    return (x * x).sum() * 2**33\n"})

@@ -120,7 +120,7 @@ def test_a_false_count_alone_pays_nothing() -> None:
 def test_a_list_that_is_too_long_is_no_answer() -> None:
     with open_world(f=lambda: 0, lie=lambda: lie([0] * 2**18)) as world:
         world.get_proxy("lie")()
-        with pytest.raises(StoppedError, match="invalid reply"):
+        with pytest.raises(StoppedError, match="a reply that can't be read"):
             probes.saved(world.get_proxy("f"))
 
 

@@ -22,7 +22,7 @@ from autograder.intake.repair import build_released_cell
 from autograder.model.course import Course
 from autograder.model.notes import Note
 from autograder.model.term import ExcusedChecks, Tell
-from autograder.proving.workbench import iter_benches
+from autograder.proving.workbench import iter_workbenches
 from autograder.rendering.picture_size import MAX_PIXELS
 from autograder.rendering.safe_svg import count_safe_pixels
 from autograder.reports.exercise_cells import read_ticks
@@ -241,7 +241,7 @@ def test_no_line_of_a_hidden_check_is_on_any_page(course: Course, tmp_path: Path
         notebook = build_source_notebook(lab)
         notebook.cells = [build_released_cell(cell) for cell in notebook.cells]
         exercises: dict[str, list[GradedCellResult]] = {"blank": [], "wrong": []}
-        for bench in iter_benches(lab):
+        for bench in iter_workbenches(lab):
             wrong = next(answer for answer in bench.exercise.answers if not answer.right)
             hidden = {c.id for c in bench.exercise.checks if c.hidden}
             for student, trial in (("blank", bench.try_blank()), ("wrong", bench.try_source(wrong.source))):

@@ -94,8 +94,7 @@ def test_an_answer_below_its_cell_waits_for_a_person(course: Path) -> None:
     assert exercises["words"].points is None and exercises["code"].points is None
     assert exercises["words"].needs_manual_grade and not exercises["words"].comment
     assert any(
-        "taken for your answer to words" in note
-        for note in describe_notes(load_student_document(course, "below").notes)
+        "used as your answer to words" in note for note in describe_notes(load_student_document(course, "below").notes)
     )
 
 
