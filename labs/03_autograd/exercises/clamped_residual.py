@@ -17,11 +17,11 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
 
 
 # %% promises
-# x + branch(x), with -> values, gradient
+# x + branch(x), with -> values, gradient, other_cases
 # x: any shape, float32 -> other_cases, zero_dim_empty, requires_grad
 # limit: at least 0 -> other_cases
 # branch: a function -> zero_branch, other_cases
-# Recording is on -> gradient, two_calls
+# Recording is on -> gradient, two_calls, other_cases, values
 # The value is x -> values, other_cases
 # In a backward pass -> gradient, other_cases, direct_way
 # The branch's own -> requires_grad

@@ -21,7 +21,7 @@ def graph_size(f, x: Tensor) -> int:
 
 # %% promises
 # The number of distinct -> example, shared_node, several_results, all_leaves
-# f: a function of one -> actual_run
+# f: a function of one -> actual_run, several_results, example, all_leaves
 # x: any floating-point -> several_results, all_leaves
 # The graph may share -> shared_node, long_chain
 # 0 if f(x) -> nothing_recorded

@@ -22,7 +22,7 @@ def jacobian(f, x: Tensor) -> Tensor:
 # The Jacobian of f -> example, other_cases
 # f: a differentiable -> unused_inputs, one_output, other_cases
 # It may work for -> other_cases
-# Recording is on -> example
+# Recording is on -> example, other_cases, one_output
 # x: (n,), float32 -> other_cases, requires_grad
 # Returns (m, n) -> other_cases, one_output
 # x, its requires_grad -> keeps_input

@@ -24,7 +24,7 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
 # A float32 or float64 -> example, requires_grad, backward, other_cases
 # An integer or boolean -> integers
 # No result shares -> no_sharing
-# values and its tensors -> keeps_input
+# values and its tensors -> keeps_input, no_sharing, other_cases, backward
 
 
 # %% domain
@@ -188,7 +188,7 @@ def trainable(values, scale):
     return {name: (scale * t.detach()).to(t.dtype).requires_grad_() for name, t in values.items()}
 
 
-# %% wrong "detach() copies" fails=no_sharing,keeps_input
+# %% wrong "detach() copies" fails=other_cases,no_sharing,keeps_input raises=RuntimeError
 def trainable(values, scale):
     result = {}
     for name, t in values.items():

@@ -202,7 +202,7 @@ def value_and_slope(coefficients, x):
     return value, slope
 
 
-# %% wrong "in place saves memory" fails=keeps_input
+# %% wrong "in place saves memory" fails=other_cases,keeps_input raises=RuntimeError
 def value_and_slope(coefficients, x):
     value = slope = torch.zeros_like(x)
     for c in coefficients:
