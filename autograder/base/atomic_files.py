@@ -1,4 +1,4 @@
-"""Writes files and folders completely or not at all: a reader finds the old ones or the new ones."""
+"""Writes files and folders completely or not at all."""
 
 from __future__ import annotations
 
@@ -41,8 +41,14 @@ def write_atomically(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def replace_folder(folder: Path) -> Iterator[Path]:
-    """Yield a path where the caller makes a new folder. At the end, it replaces this one."""
+    """Yield a path where the caller makes a new folder. At the end, it replaces this one.
+
+    A process that is killed between the two renames leaves only the old folder, under another name. The next call puts
+    it back.
+    """
     new, old = (folder.with_name(f".{folder.name}.{word}") for word in ("new", "old"))
+    if old.is_dir() and not os.path.lexists(folder):
+        os.replace(old, folder)
     for leftover in (new, old):
         shutil.rmtree(leftover, ignore_errors=True)
     yield new

@@ -17,9 +17,9 @@ THEME = "@media(prefers-color-scheme:dark)"  # in labkit's pictures
 # A browser takes seconds for a few others, and the list of harmless ones is shorter.
 PROPERTIES = frozenset(
     """background fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin
-    stroke-miterlimit opacity color font font-family font-size font-style font-
-    weight font-variant text-anchor text-decoration dominant-baseline alignment-baseline letter-spacing word-
-    spacing white-space display visibility shape-rendering text-rendering vector-effect paint-order""".split()
+    stroke-miterlimit opacity color font font-family font-size font-style font-weight
+    font-variant text-anchor text-decoration dominant-baseline alignment-baseline letter-spacing word-spacing
+    white-space display visibility shape-rendering text-rendering vector-effect paint-order""".split()
 )
 ATTRIBUTES = PROPERTIES | frozenset(
     """id class style x y x1 x2 y1 y2 cx cy r rx ry dx dy width height points d transform viewbox version role title
