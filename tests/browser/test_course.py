@@ -187,6 +187,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     assert not prediction["right"] and prediction["missed"]
 
 
+@pytest.mark.nightly
 def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel, twice."""
     page.goto(grader_free_server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")

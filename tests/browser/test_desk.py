@@ -188,6 +188,7 @@ def test_every_state_of_the_page_is_accessible_and_fits(page: Page, desk: LabSer
     assert messages == []
 
 
+@pytest.mark.nightly
 def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
     page: Page, empty_desk: LabServer
 ) -> None:

@@ -25,7 +25,7 @@ def pictures() -> dict[str, Picture]:
     return draw_every_picture()
 
 
-@pytest.fixture(scope="module", params=THEMES)
+@pytest.fixture(scope="module", params=[THEMES[0], pytest.param(THEMES[1], marks=pytest.mark.nightly)])
 def server(
     request: pytest.FixtureRequest, pictures: dict[str, Picture], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LabServer]:
@@ -44,7 +44,7 @@ def test_every_picture_has_an_example(pictures: dict[str, Picture]) -> None:
 
 
 def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictures: dict[str, Picture]) -> None:
-    """Slow: starts JupyterLab, in a light and in a dark theme."""
+    """Slow: starts JupyterLab, by night also in a dark theme."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     locators = SavedNotebook(page, server, "trusted.ipynb").pictures
@@ -63,11 +63,8 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
     assert errors == []
 
 
-@pytest.mark.parametrize(
-    "server", [THEMES[0], *(pytest.param(theme, marks=pytest.mark.nightly) for theme in THEMES[1:])], indirect=True
-)
 def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures: dict[str, Picture]) -> None:
-    """Slow: starts JupyterLab, and every button is pressed; by night in a dark theme too."""
+    """Slow: starts JupyterLab, and every button is pressed."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     locators = SavedNotebook(page, server, "trusted.ipynb").pictures

@@ -69,6 +69,7 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
     assert any(cell.source.endswith(RIGHT) for cell in saved_notebook.cells)
 
 
+@pytest.mark.nightly
 def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(
     student: str, server: LabServer, page: Page
 ) -> None:

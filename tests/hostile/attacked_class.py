@@ -22,6 +22,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.reports.feedback import write_feedback
+from tests.conftest import NIGHTLY
 from tests.hostile.attackers import hand_in, list_attack_names, read_attack
 from tests.hostile.edits import LAB, LAB_SOURCE, write
 from tests.hostile.small_class import make_course, make_folder
@@ -65,8 +66,11 @@ def make_attacker_id(name: str) -> str:
 
 
 def list_followed() -> list[str]:
-    """Every second attack, and the last: an honest student follows. The others are followed by the next attacker."""
-    return list_attack_names()[::-2]
+    """Every fourth attack, by night every second, and the last: an honest student follows.
+
+    The others are followed by the next attacker.
+    """
+    return list_attack_names()[:: -2 if NIGHTLY else -4]
 
 
 def make_follower_id(name: str) -> str:

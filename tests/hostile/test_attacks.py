@@ -20,7 +20,7 @@ each = pytest.mark.parametrize("name", list_attack_names())
 
 @pytest.fixture(scope="module")
 def attacked_class(tmp_path_factory: pytest.TempPathFactory) -> AttackedClass:
-    """Slow: a class of all attackers, and half as many honest students."""
+    """Slow: a class of all attackers, and of honest students who follow them."""
     return grade_attacked(tmp_path_factory.mktemp("attacked"))
 
 

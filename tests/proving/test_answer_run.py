@@ -266,6 +266,7 @@ def try_all(folder: Path) -> None:
     assert after == before, (after, before)
 
 
+@pytest.mark.nightly
 def test_no_process_and_no_descriptor_is_left(tmp_path: Path) -> None:
     """In its own process: objects of other tests open and close files at any time."""
     code = "import sys, pathlib, tests.proving.test_answer_run as t; t.try_all(pathlib.Path(sys.argv[1]))"

@@ -27,6 +27,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_course(tmp_path_factory.mktemp("advice"), files)
 
 
+@pytest.mark.nightly
 def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(course: Path) -> None:
     output = run(course, "gradlab", "grade", "a1")
     assert "1 graded; 1 to be read by a person. Next: gradlab desk, gradlab feedback a1, gradlab report a1" in output
@@ -41,6 +42,7 @@ def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(cours
         assert sorted(archive.namelist()) == ["ada/p.html", "ada/q.html"]
 
 
+@pytest.mark.nightly
 def test_a_name_with_spaces_can_be_pasted_into_a_shell(course: Path) -> None:
     write(course / "source/Problem Set 1/p.ipynb", ASKED)
     output = run(course, "gradlab", "grade", "Problem Set 1")

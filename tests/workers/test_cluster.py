@@ -163,6 +163,7 @@ def test_a_cluster_grades_as_this_machine_does(
     assert read_worth(folder)["reaches_out"] == 2
 
 
+@pytest.mark.nightly
 def test_submissions_of_a_lost_worker_and_of_a_lost_grader_are_graded(
     small_course: Path, tmp_path: Path, scheduler: str
 ) -> None:
@@ -215,6 +216,7 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
         assert all(cluster.count_slots(client, scheduler, settings) == places for _ in range(200))
 
 
+@pytest.mark.nightly
 def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
     small_course: Path, tmp_path: Path, standing_scheduler: str
 ) -> None:
@@ -233,6 +235,7 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
     assert sorted(outcome.student for outcome in after if not outcome.failure) == sorted(STUDENTS)
 
 
+@pytest.mark.nightly
 def test_a_watch_marks_what_arrives_by_the_cluster(course: Path, standing_scheduler: str) -> None:
     pages = [submit(course, "ada", ONE), submit(course, "ben", TWO, WRONG)]
     output = start(course, "--once", "--cluster", standing_scheduler).communicate()[0]
