@@ -71,7 +71,6 @@ def inspect_cell(cache: Path) -> dict[str, str]:
     return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(cache.rglob("*")) if p.is_file()}
 
 
-@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_submission_runs_the_solutions_compiled_code_and_no_submission_changes_it(
     fork_server: ForkServerClient, cache: Path
