@@ -52,6 +52,8 @@ def spoil_edge(
 
 def _spoil(result: Any, args: tuple[Any, ...]) -> Any:
     tensors = [leaf for leaf in tree_leaves(args) if isinstance(leaf, Tensor)]
+    if result is None and not tensors:
+        return True
     if result is None:
         for t in tensors:
             with torch.no_grad():

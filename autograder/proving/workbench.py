@@ -63,13 +63,13 @@ class Workbench:
         return results
 
     def try_edges(self) -> dict[str, AnswerResult]:
-        """Try answers that are wrong at one edge of the domain each. Returns the results by edge."""
-        return {
-            edge: self._run(self._reference, (WRONG_AT, *find_digests(domain, edge)))
-            for domain in self._domains
-            if not isinstance(domain.reference.function, type)
-            for edge in domain.edges
-        }
+        """Try answers that are wrong at one edge of a domain each. Returns the results by edge."""
+        results: dict[str, AnswerResult] = {}
+        for number, domain in enumerate(self._domains, 1):
+            for edge in () if isinstance(domain.reference.function, type) else domain.edges:
+                label = f"{edge} (domain {number})" if edge in results else edge
+                results[label] = self._run(self._reference, (WRONG_AT, *find_digests(domain, edge)))
+        return results
 
     def find_ineffective_edges(self) -> list[str]:
         """Return the edges of the domain without an effect."""

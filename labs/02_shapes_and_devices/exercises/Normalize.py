@@ -99,13 +99,13 @@ class Normalize(nn.Module):
 # %% promises
 # Subtracts each channel's mean -> example, other_cases
 # mean, std: shape (C,) -> other_cases, cast
-# Neither requires grad -> keeps_input
-# Later changes of -> later_writes
+# Neither requires grad -> keeps_input, later_writes
+# Later changes of -> later_writes, keeps_input
 # Normalize(mean, std)(x): -> other_cases, keeps_input
 # N may be 0 -> empty
 # Returns x's shape -> cast, other_cases
 # The same in training -> modes_agree
-# Both tensors follow -> second_device, no_mixing, cast
+# Both tensors follow -> second_device, no_mixing, cast, state_dict
 # They are never trained -> not_trained
 # Its state_dict holds -> state_dict
 # load_state_dict replaces -> state_dict
@@ -444,6 +444,17 @@ class Normalize(nn.Module):
 
     def forward(self, x):
         return x.sub_(self.mean).div_(self.std)
+
+
+# %% wrong "one sample after the other" fails=empty
+class Normalize(nn.Module):
+    def __init__(self, mean, std):
+        super().__init__()
+        self.register_buffer("mean", mean.clone().reshape(-1, 1, 1))
+        self.register_buffer("std", std.clone().reshape(-1, 1, 1))
+
+    def forward(self, x):
+        return torch.stack([(sample - self.mean) / self.std for sample in x])
 
 
 # %% wrong "evaluation needs no normalisation" fails=modes_agree

@@ -23,7 +23,7 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 # Raises ValueError -> raises
 # Returns shape (batch -> shape, other_cases, equal_sizes
 # The result may be -> non_contiguous
-# x is not changed -> keeps_input
+# x is not changed -> keeps_input, example
 
 
 # %% domain

@@ -22,7 +22,7 @@ def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device:
 # The device of a + b -> same_device, same_index, zero_dim_cpu, zero_dim_cuda, raises
 # The devices are -> cuda_index
 # All of them exist -> cuda_index
-# The shapes are tuples -> same_index, raises
+# The shapes are tuples -> same_index, raises, zero_dim_cuda
 # Returns torch.device -> cuda_index, same_device
 
 
@@ -164,6 +164,18 @@ def sum_device(a_shape, a_device, b_shape, b_device):
     if second.type == "cpu" and torch.Size(b_shape).numel() == 1:
         return first
     if first.type == "cpu" and torch.Size(a_shape).numel() == 1:
+        return second
+    return None
+
+
+# %% wrong "a tensor without elements needs no device" fails=raises,zero_dim_cuda
+def sum_device(a_shape, a_device, b_shape, b_device):
+    first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
+    if first == second:
+        return first
+    if second.type == "cpu" and (len(b_shape) == 0 or 0 in b_shape):
+        return first
+    if first.type == "cpu" and (len(a_shape) == 0 or 0 in a_shape):
         return second
     return None
 

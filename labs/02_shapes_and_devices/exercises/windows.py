@@ -18,7 +18,7 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
 # %% promises
 # All windows of k -> example, other_cases, shares_memory
 # x: shape (..., n) -> more_dimensions, non_contiguous, other_cases, empty
-# It is not changed -> empty
+# It is not changed -> empty, other_cases, shares_memory, non_contiguous, more_dimensions
 # k, step: at least 1 -> none_or_one
 # Window i begins -> other_cases, none_or_one
 # Returns shape (..., number -> more_dimensions, none_or_one

@@ -30,7 +30,7 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 # Returns f's result -> one_sample, size_one_result
 # For one sample -> example, size_one_input, size_one_result
 # Raises ValueError -> raises
-# x is not changed -> keeps_input
+# x is not changed -> keeps_input, example
 
 
 # %% domain

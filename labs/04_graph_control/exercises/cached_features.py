@@ -198,19 +198,19 @@ def cached_features(encoder, batches):
     return torch.vstack(list(map(features, batches)))
 
 
-# %% wrong "features are inference, so inference_mode" fails=example,writable,can_require_grad,grad_of_batches raises=RuntimeError
+# %% wrong "features are inference, so inference_mode" fails=example,writable,can_require_grad raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         return torch.cat([encoder(x) for x in batches])
 
 
-# %% wrong "a clone is a normal tensor, wherever it is made" fails=example,writable,can_require_grad,grad_of_batches raises=RuntimeError
+# %% wrong "a clone is a normal tensor, wherever it is made" fails=example,writable,can_require_grad raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         return torch.cat([encoder(x).clone() for x in batches]).clone()
 
 
-# %% wrong "detach() makes a normal tensor" fails=example,writable,can_require_grad,grad_of_batches raises=RuntimeError
+# %% wrong "detach() makes a normal tensor" fails=example,can_require_grad raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.inference_mode():
         features = torch.cat([encoder(x) for x in batches])

@@ -30,7 +30,7 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 # x: any shape -> other_cases, requires_grad
 # steps may be 0 -> no_move
 # Returns steps + 1 -> other_cases, no_move
-# They do not require -> no_history
+# They do not require -> no_history, requires_grad
 # Each has a storage -> no_sharing
 # x, its requires_grad -> keeps_input
 # Works inside -> inside_no_grad

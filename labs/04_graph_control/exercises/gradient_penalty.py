@@ -25,13 +25,13 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
 # The mean over the -> example, other_cases
 # critic: a function -> other_cases
 # No other tensor -> other_cases
-# w: the weights -> reaches_weights, gradient
+# w: the weights -> reaches_weights, gradient, zero_gradient, no_input_grad
 # real, fake: (n -> other_cases
 # mix: (n,) -> other_cases
 # All float32 or all -> other_cases
 # real, fake and mix -> no_input_grad
 # The gradient is taken -> other_cases, example
-# Returns a scalar -> reaches_weights, gradient
+# Returns a scalar -> reaches_weights, gradient, zero_gradient, no_input_grad
 # If a sample's gradient -> zero_gradient
 # No gradient reaches -> no_input_grad
 # The arguments stay -> keeps_input

@@ -4,8 +4,8 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
 
     f: a function from a tensor (n,) to a scalar, computed from x and twice differentiable; it may be linear. No tensor
     but x requires grad in it.
-    x, v: (n,) with n at least 1, both float32 or both float64, any strides. Either may require grad or not, and may be
-    the result of recorded operations. v may be x or computed from x: it counts as a constant. n may be 50,000.
+    x, v: (n,) with n from 1 to 50,000, both float32 or both float64, any strides. Either may require grad or not, and
+    may be the result of recorded operations. v may be x or computed from x: it counts as a constant.
     Returns (n,) in that dtype, without grad, exact but for rounding: a difference of two gradients is not. The
     arguments stay as they are, their .grad and requires_grad too. Works inside torch.no_grad() as well. Whether
     operations are recorded is afterwards as before.
@@ -21,13 +21,12 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
 
 
 # %% promises
-# The Hessian of f -> example, other_cases
+# The Hessian of f -> example, other_cases, many_numbers
 # f: a function from -> other_cases, linear
 # No tensor but x -> other_cases
-# x, v: (n,) with -> other_cases
+# x, v: (n,) with -> other_cases, many_numbers
 # Either may require -> requires_grad
 # v may be x or -> v_is_x
-# n may be 50,000 -> many_numbers
 # Returns (n,) in -> fast_swings, requires_grad, other_cases
 # The arguments stay -> keeps_input
 # Works inside -> inside_no_grad

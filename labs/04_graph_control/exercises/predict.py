@@ -27,12 +27,12 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 # %% promises
 # model(x) in evaluation -> example, other_cases
 # model: any module -> returns_input, other_cases
-# Any mixture of its -> keeps_modes
+# Any mixture of its -> keeps_modes, after_error, returns_input
 # x may require grad -> other_cases
 # x, its requires_grad -> keeps_input
 # Returns the result -> returns_input, other_cases
-# Afterwards each module -> training_mode, keeps_modes
-# Parameters, their .grad -> keeps_model, keeps_grad_mode
+# Afterwards each module -> training_mode, keeps_modes, after_error, returns_input
+# Parameters, their .grad -> keeps_model, keeps_grad_mode, returns_input
 # All this holds too -> after_error
 
 

@@ -31,7 +31,7 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 # cell: a function -> other_cases
 # It does not change -> other_cases
 # Do not use torch.func -> other_cases
-# w (d, d) is a leaf -> old_grad
+# w (d, d) is a leaf -> old_grad, keeps_input
 # h (d,) is the first -> first_state
 # inputs and targets -> other_cases
 # T, d and k are -> other_cases
