@@ -446,7 +446,7 @@ class Normalize(nn.Module):
         return x.sub_(self.mean).div_(self.std)
 
 
-# %% wrong "one sample after the other" fails=empty
+# %% wrong "one sample after the other" fails=empty raises=RuntimeError
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
