@@ -5,7 +5,7 @@ The first line says what it tries. Options follow as comments, and then the cell
   exercise  instead of `double`              end             after the last check
   file: X   next to the notebook             folder          run by the test, with `folder` and `notebook`, to spoil these
 Without an `exercise`, the answer of `double` is wrong, or right if `# expects: double=2` says so. `# expects: shift=any`
-allows the attacker's other marks to be lost; without it they are kept. `# message: TEXT | TEXT` says that one of these
+allows the attacker's other marks to be lost; without it they are kept. `# night: WHY` leaves a slow one to `make nightly`. `# message: TEXT | TEXT` says that one of these
 texts must be in the result that the student reads: which limit is hit first can depend on the machine.
 Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, and HELPERS. They print what they catch: BREACH,
 or a canary.
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import NIGHTLY
 from tests.hostile.edits import DOUBLE, LAB, Notebook, find_cell, find_index, make_code_cell, write
 
 ATTACKS = Path(__file__).parent / "attacks"
@@ -61,8 +62,14 @@ class Attack:
 
 
 def list_attack_names() -> list[str]:
-    """All attacks, by kind, in the order in which they are graded."""
-    return [path.stem for path in sorted(ATTACKS.glob("*/*.py"))]
+    """Attacks by kind, in the order in which they are graded: by night all."""
+    return [path.stem for path in sorted(ATTACKS.glob("*/*.py")) if NIGHTLY or not is_for_the_night(path.stem)]
+
+
+def is_for_the_night(name: str) -> bool:
+    """Return whether the attack takes so long that only `make nightly` tries it."""
+    (path,) = ATTACKS.glob(f"*/{name}.py")
+    return "\n# night: " in path.read_text()
 
 
 def read_attack(name: str) -> Attack:

@@ -1,4 +1,5 @@
 # Shows a hundred thousand outputs, and pictures of megabytes.
+# night: output_flood reaches the same bound by day
 # expects: double=2
 
 # %% before

@@ -1,4 +1,5 @@
 # A hundred cells each show a picture of megabytes.
+# night: many_loud_cells reaches the same bound by day
 # expects: double=2
 
 

@@ -1,4 +1,5 @@
 # Takes all memory inside a check.
+# night: memory_flood reaches the same bound by day
 
 # %% exercise
 def double(x):

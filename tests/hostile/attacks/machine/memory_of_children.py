@@ -1,4 +1,5 @@
 # Takes all memory in children, each within its own limit.
+# night: memory_flood reaches the same bound by day
 # expects: shift=any total=any
 
 # %% before

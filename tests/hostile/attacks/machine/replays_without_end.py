@@ -1,4 +1,5 @@
 # Cells that wait, and calls that end the process: each time, the earlier cells run once more.
+# night: every call that ends its process runs the waiting cells again
 # expects: shift=any total=any
 
 # %% exercise

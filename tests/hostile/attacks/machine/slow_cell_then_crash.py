@@ -1,4 +1,5 @@
 # One check ends the process after a cell that took longer than a check may: what ran before must be run again whole.
+# night: crashes_in_a_check crashes by day
 # expects: double=1.5
 
 # %% before

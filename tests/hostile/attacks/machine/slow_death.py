@@ -1,4 +1,5 @@
 # Threads and locks that make every exit wait.
+# night: swallowed_interrupts also ends only by SIGKILL
 # expects: shift=0 total=any
 
 # %% before

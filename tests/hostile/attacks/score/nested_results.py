@@ -1,4 +1,5 @@
 # The result holds itself, a thousand lists in each other, and a million empty ones.
+# night: deep_output nests by day
 
 # %% exercise
 def double(x):

@@ -1,4 +1,5 @@
 # The answer arrives byte by byte, so there is always something to read.
+# night: endless_call reaches the same limit by day
 # expects: shift=any total=any
 
 # %% exercise
