@@ -57,7 +57,10 @@ def digest_value(value: Any) -> str:
 def _describe_leaf(leaf: Any, depth: int = 0) -> str:
     """Describe a leaf by its content, not its address, which objects of calls in other forks may share."""
     if isinstance(leaf, Tensor):
-        values = leaf.detach().to(torch.complex128).tolist() if leaf.dtype != torch.bool else leaf.tolist()
+        try:
+            values = leaf.detach().to(torch.complex128).tolist() if leaf.dtype != torch.bool else leaf.tolist()
+        except RuntimeError:  # inside vmap, or a tensor of the meta device
+            values = []
         return f"{tuple(leaf.shape)}{tuple(leaf.stride())}{leaf.dtype}{leaf.requires_grad}{values}"
     if isinstance(leaf, np.ndarray):
         return f"{leaf.shape}{leaf.dtype}{leaf.tolist()}"

@@ -25,7 +25,7 @@ def digest_arguments(args: Sequence[Any]) -> str:
 
 
 def find_digests(domain: Domain, edge: str) -> set[str]:
-    """Return the digests of the arguments that the reference gets with this edge."""
+    """Return the digests of the arguments that the reference, a function, gets with this edge."""
     digests: set[str] = set()
 
     def note(*args: Any, **kwargs: Any) -> Any:
@@ -47,10 +47,11 @@ def spoil_edge(
         if not is_edge:
             raise
         return None, True
-    return (_spoil(result, args), True) if is_edge else (result, False)
+    return (spoil_result(result, args), True) if is_edge else (result, False)
 
 
-def _spoil(result: Any, args: tuple[Any, ...]) -> Any:
+def spoil_result(result: Any, args: tuple[Any, ...]) -> Any:
+    """Return another result for these arguments, or change them if the function returns None."""
     tensors = [leaf for leaf in tree_leaves(args) if isinstance(leaf, Tensor)]
     if result is None and not tensors:
         return True

@@ -11,6 +11,7 @@ from typing import Any
 from autograder.proving.call_recorder import CallRecorder
 from autograder.proving.constant_objects import replace_methods
 from autograder.proving.edge_spoilers import WRONG_AT, spoil_edge
+from autograder.proving.method_edges import SpoiledMethods, make_handled_class
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.shared_log import NOTE
 from autograder.proving.side_effects import get_side_effects
@@ -43,6 +44,9 @@ def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[A
     if label == RECORDED:
         recorder = CallRecorder(reference, *args)
         return (reference if inspect.isclass(reference) else recorder), recorder
+    if inspect.isclass(reference) and label == WRONG_AT:
+        methods = SpoiledMethods(frozenset(args))
+        return make_handled_class(reference, methods), methods
     if inspect.isclass(reference):
         change = METHODS.get(label)
         return (replace_methods(change, reference) if change else reference), ReplacementEffect(change is not None)

@@ -22,6 +22,7 @@ from autograder.proving.declared_domains import find_ineffective_edges, read_dom
 from autograder.proving.edge_spoilers import WRONG_AT, find_digests
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
+from autograder.proving.method_edges import find_method_digests
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.replacements import RECORDED
 from autograder.proving.side_effects import get_side_effects
@@ -66,9 +67,11 @@ class Workbench:
         """Try answers that are wrong at one edge of a domain each. Returns the results by edge."""
         results: dict[str, AnswerResult] = {}
         for number, domain in enumerate(self._domains, 1):
-            for edge in () if isinstance(domain.reference.function, type) else domain.edges:
+            is_class = isinstance(domain.reference.function, type)
+            for edge in domain.edges:
+                digests = find_method_digests(domain, edge) if is_class else find_digests(domain, edge)
                 label = f"{edge} (domain {number})" if edge in results else edge
-                results[label] = self._run(self._reference, (WRONG_AT, *find_digests(domain, edge)))
+                results[label] = self._run(self._reference, (WRONG_AT, *digests))
         return results
 
     def find_ineffective_edges(self) -> list[str]:
