@@ -28,21 +28,27 @@ SKIPPED = "skipped: "  # begins the digest of a call that only changes the objec
 def make_handled_class(kind: type, handle: Handler) -> type:
     """Return a subclass whose public methods are called by handle(digest of all calls so far, call, arguments).
 
-    Only methods that the class itself defines, not those of its bases; of an autograd function, apply().
+    Only methods that the class itself defines, not those of its bases; of an autograd function, forward().
     """
-    changed: dict[str, Any] = {}
-    if issubclass(kind, torch.autograd.Function):
-        changed["apply"] = staticmethod(_make_handled_apply(kind, handle))
-    else:
-        changed["__init__"] = _note_arguments(kind)
-        for name, member in vars(kind).items():
-            if isinstance(member, types.FunctionType) and (not name.startswith("_") or name in SPECIAL):
-                changed[name] = _make_handled_method(member, handle)
+    is_function = issubclass(kind, torch.autograd.Function)
+    changed: dict[str, Any] = {} if is_function else {"__init__": _note_arguments(kind)}
+    for name, member in vars(kind).items():
+        if (is_function and name != "forward") or (name.startswith("_") and name not in SPECIAL):
+            continue
+        if isinstance(member, staticmethod):
+            changed[name] = staticmethod(_make_handled_function(member.__func__, handle))
+        elif isinstance(member, types.FunctionType):
+            changed[name] = _make_handled_method(member, handle)
     return type(kind)(kind.__name__, (kind,), {**changed, "__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
-def _make_handled_apply(kind: Any, handle: Handler) -> Callable[..., Any]:
-    return lambda *args: handle(digest_arguments(args), lambda: kind.apply(*args), args)
+def _make_handled_function(function: Callable[..., Any], handle: Handler) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        arguments = (*args, *kwargs.values())
+        return handle(digest_arguments(arguments), lambda: function(*args, **kwargs), arguments)
+
+    return call
 
 
 def _note_arguments(kind: Any) -> Callable[..., None]:
