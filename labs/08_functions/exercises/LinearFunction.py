@@ -23,7 +23,9 @@ def applied(function, tensors, needed, upstream, changed=None):
     changed: the index of a tensor of which one element is changed in place between the passes.
     """
     leaves = leaves_of(tensors, needed)
-    result = apply_of(function)(*leaves)
+    apply = apply_of(function)
+    result = apply(*leaves)
+    apply(*[None if t is None else 2 * t.detach() for t in tensors])  # the two may share nothing
     if changed is not None:
         with torch.no_grad():
             leaves[changed][-1, -1] += 1
@@ -61,8 +63,8 @@ class LinearFunction(torch.autograd.Function):
 
     LinearFunction.apply(x, weight, bias): x (n, i), weight (o, i), bias (o,) or None, all of one dtype, float32 or
     float64, any strides. n may be 0, i and o are at least 1. Each of the three may require grad or not. They and the
-    upstream gradient, which may have any strides too, keep their values. Gradients may be differentiated again, and
-    torch.func.grad works.
+    upstream gradient, which may have any strides too, keep their values. Other calls may come between a call and its
+    backward. Gradients may be differentiated again, and torch.func.grad works.
     If x was changed in place between the two passes, and the gradient of weight is needed, backward raises
     RuntimeError, and so it does if weight was changed and the gradient of x is needed. If what was changed is not
     needed, it may raise RuntimeError or not.
@@ -451,6 +453,23 @@ class LinearFunction(torch.autograd.Function):
     def backward(ctx, g):
         a, b, c = ctx.needs_input_grad
         return g @ ctx.weight if a else None, g.T @ ctx.x if b else None, g.sum(0) if c else None
+
+
+# %% wrong "the class remembers what backward needs" fails=example,other_cases,one_gradient,raises
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        LinearFunction.saved = inputs[:2]
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = LinearFunction.saved
+        a, b, c = ctx.needs_input_grad
+        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
 
 
 # %% wrong "copies are kept, to be safe" fails=raises,double_backward
