@@ -65,7 +65,7 @@ def make_attacker_id(name: str) -> str:
     return f"{list_attack_names().index(name):03d}_{name}"
 
 
-def list_followed() -> list[str]:
+def list_followed() -> tuple[str, ...]:
     """Every fourth attack, by night every second, and the last: an honest student follows.
 
     The others are followed by the next attacker.

@@ -11,6 +11,7 @@ Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, and 
 or a canary.
 """
 
+import functools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,15 +62,16 @@ class Attack:
     message: str = ""
 
 
-def list_attack_names() -> list[str]:
+@functools.cache
+def list_attack_names() -> tuple[str, ...]:
     """Attacks by kind, in the order in which they are graded: by night all."""
-    return [path.stem for path in sorted(ATTACKS.glob("*/*.py")) if NIGHTLY or not is_for_the_night(path.stem)]
+    return tuple(path.stem for path in sorted(ATTACKS.glob("*/*.py")) if NIGHTLY or path.stem not in list_slow_names())
 
 
-def is_for_the_night(name: str) -> bool:
-    """Return whether the attack takes so long that only `make nightly` tries it."""
-    (path,) = ATTACKS.glob(f"*/{name}.py")
-    return "\n# night: " in path.read_text()
+@functools.cache
+def list_slow_names() -> frozenset[str]:
+    """Attacks that take so long that only `make nightly` tries them."""
+    return frozenset(path.stem for path in ATTACKS.glob("*/*.py") if "\n# night: " in path.read_text())
 
 
 def read_attack(name: str) -> Attack:

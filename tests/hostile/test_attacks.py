@@ -11,13 +11,16 @@ from tests.hostile.attacked_class import (
     make_attacker_id,
     make_follower_id,
 )
-from tests.hostile.attackers import is_for_the_night, list_attack_names, read_attack
+from tests.hostile.attackers import list_attack_names, list_slow_names, read_attack
 
 MOST = 30_000_000  # characters
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 each = pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.nightly if is_for_the_night(name) else ()) for name in list_attack_names()],
+    [
+        pytest.param(name, marks=pytest.mark.nightly if name in list_slow_names() else ())
+        for name in list_attack_names()
+    ],
 )
 
 
