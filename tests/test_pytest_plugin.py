@@ -54,6 +54,7 @@ def test_a_failure_says_where_and_what_the_answer_earned_without_a_traceback(lab
     assert "def " not in output
 
 
+@pytest.mark.nightly  # by day tests/proving/test_judgement.py tries the same rule
 def test_an_edge_that_no_check_notices_is_a_failure(lab: Path) -> None:
     text = (lab / EXERCISE).read_text()
     (lab / EXERCISE).write_text(text.replace('"float64", "transposed")\nwith', '"float64")\nwith'))

@@ -210,6 +210,7 @@ def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(grader_free_s
     expect(advice).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_continue_leads_to_the_lab_that_was_worked_on_last(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     first = grader_free_server.folder / LAB / f"{LAB}.ipynb"

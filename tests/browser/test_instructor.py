@@ -33,6 +33,7 @@ def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         yield server
 
 
+@pytest.mark.nightly  # by day tests/labext/test_formgrader.py asks the same server
 def test_the_formgrader_releases_and_autogrades_with_gradlabs_marks(instructor: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, and nbgrader runs a submission in a kernel that imports torch."""
     built = instructor.folder / "release" / LAB / f"{LAB}.ipynb"

@@ -84,6 +84,7 @@ def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures:
     assert errors == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("server", THEMES[:1], indirect=True)
 def test_keys_in_a_control_stay_there_and_a_sequence_plays(server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""

@@ -9,9 +9,12 @@ from autograder.authoring.new_lab import create_lab
 from autograder.base.errors import SourceError
 from autograder.model.course import LabEntry
 from autograder.proving.expected_failures import replace_fails_option, update_fails_options
+from autograder.proving.judge import judge_edge, judge_ineffective_edges, judge_promises
 from autograder.proving.proof import Proof, prove_lab
+from autograder.proving.workbench import Workbench, iter_workbenches
 
 EXERCISE = "sum_of_squares.py"
+ENTRY = LabEntry(name="01_squares", title="Squares", minutes=1)
 CALL = "    assert_close(sum_of_squares(torch.tensor([3.0, 4.0])), torch.tensor(25.0))"  # of the first check
 TOLERANT = "try:\n        got = sum_of_squares(t)\n    except RuntimeError:\n        got = None\n"
 LAST = "    arguments.assert_arguments(sum_of_squares)"  # line of the checks
@@ -33,7 +36,7 @@ def edit(folder: Path, old: str, new: str) -> None:
 
 
 def prove(folder: Path, mutate: bool = False) -> Proof:
-    return prove_lab(read_lab(folder, LabEntry(name="01_squares", title="Squares", minutes=1)), mutate)
+    return prove_lab(read_lab(folder, ENTRY), mutate)
 
 
 def test_the_template_of_a_new_lab_is_proved(folder: Path) -> None:
@@ -78,19 +81,23 @@ def test_an_unproved_lab_is_refused(folder: Path, edits: list[tuple[str, str, st
     assert f"{folder}/" in problems
 
 
-def list_problems(folder: Path, words: str) -> list[str]:
-    return [problem for problem in prove(folder).problems if words in problem]
+def open_workbench(folder: Path) -> Workbench:
+    return next(iter_workbenches(read_lab(folder, ENTRY)))
 
 
 def test_the_reference_wrong_at_an_edge_must_fail_a_check(folder: Path) -> None:
     edit(folder, '"0-dim", "float64", "transposed")\nwith', '"0-dim", "float64")\nwith')
-    (problem,) = list_problems(folder, "the reference, wrong with")
+    workbench = open_workbench(folder)
+    results = workbench.try_edges()
+    (problem,) = [p for edge, r in results.items() for p in judge_edge(workbench.lab, workbench.exercise, edge, r)]
     assert 'wrong with "transposed", gets full marks' in problem
 
 
 def test_an_edge_has_to_change_what_is_drawn(folder: Path) -> None:
     edit(folder, 'edge == "float64"', 'edge == "float 64"')
-    (problem,) = list_problems(folder, "as without")
+    workbench = open_workbench(folder)
+    edges = workbench.find_ineffective_edges()
+    (problem,) = judge_ineffective_edges(workbench.lab, workbench.exercise, edges)
     assert 'with the edge "float64", the same inputs are drawn' in problem
 
 
@@ -107,9 +114,8 @@ def test_each_promise_is_broken_alone_by_an_answer(folder: Path) -> None:
     assert breaches["It may be empty."] == ("wrong at an edge: empty",)
     assert "numbers of an argument changed" in breaches["It isn't changed."]
 
-    edit(folder, '"empty", "float64"', '"float64"')
-    edit(folder, '    arguments.assert_results(sum_of_squares, "empty")\n', "")
-    (problem,) = list_problems(folder, "breaks this promise alone")
+    lab = read_lab(folder, ENTRY)
+    (problem,) = judge_promises(lab, lab.exercise("sum_of_squares"), breaches | {"It may be empty.": ()})
     assert 'no answer to sum_of_squares breaks this promise alone: "It may be empty."' in problem
 
 

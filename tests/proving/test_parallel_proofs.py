@@ -34,6 +34,7 @@ def test_of_two_labs_at_a_time_each_is_proved(labs: list[Lab]) -> None:
     assert "it gets full marks" in proofs["02_sums"].problems[0]
 
 
+@pytest.mark.nightly
 def test_a_cell_that_raises_in_another_process_is_an_error_with_its_place(labs: list[Lab]) -> None:
     """Both raise: a lab is proved to its end although the other fails."""
     broken = []

@@ -60,6 +60,7 @@ def test_a_kernel_that_nbgrader_starts_writes_nothing_to_the_terminal(course: Pa
     assert "1 graded" in output and "IPKernelApp" not in output
 
 
+@pytest.mark.nightly
 def test_without_a_graded_cell_every_command_that_is_named_works(course: Path) -> None:
     output = run(course, "gradlab", "grade", "a2")
     assert "Next: gradlab feedback a2, gradlab report a2" in output
