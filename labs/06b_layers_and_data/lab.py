@@ -43,7 +43,6 @@ from labkit import (
     device,
     explain,
     probes,
-    unchanged,
 )
 
 # %% [markdown]

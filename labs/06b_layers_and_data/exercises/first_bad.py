@@ -1,25 +1,28 @@
 # %% given
 class Part(nn.Module):
-    """A layer that somebody else computes. Without a function it is a ReLU in place."""
+    """A layer that a function computes. Without a function it is a ReLU in place. In evaluation mode it gives NaN."""
 
     def __init__(self, compute):
         super().__init__()
         self.compute = compute or (lambda x: x.relu_())
 
     def forward(self, x):
-        return self.compute(x)
+        return self.compute(x) if self.training else torch.tensor(torch.nan)
 
 
 class Block(nn.Module):
     """Runs those of its parts that the route names, in its order, and computes something itself with the last output.
 
-    parts: (name, function) for a layer, (name, parts, route, function) for a block.
+    parts: (name, function) for a layer, (name, parts, route, function) for a block, (name, other) for a second name.
     """
 
     def __init__(self, parts, route, compute):
         super().__init__()
         for name, *part in parts:
-            self.add_module(name, Part(*part) if len(part) == 1 else Block(*part))
+            if isinstance(part[0], str):
+                self.add_module(name, getattr(self, part[0]))
+            else:
+                self.add_module(name, Part(*part) if len(part) == 1 else Block(*part))
         self.route, self.compute = route, compute
 
     def forward(self, x):
@@ -36,7 +39,7 @@ def searched(first_bad, parts, route, compute, x, see="name"):
         module.register_forward_hook(lambda *_: None)
     try:
         found = first_bad(model, x)
-    except ArithmeticError:
+    except (ArithmeticError, KeyboardInterrupt):
         found = "it raised"
     if see == "name":
         return found
@@ -46,15 +49,83 @@ def searched(first_bad, parts, route, compute, x, see="name"):
     return [found, *each, of_all]
 
 
+def same(x):
+    return x
+
+
+def with_number(x, value):
+    x = x.clone(memory_format=torch.contiguous_format)
+    x.view(-1)[-1] = value
+    return x
+
+
+def with_nan(x):
+    return with_number(x, torch.nan)
+
+
+def with_inf(x):
+    return with_number(x, torch.inf)
+
+
+def with_minus_inf(x):
+    return with_number(x, -torch.inf)
+
+
+def by_zero(x):
+    return x / 0
+
+
+def grown(x):
+    return x * 1e25
+
+
+def near_the_largest(x):
+    return x * 0 + 3e38
+
+
+def finite_part(x):
+    return x.nan_to_num(0, 0, 0)
+
+
+def first_of(x):
+    return x[0]
+
+
+def with_state(x):
+    return x, (x + 1, x)
+
+
+def with_bad_state(x):
+    return x, (x + 1, with_nan(x))
+
+
+def with_nothing(x):
+    return x, (None, (), x[:0])
+
+
+def without_fractions(x):
+    return (10 * x).long()
+
+
+def failing(x):
+    raise ArithmeticError("this layer always fails")
+
+
+def interrupted(x):
+    raise KeyboardInterrupt
+
+
 # %% exercise
 def first_bad(model: nn.Module, x: Tensor) -> str | None:
-    """The name of the first module whose output is not finite in one call model(x), None where all are finite.
+    """The name of the first module whose output is not finite in one call model(x), None if all are finite.
 
-    First: in the order in which the modules end. So a module comes behind those that run inside it. The name is that
-    in model.named_modules(), which is "" for model itself. An output is a tensor, None, or a tuple of outputs, and is
-    finite where each number in it is. It counts as it is when its module ends, whatever later ones write into it.
-    model is called once, and to its end. An error that it raises goes on to the caller. Afterwards model has the hooks
-    that it had before, also after an error.
+    First: in the order in which the modules end. So a module comes after those that run inside it. The name is that in
+    model.named_modules(), which is "" for model itself. An output is a tensor of any shape, of a floating or an integer
+    dtype, or None, or a tuple of outputs. It is finite if each number in it is. It counts as it is when its module
+    ends, whatever later ones write into it.
+    model is called once, to its end, and with each module in the mode that it is in. What it raises, KeyboardInterrupt
+    too, goes on to the caller, also if an output was not finite. Afterwards model has the hooks that it had before,
+    after an exception too; its own hooks change no output. x is only passed to model.
     """
     ### BEGIN SOLUTION
     bad: list[str] = []
@@ -79,6 +150,65 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
             hook.remove()
     return bad[0] if bad else None
     ### END SOLUTION
+
+
+# %% promises
+# The name of the first -> example, all_finite, order
+# First: in the order -> order
+# So a module -> order
+# The name is that -> order
+# An output is a tensor -> outputs
+# It is finite if -> outputs, all_finite
+# It counts as it is -> in_place
+# model is called once -> runs_once, errors
+# What it raises -> errors
+# Afterwards model has -> hooks_removed
+# x is only passed -> keeps_input
+
+
+# %% domain
+EDGES = (
+    *("defined backwards", "in a block", "a block", "the model", "in a block of a block", "never run", "runs twice"),
+    *("two names", "nothing bad", "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes"),
+    *("large numbers", "repaired in place", "an infinite input", "an error", "an error after it"),
+)
+
+
+@domain(reference, *EDGES, call=searched)
+def arguments(draw, edge):
+    a, b, c, d = draw(st.permutations(["layer", "layer1", "lay", "head"]))
+    bad, other = draw(st.permutations([with_nan, with_inf, with_minus_inf]))[:2]
+    x = torch.rand(draw(st.integers(2, 3)), 3, generator=draw.make_generator()).to(device()) + 0.5
+    x[0, 0] = torch.inf if edge == "an infinite input" else 1.5
+    x += ("", *EDGES).index(edge) / 64  # each edge has numbers of its own: all that first_bad gets besides the model
+    parts = draw(st.permutations([(a, same), (b, bad), (c, other)]))
+    chains = {
+        "nothing bad": (same, with_state, first_of),
+        "tuples": (with_state, first_of, bad),
+        "tuple in a tuple": (with_bad_state, first_of, bad),
+        "None and nothing": (with_nothing, first_of, bad),
+        "integers": (without_fractions, same, by_zero),
+        "no axes": (torch.sum, same, by_zero),
+        "large numbers": (near_the_largest, same, bad),
+        "repaired in place": (with_minus_inf, None, other),
+        "an infinite input": (finite_part, same, bad),
+        "an error": (same, failing, same),
+        "an error after it": (bad, failing, same),
+    }
+    inner = (b, [(c, same), (d, bad)], [c, d], same)
+    parts, route, compute = {
+        "defined backwards": ([(c, other), (b, bad), (a, same)], [a, b, c], same),
+        "in a block": ([(a, other), inner], [b, a], same),
+        "a block": ([(b, [(c, same)], [c], bad), (a, other)], [b, a], same),
+        "the model": ([(a, same), (b, same)], [a, b], bad),
+        "in a block of a block": ([(a, [inner], [b], other), (c, other)], [a, c], same),
+        "never run": ([(a, bad), (b, same), (c, other)], [b, c], same),
+        "runs twice": ([(a, grown), (b, same)], [a, b, a], same),
+        "two names": ([(a, bad), (b, a)], [b, a], same),
+    }.get(edge, (parts, [a, b, c], same))
+    if edge in chains:
+        parts = list(zip((a, b, c), chains[edge], strict=True))
+    return parts, route, compute, x
 
 
 # %% checks
@@ -114,72 +244,30 @@ with check(
     assert_close(searched(first_bad, parts, ["a", "b"], lambda x: x, torch.ones(2, 3, device=device())), None)
 
 # %% hidden checks
-
-
-def same(x):
-    return x
-
-
-def spoiling(value, row=0):
-    """A layer that puts this number into one place."""
-
-    def run(x):
-        x = x.clone()
-        x[row, -1] = value
-        return x
-
-    return run
-
-
 with check(
     "order",
     "another order than that of definition, blocks, and a layer that runs twice",
     weight=4,
     required=True,
-    hint="Does named_modules() list the modules in the order in which they run? Which ends first, a block or its parts?",
+    hint="Does named_modules() list the modules in the order in which they run? Does a block end before its parts?",
 ):
-    t = torch.linspace(-1, 1, 6, device=device()).reshape(2, 3)
-    nan, inf = spoiling(torch.nan), spoiling(-torch.inf, 1)
-    inner = [("last", nan), ("first", same), ("mid", spoiling(torch.inf))]
-    for parts, route, compute, want in (
-        ([("c", nan), ("a", inf), ("b", same)], ["b", "a", "c"], same, "a"),
-        ([("never", nan), ("b", same)], ["b"], same, None),
-        ([("late", nan), ("block", inner, ["first", "mid", "last"], same)], ["block", "late"], same, "block.mid"),
-        ([("block", inner[1:2], ["first"], inf), ("late", nan)], ["block", "late"], same, "block"),
-        ([("late", nan), ("block", inner[1:2], ["first"], same)], ["block"], inf, ""),
-        ([("grow", lambda x: x * 1e25), ("same", same)], ["grow", "same", "grow"], same, "grow"),
-    ):
-        assert_close(searched(first_bad, parts, route, compute, t.clone()), want)
+    arguments.assert_results(first_bad, "", "defined backwards", "never run", "runs twice", "two names")
+    arguments.assert_results(first_bad, "in a block", "a block", "the model", "in a block of a block")
 with check(
     "outputs",
     "outputs that are tuples, None or integers",
     weight=2,
     hint="What does an LSTM give? Does your function look into a tuple inside a tuple?",
 ):
-    t = torch.linspace(1, 2, 6, device=device()).reshape(2, 3)
-
-    def lstm_like(state):
-        return lambda x: (x, (x + 1, state(x)))
-
-    for first, second, want in (
-        (lstm_like(spoiling(torch.nan)), lambda x: x[0], "one"),
-        (lstm_like(same), lambda x: x[1][1] / 0, "two"),
-        (lambda x: (x, None), lambda x: x[0], None),
-        (lambda x: x.long(), lambda x: x / 0, "two"),
-        (lambda x: (None, (x, x * torch.inf)), lambda x: x[1][0], "one"),
-    ):
-        parts = [("two", second), ("one", first)]
-        assert_close(searched(first_bad, parts, ["one", "two"], same, t.clone()), want)
+    arguments.assert_results(first_bad, "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes")
+    arguments.assert_results(first_bad, "large numbers", "nothing bad", "an infinite input")
 with check(
     "in_place",
     "an output that a later layer repairs in place",
     weight=2,
     hint="When do you look at an output: when its module ends, or after the call? What is there then?",
 ):
-    for value in (-torch.inf, -torch.inf):
-        t = torch.linspace(1, 2, 6, device=device()).reshape(2, 3)
-        parts = [("relu", None), ("low", spoiling(value)), ("last", lambda x: x - 1)]
-        assert_close(searched(first_bad, parts, ["low", "relu", "last"], same, t), "low")
+    arguments.assert_results(first_bad, "repaired in place")
 with check(
     "runs_once",
     "the model runs once, and to its end",
@@ -195,10 +283,20 @@ with check(
 
         return run
 
-    parts = [("a", noting("a", 1.0)), ("b", noting("b", torch.inf)), ("c", noting("c", 1.0))]
-    got = searched(first_bad, parts, ["a", "b", "c"], same, torch.ones(1, 2, device=device()))
-    assert_close(got, "b")
-    assert ran == ["a", "b", "c"], "the layers ran in another order, or not once each"
+    for factor, want in ((torch.inf, "b"), (2.0, None)):
+        parts = [("a", noting("a", 1.0)), ("b", noting("b", factor)), ("c", noting("c", 1.0))]
+        ran.clear()
+        assert_close(searched(first_bad, parts, ["a", "b", "c"], same, torch.ones(1, 2, device=device())), want)
+        assert ran == ["a", "b", "c"], "the layers ran in another order, or not once each"
+with check(
+    "errors",
+    "what the model raises goes on",
+    guard=True,
+    hint="Does your function return anything if the model raises an exception?",
+):
+    arguments.assert_results(first_bad, "an error", "an error after it")
+    parts = [("a", with_nan), ("b", interrupted)]
+    assert_close(searched(first_bad, parts, ["a", "b"], same, torch.ones(2, 2, device=device())), "it raised")
 with check(
     "hooks_removed",
     "only your hooks are removed, after an error too",
@@ -206,14 +304,12 @@ with check(
     observed=True,
     hint="What does finally do? Whose hooks do you remove?",
 ):
-
-    def failing(x):
-        raise ArithmeticError("this layer always fails")
-
-    for last, want in ((same, None), (spoiling(torch.nan), "block.b"), (failing, "it raised")):
+    for last, want in ((same, None), (with_nan, "block.b"), (failing, "it raised"), (interrupted, "it raised")):
         parts = [("a", same), ("block", [("b", last)], ["b"], same)]
         got = searched(first_bad, parts, ["a", "block"], same, torch.ones(2, 2, device=device()), "hooks")
         assert_close(got, [want, 1, 1, 1, 1, 0], name="the answer, and the hooks of each module")
+with check("keeps_input", "x is only passed to the model", guard=True, hint="Which of your lines write into x?"):
+    arguments.assert_arguments(first_bad)
 
 
 # %% right "leaves of a tree, handles on a stack"
@@ -307,28 +403,6 @@ def first_bad(model, x):
     return next((name for name, _ in model.named_modules() if name in bad and name), None)
 
 
-# %% wrong "layers without children only" fails=order
-def first_bad(model, x):
-    bad = []
-
-    def ok(out):
-        if out is None:
-            return True
-        return all(map(ok, out)) if isinstance(out, tuple) else bool(torch.isfinite(out).all())
-
-    handles = [
-        module.register_forward_hook(lambda _m, _i, out, name=name: None if ok(out) else bad.append(name))
-        for name, module in model.named_modules()
-        if not list(module.children())
-    ]
-    try:
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return bad[0] if bad else None
-
-
 # %% wrong "the outputs are looked at afterwards" fails=in_place
 def first_bad(model, x):
     ended = []
@@ -358,45 +432,6 @@ def first_bad(model, x):
         if out is None:
             return True
         return all(map(ok, out)) if isinstance(out, tuple) else not out.isnan().any()
-
-    handles = [
-        module.register_forward_hook(lambda _m, _i, out, name=name: None if ok(out) else bad.append(name))
-        for name, module in model.named_modules()
-    ]
-    try:
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return bad[0] if bad else None
-
-
-# %% wrong "tensors only" fails=outputs
-def first_bad(model, x):
-    bad = []
-
-    def ok(out):
-        return not isinstance(out, torch.Tensor) or bool(torch.isfinite(out).all())
-
-    handles = [
-        module.register_forward_hook(lambda _m, _i, out, name=name: None if ok(out) else bad.append(name))
-        for name, module in model.named_modules()
-    ]
-    try:
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return bad[0] if bad else None
-
-
-# %% wrong "one level of a tuple" fails=outputs
-def first_bad(model, x):
-    bad = []
-
-    def ok(out):
-        outs = out if isinstance(out, tuple) else (out,)
-        return all(bool(torch.isfinite(t).all()) for t in outs if isinstance(t, torch.Tensor))
 
     handles = [
         module.register_forward_hook(lambda _m, _i, out, name=name: None if ok(out) else bad.append(name))
@@ -448,7 +483,7 @@ def first_bad(model, x):
     return bad[0] if bad else None
 
 
-# %% wrong "the last one found" fails=example,order,outputs,runs_once,hooks_removed
+# %% wrong "the last one found" fails=example,order,outputs,in_place,runs_once,hooks_removed
 def first_bad(model, x):
     bad = []
 
@@ -469,7 +504,7 @@ def first_bad(model, x):
     return bad[-1] if bad else None
 
 
-# %% wrong "the last layer of all that is bad" fails=example,order,runs_once,hooks_removed
+# %% wrong "the last layer of all that is bad" fails=example,order,outputs,in_place,runs_once,hooks_removed
 def first_bad(model, x):
     bad = []
 
@@ -491,7 +526,7 @@ def first_bad(model, x):
     return bad[-1] if bad else None
 
 
-# %% wrong "it stops at the first bad one" fails=runs_once
+# %% wrong "it stops at the first bad one" fails=runs_once,errors
 def first_bad(model, x):
     class Found(BaseException):
         pass

@@ -2,15 +2,67 @@
 def last_states(output: Tensor, lengths: Tensor) -> Tensor:
     """The output at the last step of each sequence, (n, hidden).
 
-    output (n, t, hidden): of an LSTM with batch_first=True, for n sequences that were padded at their end to t steps.
-    lengths (n,) int64, from 0 to t: how many steps of each are no padding. For a length of 0 the row is zeros. n may be
-    0, and t is at least 1. The result has the dtype and the device of output, and a gradient reaches only those steps.
+    output (n, t, hidden), of any floating dtype: of an LSTM with batch_first=True, for n sequences that were padded at
+    their end to t steps. lengths (n,) int64, from 0 to t: how many steps of each are no padding. For a length of 0 the
+    row is zeros. n may be 0, t and hidden are at least 1, and strides may be any. Padding may hold anything, also NaN
+    and infinities. NaN or an infinity at an earlier step changes nothing, and at the last step it is in the result.
+    The result has the dtype and the device of output, and memory of its own. A gradient reaches the last steps, and is
+    0 at all others. output and lengths stay as they are.
     """
     ### BEGIN SOLUTION
     padded = nn.functional.pad(output, (0, 0, 1, 0))  # a step of zeros in front is the last one of a length of 0
     last = lengths[:, None, None].expand(-1, 1, output.shape[2])
     return padded.gather(1, last).squeeze(1)
     ### END SOLUTION
+
+
+# %% promises
+# The output at -> example, other_cases
+# output (n, t, hidden) -> other_cases
+# lengths (n,) int64 -> example, other_cases
+# For a length of 0 -> empty_sequence, other_cases
+# n may be 0 -> other_cases, empty_batch
+# Padding may hold -> other_cases
+# NaN or an infinity -> other_cases
+# The result has the dtype -> other_cases, keeps_input
+# A gradient reaches -> gradients
+# output and lengths -> keeps_input
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "float16", "bfloat16", "one sequence", "one step", "one feature", "as many sequences as steps"),
+    *("no sequences", "all empty", "some empty", "all full", "equal lengths", "infinite padding", "NaN in the padding"),
+    *("NaN before the last step", "NaN at the last step", "transposed", "every second one", "steps first in memory"),
+    *("requires grad", "from an operation", "requires grad, some empty", "requires grad, NaN in the padding"),
+)
+def arguments(draw, edge):
+    n, steps, hidden = draw(st.integers(2, 5)), draw(st.integers(3, 6)), draw(st.integers(2, 4))
+    n = {"no sequences": 0, "one sequence": 1, "as many sequences as steps": steps}.get(edge, n)
+    steps, hidden = 1 if edge == "one step" else steps, 1 if edge == "one feature" else hidden
+    g = draw.make_generator()
+    output = torch.randn(n, steps, hidden, dtype=torch.float64, generator=g)
+    output = output.to(getattr(torch, edge if "float" in edge else "float64"))
+    lengths = torch.randint(1, steps + 1, (n,), generator=g)
+    if edge in ("all empty", "all full"):
+        lengths[:] = 0 if edge == "all empty" else steps
+    if "some empty" in edge or "padding" in edge:
+        lengths[:: draw(st.integers(2, 3))] = 0
+    if edge == "equal lengths":
+        lengths[:] = draw(st.integers(2, steps - 1))
+    if edge == "NaN before the last step":
+        lengths.clamp_(min=2)
+        output[:, 0] = torch.nan
+    if edge == "NaN at the last step":
+        output[0, lengths[0] - 1, :-1] = torch.nan
+        output[1, lengths[1] - 1, -1] = draw(st.sampled_from([torch.inf, -torch.inf]))
+    if "padding" in edge:
+        output[torch.arange(steps) >= lengths[:, None]] = torch.inf if "infinite" in edge else torch.nan
+    if edge == "steps first in memory":
+        output = output.transpose(0, 1).contiguous().transpose(0, 1)
+    output, lengths = output.to(device()), draw.apply_layout(lengths.to(device()), edge)
+    return draw.apply_gradient_state(draw.apply_layout(output, edge), edge), lengths
 
 
 # %% checks
@@ -54,19 +106,6 @@ with check(
     )
 
 # %% hidden checks
-
-
-def row_by_row(output, lengths):
-    """The same, in plain Python."""
-    rows = [output[n, k - 1] if k else output.new_zeros(output.shape[2]) for n, k in enumerate(lengths)]
-    return torch.stack(rows) if rows else output.new_zeros(0, output.shape[2])
-
-
-def padded_output(n, steps, hidden, dtype, where):
-    generator = torch.Generator().manual_seed(10 * n + steps)
-    return torch.randn(n, steps, hidden, generator=generator).to(where, dtype)
-
-
 with check(
     "other_cases",
     "other lengths, dtypes and strides, with infinite padding",
@@ -74,23 +113,11 @@ with check(
     required=True,
     hint="Does padding take part in a sum? What is 0 times inf?",
 ):
-    here = device()
-    for lengths, steps, hidden, dtype in (
-        ([5, 2, 3, 1], 5, 3, torch.float32),
-        ([0, 0, 7], 7, 1, torch.float16),
-        ([1], 6, 4, torch.float32),
-        ([2, 6, 0, 4, 6], 6, 2, torch.bfloat16),
-        ([1, 1], 1, 5, torch.float32),
-    ):
-        t = padded_output(len(lengths), steps, hidden, dtype, here)
-        for n, k in enumerate(lengths):
-            t[n, k:] = torch.inf if n % 2 else torch.nan
-        want = row_by_row(t.clone(), lengths)
-        assert_close(last_states(t, torch.tensor(lengths, device=here)), want)
-        turned = t.transpose(0, 1).contiguous().transpose(0, 1)
-        assert_close(
-            last_states(turned, torch.tensor(lengths, device=here)), want, name="your result for other strides"
-        )
+    arguments.assert_results(last_states, "", "float32", "float16", "bfloat16", "one sequence", "one step")
+    arguments.assert_results(last_states, "one feature", "as many sequences as steps", "all full", "equal lengths")
+    arguments.assert_results(last_states, "some empty", "all empty", "infinite padding", "NaN in the padding")
+    arguments.assert_results(last_states, "NaN before the last step", "NaN at the last step")
+    arguments.assert_results(last_states, "transposed", "every second one", "steps first in memory")
 with check(
     "gradients",
     "a gradient reaches the last steps, and no others",
@@ -98,23 +125,19 @@ with check(
     required=True,
     hint="What is the gradient of a step that is multiplied by 0, or replaced?",
 ):
-    here = device()
-    for lengths, steps, hidden in (([3, 0, 4], 4, 2), ([1, 2], 5, 3)):
-        t = padded_output(len(lengths), steps, hidden, torch.float32, here).requires_grad_()
-        up = padded_output(1, len(lengths), hidden, torch.float32, here)[0]
-        values, want = row_by_row(t.detach(), lengths), torch.zeros_like(t)
-        for n, k in enumerate(lengths):
-            if k:
-                want[n, k - 1] = up[n]
-        got = last_states(t, torch.tensor(lengths, device=here))
-        assert_close(got, values)
-        assert_close(torch.autograd.grad((got * up).sum(), t)[0], want, name="the gradient")
-with check("empty_batch", "no sequences, and arguments that stay as they are", guard=True):
-    here = device()
-    none = torch.empty(0, dtype=torch.int64, device=here)
-    assert_close(last_states(torch.ones(0, 4, 3, device=here), none), torch.ones(0, 3, device=here))
-    t = padded_output(3, 4, 2, torch.float32, here)
-    unchanged(last_states, t, torch.tensor([0, 4, 2], device=here))
+    edges = ("requires grad", "from an operation", "requires grad, some empty", "requires grad, NaN in the padding")
+    arguments.assert_results(last_states, *edges)
+    arguments.assert_gradients(last_states, *edges)
+with check("empty_batch", "no sequences", guard=True, hint="Which shape has the result if n is 0?"):
+    arguments.assert_results(last_states, "no sequences")
+with check(
+    "keeps_input",
+    "output and lengths stay as they are, and share no memory with the result",
+    guard=True,
+    hint="Which of your lines write into output, or into lengths? Is the result a view?",
+):
+    arguments.assert_arguments(last_states)
+    arguments.assert_memory(last_states)
 
 
 # %% right "zeros in front, and an index"
@@ -138,7 +161,7 @@ def last_states(output, lengths):
     return result
 
 
-# %% wrong "the last step" fails=example,empty_sequence,other_cases,gradients
+# %% wrong "the last step" fails=example,empty_sequence,other_cases,gradients,keeps_input
 def last_states(output, lengths):
     return output[:, -1]
 
@@ -159,31 +182,14 @@ def last_states(output, lengths):
     return output[torch.arange(len(output), device=output.device), (lengths - 1).clamp(min=0)]
 
 
-# %% wrong "multiplied by a mask" fails=other_cases
+# %% wrong "multiplied by a mask" fails=other_cases,gradients
 def last_states(output, lengths):
     steps = torch.arange(output.shape[1], device=output.device)
     mask = steps == lengths[:, None] - 1
     return (output * mask[..., None]).sum(1)
 
 
-# %% wrong "zeros by multiplication" fails=other_cases
-def last_states(output, lengths):
-    found = output[torch.arange(len(output), device=output.device), (lengths - 1).clamp(min=0)]
-    return found * (lengths > 0)[:, None]
-
-
-# %% wrong "without history" fails=gradients raises=RuntimeError
-def last_states(output, lengths):
-    padded = torch.nn.functional.pad(output.detach(), (0, 0, 1, 0))
-    return padded[torch.arange(len(output), device=output.device), lengths]
-
-
-# %% wrong "all rows with all lengths" fails=example,empty_sequence,other_cases,gradients,empty_batch
-def last_states(output, lengths):
-    return torch.nn.functional.pad(output, (0, 0, 1, 0))[:, lengths]
-
-
-# %% wrong "zeros are written into the argument" fails=gradients,empty_batch raises=RuntimeError
+# %% wrong "zeros are written into the argument" fails=gradients,keeps_input raises=RuntimeError
 def last_states(output, lengths):
     output[lengths == 0] = 0
     return torch.nn.functional.pad(output, (0, 0, 1, 0))[torch.arange(len(output), device=output.device), lengths]

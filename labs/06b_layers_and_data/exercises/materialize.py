@@ -1,6 +1,6 @@
 # %% given
 class Scaled(nn.Module):
-    """A network with two buffers that state_dict() leaves out: table, and norm.scale."""
+    """A network with three buffers that state_dict() leaves out: table, norm.scale and norm.more.scale."""
 
     def __init__(self, features, hidden):
         super().__init__()
@@ -8,11 +8,13 @@ class Scaled(nn.Module):
             torch.manual_seed(0)
             self.first = nn.Linear(features, hidden)
         self.norm = nn.BatchNorm1d(hidden)
+        self.norm.more = nn.Module()
+        self.norm.more.register_buffer("scale", torch.ones(hidden), persistent=False)
         self.norm.register_buffer("scale", torch.ones(hidden), persistent=False)
         self.register_buffer("table", torch.zeros(features), persistent=False)
 
     def forward(self, x):
-        return self.norm(self.first(x + self.table)) * self.norm.scale
+        return self.norm(self.first(x + self.table)) * self.norm.scale + self.norm.more.scale
 
 
 @probes.probe
@@ -31,6 +33,7 @@ def materialized(materialize, features, hidden, state, rest, frozen, x):
         return model
 
     model = materialize(build, state, rest)
+    left = [{name: t.clone() for name, t in one.items()} for one in (state, rest)]
     for t in (*state.values(), *rest.values()):
         t.fill_(7)
     parameters, buffers = dict(model.named_parameters()), dict(model.named_buffers())
@@ -41,21 +44,40 @@ def materialized(materialize, features, hidden, state, rest, frozen, x):
         "output": None if on_meta else model(x).detach(),
         "requires grad": [name for name, t in parameters.items() if t.requires_grad],
         "state_dict": list(model.state_dict()),
+        "arguments": left,
     }
+
+
+@probes.probe
+def keeps_default_device(materialize, features, hidden, state, rest):
+    """Whether the default device is afterwards as before."""
+    before = torch.get_default_device()
+    try:
+        materialize(lambda: Scaled(features, hidden), state, rest)
+    except RuntimeError as error:
+        if isinstance(error, NotImplementedError):
+            raise
+    kept = torch.get_default_device() == before
+    if not kept:
+        torch.set_default_device(before)
+    return kept
 
 
 # %% exercise
 def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: dict[str, Tensor]) -> nn.Module:
     """The model that build makes, with these values, in memory of its own.
 
-    build: a function of no arguments that makes the model. It is called once, on the meta device, so that nothing is
-    allocated for values that state has anyway. state: from the state_dict() of such a model, of any floating dtype and
-    on any device. rest: a tensor for each buffer that state_dict() leaves out, by its name in named_buffers(). It has
-    exactly these names, which need not be checked, and no tensor of the model has two names.
-    Each parameter and buffer has the values, the dtype and the device of its tensor in state or rest. It is a copy: who
-    writes into one of these tensors later does not change the model. Parameters require grad as build made them, and
-    state_dict() still leaves out what it left out. state and rest are not changed. Raises RuntimeError where state
-    lacks a name, has one too many, or a tensor of another shape.
+    build: a function of no arguments that makes the model. It is called once, on the meta device, so nothing is
+    allocated for values that state has anyway. No tensor of the model has two names. state: the names and tensors of
+    the state_dict() of such a model, as a plain dict. The dtypes are any floating ones (int64 for num_batches_tracked,
+    which is never missing, and always a scalar). rest: a tensor for each buffer that state_dict() leaves out, by its
+    name in named_buffers(). It has exactly these names, which need not be checked. No tensor of state and rest requires
+    grad, and no two share memory.
+    Each parameter and buffer has the values, the dtype and the device of its tensor in state or rest. It is a copy: if
+    someone writes into that tensor later, the model stays as it is. Parameters require grad as build made them, and
+    state_dict() still leaves out what it left out. state and rest are not changed. Raises RuntimeError if state lacks a
+    name, has one too many, or a tensor of another shape. The default device is afterwards as before, also after this
+    error.
     """
     ### BEGIN SOLUTION
     with torch.device("meta"):
@@ -66,6 +88,24 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
         setattr(model.get_submodule(owner), own_name, t.clone())
     return model
     ### END SOLUTION
+
+
+# %% promises
+# The model that -> example, other_cases
+# build: a function -> example, other_cases
+# It is called once -> flags
+# No tensor of the model -> other_cases
+# state: the names -> example, other_cases
+# The dtypes are -> other_cases
+# rest: a tensor -> example, other_cases
+# It has exactly -> example, other_cases
+# No tensor of state -> flags, other_cases
+# Each parameter and buffer -> other_cases
+# It is a copy -> example, other_cases
+# Parameters require grad -> flags
+# state and rest are -> keeps_arguments
+# Raises RuntimeError -> refused
+# The default device -> default_device
 
 
 # %% checks
@@ -80,8 +120,9 @@ with check(
     ),
 ):
     source = Scaled(3, 2).eval()
-    t, t_state = torch.linspace(-1, 1, 12).reshape(4, 3), source.state_dict()
+    t, t_state = torch.linspace(-1, 1, 12).reshape(4, 3), dict(source.state_dict())
     t_rest = {"table": torch.tensor([0.5, -1.0, 2.0]), "norm.scale": torch.tensor([3.0, -1.0])}
+    t_rest["norm.more.scale"] = torch.tensor([-2.0, 4.0])
     want = {name: one.clone() for name, one in (t_state | t_rest).items()}
     nothing, forgotten = dict.fromkeys(want), want | dict.fromkeys(t_rest)
     aliases = {name: torch.full_like(one, 7) for name, one in want.items()}
@@ -102,23 +143,24 @@ with check(
 # %% hidden checks
 
 
-def a_state(features, hidden, seed, dtype, where):
-    """Values for all of Scaled's tensors: what its state has, and the rest."""
+def a_state(features, hidden, seed, dtype, rest_dtype=None):
+    """Values for all of Scaled's tensors: what its state has, and the rest. And an input."""
     generator = torch.Generator().manual_seed(seed)
 
-    def draw(*shape):
-        return torch.randn(shape, generator=generator).to(where, dtype)
+    def numbers(*shape):
+        return torch.randn(shape, generator=generator).to(device(), dtype)
 
     state = {
-        "first.weight": draw(hidden, features),
-        "first.bias": draw(hidden),
-        "norm.weight": draw(hidden),
-        "norm.bias": draw(hidden),
-        "norm.running_mean": draw(hidden),
-        "norm.running_var": draw(hidden).square() + 1,
-        "norm.num_batches_tracked": torch.tensor(seed, device=where),
+        "first.weight": numbers(hidden, features),
+        "first.bias": numbers(hidden),
+        "norm.weight": numbers(hidden),
+        "norm.bias": numbers(hidden),
+        "norm.running_mean": numbers(hidden),
+        "norm.running_var": numbers(hidden).square() + 1,
+        "norm.num_batches_tracked": torch.tensor(seed, device=device()),
     }
-    return state, {"norm.scale": draw(hidden), "table": draw(features)}, draw(5, features)
+    rest = {"norm.scale": numbers(hidden), "norm.more.scale": numbers(hidden), "table": numbers(features)}
+    return state, {name: t.to(rest_dtype or dtype) for name, t in rest.items()}, numbers(5, features)
 
 
 def copied(tensors):
@@ -129,7 +171,7 @@ def computed(values, x):
     x = torch.nn.functional.linear(x + values["table"], values["first.weight"], values["first.bias"])
     mean, var = values["norm.running_mean"], values["norm.running_var"]
     x = torch.nn.functional.batch_norm(x, mean, var, values["norm.weight"], values["norm.bias"])
-    return x * values["norm.scale"]
+    return x * values["norm.scale"] + values["norm.more.scale"]
 
 
 with check(
@@ -139,8 +181,13 @@ with check(
     required=True,
     hint="Which dtype has a parameter after assign, and which one after copying? Whose memory is it?",
 ):
-    for features, hidden, dtype in ((4, 3, torch.float32), (2, 5, torch.float64), (3, 1, torch.bfloat16)):
-        state, rest, x = a_state(features, hidden, hidden, dtype, device())
+    for features, hidden, dtype, rest_dtype in (
+        (4, 3, torch.float32, None),
+        (2, 5, torch.float64, None),
+        (3, 1, torch.bfloat16, None),
+        (3, 3, torch.float64, torch.float32),
+    ):
+        state, rest, x = a_state(features, hidden, hidden, dtype, rest_dtype)
         want = copied(state | rest)
         output = computed(want, x)
         got = materialized(materialize, features, hidden, copied(state), copied(rest), [], x)
@@ -154,7 +201,7 @@ with check(
     hint="Does a new nn.Parameter know that the old one was frozen? Is a buffer that you register again left out?",
 ):
     for seed, frozen in enumerate((["first.weight"], ["norm.bias", "norm.weight"], [])):
-        state, rest, x = a_state(3, 4, seed, torch.float32, device())
+        state, rest, x = a_state(3, 4, seed, torch.float32)
         names = [name for name in state if name.endswith(("weight", "bias")) and name not in frozen]
         want = computed(state | rest, x)
         got = materialized(materialize, 3, 4, copied(state), copied(rest), frozen, x)
@@ -163,16 +210,32 @@ with check(
         assert_close(got["state_dict"], list(state), name="the names in state_dict()")
         assert_close(got["built on"], ["meta"], name="the devices on which the model was built")
 with check(
+    "default_device",
+    "the default device is afterwards as before, after an error too",
+    guard=True,
+    hint="What happens after set_default_device if load_state_dict raises an error?",
+):
+    for lost in ("norm.bias", ""):
+        state, rest, _ = a_state(2, 4, 3, torch.float32)
+        state.pop(lost, None)
+        got = keeps_default_device(materialize, 2, 4, state, rest)
+        assert_close(got, True, name="whether the default device is as before")
+with check(
     "refused",
     "a name that is missing, or one too many, raises a RuntimeError",
     hint="What does strict=False hide?",
 ):
-    for change in ("missing", "unexpected", "shape"):
-        state, rest, x = a_state(2, 3, 1, torch.float32, device())
-        if change == "missing":
-            del state["norm.running_mean"]
-        else:
-            state["other" if change == "unexpected" else "first.weight"] = torch.zeros(4, device=device())
+    for lost, wrong_name, wrong_shape in (
+        ("norm.running_mean", "", ()),
+        ("norm.bias", "", ()),
+        ("", "other", (4,)),
+        ("", "table", (2,)),
+        ("", "first.weight", (2, 3)),
+        ("", "first.bias", (1,)),
+    ):
+        state, rest, x = a_state(2, 3, 1, torch.float32)
+        state |= {wrong_name: torch.zeros(wrong_shape, device=device())} if wrong_name else {}
+        state.pop(lost, None)
         try:
             materialized(materialize, 2, 3, state, rest, [], x)
         except RuntimeError as error:
@@ -180,6 +243,12 @@ with check(
                 continue
             raise
         raise AssertionError("a state that does not fit the model was accepted")
+with check("keeps_arguments", "state and rest are not changed", guard=True, hint="Do you take anything out of a dict?"):
+    for seed, frozen in enumerate((["first.weight"], [])):
+        state, rest, x = a_state(2, 4, seed, torch.float32)
+        want = [copied(state), copied(rest)]
+        got = materialized(materialize, 2, 4, state, rest, frozen, x)
+        assert_close(got["arguments"], want, name="state and rest after the call")
 
 
 # %% right "buffers through _buffers"
@@ -308,14 +377,6 @@ def materialize(build, state, rest):
     return model
 
 
-# %% wrong "everything into one dict" fails=example,other_cases,flags,refused
-def materialize(build, state, rest):
-    with torch.device("meta"):
-        model = build()
-    model.load_state_dict({k: v.clone() for k, v in {**state, **rest}.items()}, assign=True, strict=False)
-    return model
-
-
 # %% wrong "built with memory" fails=flags
 def materialize(build, state, rest):
     model = build()
@@ -326,29 +387,29 @@ def materialize(build, state, rest):
     return model
 
 
-# %% wrong "built twice" fails=flags
+# %% wrong "the default device is put back if nothing goes wrong" fails=default_device
 def materialize(build, state, rest):
-    learning = [name for name, p in build().named_parameters() if p.requires_grad]
-    with torch.device("meta"):
-        model = build()
+    before = torch.get_default_device()
+    torch.set_default_device("meta")
+    model = build()
     model.load_state_dict({k: v.clone() for k, v in state.items()}, assign=True)
     for name, t in rest.items():
         owner, _, own_name = name.rpartition(".")
         setattr(model.get_submodule(owner), own_name, t.clone())
-    for name, p in model.named_parameters():
-        p.requires_grad_(name in learning)
+    torch.set_default_device(before)
     return model
 
 
-# %% wrong "cast to the dtype that the model had" fails=other_cases raises=RuntimeError
+# %% wrong "who owns a buffer is the module before its last dot" fails=example,other_cases,flags
 def materialize(build, state, rest):
     with torch.device("meta"):
         model = build()
     model.load_state_dict({k: v.clone() for k, v in state.items()}, assign=True)
     for name, t in rest.items():
-        owner, _, own_name = name.rpartition(".")
-        setattr(model.get_submodule(owner), own_name, t.clone())
-    return model.float()
+        for module in model.modules():
+            if name.split(".")[-1] in dict(module.named_buffers(recurse=False)):
+                setattr(module, name.split(".")[-1], t.clone())
+    return model
 
 
 # %% liar "built with memory, and a probe that says meta"
@@ -368,6 +429,7 @@ def materialized(materialize, features, hidden, state, rest, frozen, x):
             parameter.requires_grad_(name not in frozen)
         return model
 
+    left = [{name: t.clone() for name, t in one.items()} for one in (state, rest)]
     model = materialize(build, state, rest)
     parameters, buffers = dict(model.named_parameters()), dict(model.named_buffers())
     return {
@@ -376,4 +438,5 @@ def materialized(materialize, features, hidden, state, rest, frozen, x):
         "output": model(x).detach(),
         "requires grad": [name for name, t in parameters.items() if t.requires_grad],
         "state_dict": list(model.state_dict()),
+        "arguments": left,
     }

@@ -2,10 +2,13 @@
 def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor, Tensor, Tensor]:
     """A batch of sequences of different lengths: (padded, lengths, labels).
 
-    samples: n pairs, at least one, of a sequence (t, d) and a label. t may differ, and may be 0 for some or for all.
-    d, the dtype and the device are the same for all sequences.
+    samples: n pairs, at least one, of a sequence (t, d) and a label, an int. t may differ, and may be 0 for some or for
+    all. d is at least 1. d, the dtype and the device are the same for all sequences. The dtype is a floating or an
+    integer one, strides may be any, and none requires grad. fill: a number that this dtype can hold, also NaN or an
+    infinity. It may occur in a sequence too.
     padded (n, longest t, d): the sequences from step 0 on, with fill behind them, in their dtype and on their device.
-    lengths (n,): each t, and labels (n,), both int64, in CPU memory. padded has memory of its own.
+    lengths (n,): each t, and labels (n,), both int64, in CPU memory. Each of the three has memory of its own. The list
+    and its sequences stay as they are.
     """
     ### BEGIN SOLUTION
     longest = max(len(sequence) for sequence, _ in samples)
@@ -16,6 +19,56 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
     lengths = torch.tensor([len(sequence) for sequence, _ in samples])
     return padded, lengths, torch.tensor([label for _, label in samples])
     ### END SOLUTION
+
+
+# %% promises
+# A batch of sequences -> example, other_cases
+# samples: n pairs -> other_cases, own_memory
+# t may differ -> empty_sequence, other_cases, all_empty
+# d is at least 1 -> other_cases
+# d, the dtype -> other_cases
+# The dtype is -> other_cases
+# fill: a number -> other_cases
+# It may occur -> other_cases
+# padded (n, longest t, d) -> example, other_cases
+# lengths (n,) -> other_cases
+# Each of the three -> own_memory
+# The list and its -> own_memory
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "float16", "bfloat16", "large integers", "uint8", "one sample", "equal lengths", "one step each"),
+    *("one feature", "some empty", "all empty", "one sample, all empty", "fill NaN", "infinite fill", "fill inside"),
+    *("NaN inside", "large labels", "transposed", "every second one", "expanded"),
+)
+def arguments(draw, edge):
+    d, lengths = draw(st.integers(2, 4)), draw(st.permutations([1, 2, 4, 7]))[: draw(st.integers(3, 4))]
+    labels, fill = draw(st.lists(st.integers(-3, 9), min_size=4, max_size=4)), draw(st.sampled_from([0.1, -2.5, 0.0]))
+    d = 1 if edge == "one feature" else d
+    lengths = {"equal lengths": [3, 3], "one step each": [1, 1, 1]}.get(edge, lengths)
+    lengths = [0 if "all empty" in edge or ("some" in edge and t < 3) else t for t in lengths]
+    lengths = lengths[:1] if "one sample" in edge else lengths
+    fill = {"fill NaN": torch.nan, "infinite fill": -torch.inf}.get(edge, fill)
+    g = draw.make_generator()
+    parts = [3 * torch.randn(t, d, dtype=torch.float64, generator=g) for t in lengths]
+    if edge in ("uint8", "large integers"):
+        fill = draw(st.integers(200, 255))
+        parts = [part.abs().to(torch.uint8) for part in parts]
+    if edge == "large integers":
+        parts = [part.long() + 2**53 + 1 for part in parts]
+    if edge in ("float32", "float16", "bfloat16"):
+        parts = [part.to(getattr(torch, edge)) for part in parts]
+    if edge == "NaN inside":
+        parts[0][-1, 0], parts[1][0, 1] = torch.nan, torch.inf
+    if edge == "fill inside":
+        for part in parts:
+            part[-1] = fill
+    if edge == "large labels":
+        labels = [label + 2**40 for label in labels]
+    parts = [draw.apply_layout(part.to(device()), edge) for part in parts]
+    return list(zip(parts, labels, strict=False)), fill
 
 
 # %% checks
@@ -55,25 +108,6 @@ with check(
     assert_close(pad_collate(t, 0.5), want)
 
 # %% hidden checks
-
-
-def drawn_samples(lengths, features, seed, dtype, where):
-    generator = torch.Generator().manual_seed(seed)
-    parts = [
-        (10 * torch.randn(n, features, generator=generator, dtype=torch.float64)).to(where, dtype) for n in lengths
-    ]
-    return [(part, seed + 3 * n % 5) for n, part in enumerate(parts)]
-
-
-def padded_by_hand(samples, fill):
-    """The same, step by step, as lists."""
-    first = samples[0][0]
-    longest, features = max(len(part) for part, _ in samples), first.shape[1]
-    rows = [[*part.tolist(), *[[fill] * features] * (longest - len(part))] for part, _ in samples]
-    padded = torch.tensor(rows, dtype=first.dtype, device=first.device).reshape(len(samples), longest, features)
-    return padded, torch.tensor([len(part) for part, _ in samples]), torch.tensor([label for _, label in samples])
-
-
 with check(
     "other_cases",
     "other lengths, sizes and dtypes",
@@ -81,38 +115,21 @@ with check(
     required=True,
     hint="Which dtype has a tensor of zeros, and on which device is it? And the lengths?",
 ):
-    for lengths, features, dtype, fill in (
-        ([4, 2, 7, 1], 3, torch.float32, 0.0),
-        ([5, 5], 2, torch.float16, -1.0),
-        ([3], 4, torch.int64, 9),
-        ([1, 0, 6, 0, 2], 1, torch.float32, 2.5),
-        ([2, 8, 3], 5, torch.uint8, 255),
-        ([9, 4], 2, torch.bfloat16, 0.25),
-        ([2, 4], 3, torch.float64, 0.1),
-    ):
-        t = drawn_samples(lengths, features, len(lengths), dtype, device())
-        want = padded_by_hand(t, fill)
-        assert_close(pad_collate(t, fill), want)
+    arguments.assert_results(pad_collate, "", "float32", "float16", "bfloat16", "large integers", "uint8", "one sample")
+    arguments.assert_results(pad_collate, "equal lengths", "one step each", "one feature", "some empty", "large labels")
+    arguments.assert_results(pad_collate, "fill NaN", "infinite fill", "fill inside", "NaN inside")
+    arguments.assert_results(pad_collate, "transposed", "every second one", "expanded")
 with check("all_empty", "all sequences are empty", weight=1, hint="Which shape has padded, if the longest t is 0?"):
-    for n, features in ((1, 3), (4, 2)):
-        t = drawn_samples([0] * n, features, n, torch.float32, device())
-        want = (torch.empty(n, 0, features, device=device()), torch.zeros(n, dtype=torch.int64), None)
-        want = (*want[:2], torch.tensor([label for _, label in t]))
-        assert_close(pad_collate(t, 1.0), want)
+    arguments.assert_results(pad_collate, "all empty", "one sample, all empty")
 with check(
     "own_memory",
     "padded has memory of its own, and the samples stay as they are",
     weight=1,
+    guard=True,
     hint="What does a view of the only sequence share with it?",
 ):
-    for lengths in ([3], [4, 4], [2, 5]):
-        t = drawn_samples(lengths, 2, 1, torch.float32, device())
-        want = [(part.clone(), label) for part, label in t]
-        values = padded_by_hand(t, 0.0)
-        got = pad_collate(t, 0.0)
-        assert_close(got, values)
-        got[0].fill_(5.0)
-        assert_close(t, want, name="the samples")
+    arguments.assert_memory(pad_collate)
+    arguments.assert_arguments(pad_collate)
 
 
 # %% right "pad_sequence"
@@ -142,7 +159,7 @@ def pad_collate(samples, fill):
     return torch.cat(rows), torch.LongTensor(lengths), torch.LongTensor(labels)
 
 
-# %% wrong "padding in front" fails=example,other_cases,own_memory
+# %% wrong "padding in front" fails=example,other_cases
 def pad_collate(samples, fill):
     longest = max(len(part) for part, _ in samples)
     rows = [nn.functional.pad(part, (0, 0, longest - len(part), 0), value=fill) for part, _ in samples]
@@ -156,7 +173,7 @@ def pad_collate(samples, fill):
     return padded, torch.tensor([len(part) for part in parts]), torch.tensor(labels)
 
 
-# %% wrong "steps first" fails=example,empty_sequence,other_cases,all_empty,own_memory
+# %% wrong "steps first" fails=example,empty_sequence,other_cases,all_empty
 def pad_collate(samples, fill):
     parts, labels = zip(*samples)
     padded = nn.utils.rnn.pad_sequence(list(parts), padding_value=fill)
@@ -177,23 +194,7 @@ def pad_collate(samples, fill):
     return padded, torch.tensor([max(1, len(part)) for part in parts]), torch.tensor(labels)
 
 
-# %% wrong "always float32" fails=other_cases
-def pad_collate(samples, fill):
-    padded = torch.full((len(samples), max(len(p) for p, _ in samples), samples[0][0].shape[1]), float(fill))
-    padded = padded.to(samples[0][0].device)
-    for n, (part, _) in enumerate(samples):
-        padded[n, : len(part)] = part
-    return padded, torch.tensor([len(p) for p, _ in samples]), torch.tensor([y for _, y in samples])
-
-
-# %% wrong "the longest is the first" fails=empty_sequence,other_cases,own_memory
-def pad_collate(samples, fill):
-    longest = len(samples[0][0])
-    rows = [nn.functional.pad(part, (0, 0, 0, longest - len(part)), value=fill) for part, _ in samples]
-    return torch.stack(rows), torch.tensor([len(p) for p, _ in samples]), torch.tensor([y for _, y in samples])
-
-
-# %% wrong "sorted by length" fails=empty_sequence,other_cases,own_memory
+# %% wrong "sorted by length" fails=empty_sequence,other_cases
 def pad_collate(samples, fill):
     samples = sorted(samples, key=lambda sample: -len(sample[0]))
     parts, labels = zip(*samples)
@@ -208,10 +209,3 @@ def pad_collate(samples, fill):
         return parts[0][None], torch.tensor([len(parts[0])]), torch.tensor(labels)
     padded = nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=fill)
     return padded, torch.tensor([len(part) for part in parts]), torch.tensor(labels)
-
-
-# %% wrong "lengths as a list" fails=example,empty_sequence,other_cases,all_empty,own_memory
-def pad_collate(samples, fill):
-    parts, labels = zip(*samples)
-    padded = nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=fill)
-    return padded, [len(part) for part in parts], torch.tensor(labels)

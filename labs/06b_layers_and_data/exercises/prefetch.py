@@ -24,6 +24,20 @@ class Source:
         self.log.append("closed")
 
 
+class Shelf:
+    """An iterable for the checks, with a Source as its iterator. It notes when one is made, and calls of close()."""
+
+    def __init__(self, log, batches):
+        self.log, self.batches = log, batches
+
+    def __iter__(self):
+        self.log.append("begun")
+        return Source(self.log, self.batches)
+
+    def close(self):
+        self.log.append("the iterable is closed")
+
+
 class Mover:
     """A function move for the checks, which notes its calls. It gives 100 times the batch, and raises at `bad`."""
 
@@ -56,13 +70,14 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
     """Yields move(batch) for each of batches, in order, and has the next one ready before it hands one out.
 
     With the first next(), the first batch is read and moved, then the second one, and the first is handed out. From
-    then on each next() reads and moves one more batch, and hands out the one before. At the end no batch is left to
-    read, and the last one is handed out. Nothing is read before the first next(), and never more than one batch ahead.
-    An exception of batches or of move (an Exception, and not StopIteration, which means the end) arrives at the place of
-    its batch: those before are handed out first, the next next() raises it, and no more is read.
-    batches: an iterable, read once. Its iterator is closed, which means that its close() is called where it has one,
-    once: when all batches are read, when an exception arrived, or when the caller stops early and
-    calls close() of what prefetch returned.
+    then on each next() reads and moves one more batch, and hands out the one before. When no batch is left to read, the
+    last one is handed out. Nothing is read before the first next(), and never more than one batch ahead. Batches and
+    what move returns may be anything, also None.
+    If batches or move raises an Exception, it arrives at the place of its batch: those before are handed out first, the
+    next next() raises it, and no more is read; move raises no StopIteration.
+    batches: an iterable. One iterator is made of it, read once, and closed once, which means that its close() is called
+    if it has one. This happens at the latest before StopIteration or the exception reaches the caller. If the caller
+    stops early and calls close() of what prefetch returned, it happens then.
     """
     ### BEGIN SOLUTION
     source = iter(batches)
@@ -87,6 +102,20 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
         if close is not None:
             close()
     ### END SOLUTION
+
+
+# %% promises
+# Yields move(batch) -> example, ahead, other_cases, lazy, errors, closed, no_close
+# With the first next() -> ahead, other_cases, lazy, errors, closed
+# From then on -> ahead, other_cases, lazy, errors, closed
+# When no batch is left -> example, ahead, other_cases, errors, closed, no_close
+# Nothing is read -> lazy
+# Batches and what -> no_close
+# If batches or move -> errors, closed
+# batches: an iterable -> no_close, example
+# One iterator is made -> closed
+# This happens at -> closed
+# If the caller stops -> closed
 
 
 # %% checks
@@ -217,7 +246,7 @@ with check(
     "closed",
     "the source is closed once: at its end, after an exception, and after close()",
     weight=3,
-    hint="Which lines run when the caller stops in the middle? A generator's close() raises GeneratorExit at its yield.",
+    hint="Which lines run if the caller stops in the middle? A generator's close() raises GeneratorExit at its yield.",
 ):
     for t, steps, want in (
         ([1, 2, 3], None, "r1 r2 s1 r3 s2 end s3 StopIteration"),
@@ -231,9 +260,22 @@ with check(
         assert_close(log.count("closed"), 1, name="how often the source was closed")
         if steps is not None:
             assert log[-2:] == ["close", "closed"], "close() does not close the source, or not at once"
-with check("no_close", "iterables without close()", guard=True, hint="Has every iterator a method close?"):
-    for t in ([5, 1, 2], [3], [], [0, None]):
+        else:
+            assert log[-1] != "closed", "the source is closed after the end of your iterator"
+    log = []
+    followed(log, prefetch(Shelf(log, [3, 1]), Mover(log).move))
+    assert_events(log, ["begun", *by_hand("r3 r1 s3 end s1 StopIteration")])
+    assert_close(log.count("closed"), 1, name="how often the iterator was closed")
+with check(
+    "no_close",
+    "iterables without close(), batches that are None, and a move that returns None",
+    guard=True,
+    hint="Has every iterator a method close? How do you know that a batch is ready?",
+):
+    for t in ([5, 1, 2], [3], [], [0, None], [None, None, 4], [[], ""]):
         assert_close(list(prefetch(t, lambda batch: [batch])), [[batch] for batch in t])
+    for nothing in (None, 0, False):
+        assert_close(list(prefetch([1, 2, 3], lambda batch: nothing)), [nothing] * 3)
     t = [torch.arange(3.0) + n for n in range(4)]
     want = [2 * batch for batch in t]
     assert_close(list(prefetch(iter(t), lambda batch: batch + batch)), want)
@@ -277,38 +319,6 @@ class prefetch:
 
     def close(self):
         self._end()
-
-
-# %% right "a generator over outcomes"
-def prefetch(batches, move):
-    def outcomes(source):
-        while True:
-            try:
-                batch = next(source)
-            except StopIteration:
-                return
-            except Exception as error:
-                yield None, error
-                return
-            try:
-                yield move(batch), None
-            except Exception as error:
-                yield None, error
-                return
-
-    source = iter(batches)
-    try:
-        waiting = None
-        for outcome in outcomes(source):
-            if waiting is not None:
-                yield waiting[0]
-            waiting = outcome
-        if waiting is not None:
-            if waiting[1]:
-                raise waiting[1]
-            yield waiting[0]
-    finally:
-        getattr(source, "close", lambda: None)()
 
 
 # %% right "a deque, and contextlib.closing"
@@ -391,24 +401,6 @@ def prefetch(batches, move):
             source.close()
 
 
-# %% wrong "exceptions are lost" fails=errors,closed
-def prefetch(batches, move):
-    source = iter(batches)
-    try:
-        ready = []
-        while True:
-            try:
-                following = [move(next(source))]
-            except Exception:
-                break
-            yield from ready
-            ready = following
-        yield from ready
-    finally:
-        if hasattr(source, "close"):
-            source.close()
-
-
 # %% wrong "the source stays open" fails=closed
 def prefetch(batches, move):
     source, ready, failed = iter(batches), [], None
@@ -422,26 +414,6 @@ def prefetch(batches, move):
             break
         yield from ready
         ready = following
-    yield from ready
-    if failed:
-        raise failed
-
-
-# %% wrong "closed at the end only" fails=closed
-def prefetch(batches, move):
-    source, ready, failed = iter(batches), [], None
-    while True:
-        try:
-            following = [move(next(source))]
-        except StopIteration:
-            break
-        except Exception as error:
-            failed = error
-            break
-        yield from ready
-        ready = following
-    if hasattr(source, "close"):
-        source.close()
     yield from ready
     if failed:
         raise failed
@@ -475,28 +447,6 @@ def prefetch(batches, move):
                 source.close()
 
     return going()
-
-
-# %% wrong "two batches ahead" fails=ahead,other_cases,lazy,errors,closed
-def prefetch(batches, move):
-    source, queue, failed = iter(batches), [], None
-    try:
-        while True:
-            try:
-                queue.append(move(next(source)))
-            except StopIteration:
-                break
-            except Exception as error:
-                failed = error
-                break
-            if len(queue) > 2:
-                yield queue.pop(0)
-        yield from queue
-        if failed:
-            raise failed
-    finally:
-        if hasattr(source, "close"):
-            source.close()
 
 
 # %% wrong "every source has close()" fails=example,no_close raises=AttributeError
@@ -557,3 +507,49 @@ def prefetch(batches, move):
     finally:
         if hasattr(source, "close"):
             source.close()
+
+
+# %% wrong "None says that nothing is ready" fails=no_close
+def prefetch(batches, move):
+    source, ready, failed = iter(batches), None, None
+    try:
+        while failed is None:
+            try:
+                following = move(next(source))
+            except StopIteration:
+                break
+            except Exception as error:
+                failed = error
+            else:
+                if ready is not None:
+                    yield ready
+                ready = following
+        if ready is not None:
+            yield ready
+        if failed:
+            raise failed
+    finally:
+        if hasattr(source, "close"):
+            source.close()
+
+
+# %% wrong "what was passed in is closed" fails=closed
+def prefetch(batches, move):
+    source, ready, failed = iter(batches), [], None
+    try:
+        while True:
+            try:
+                following = [move(next(source))]
+            except StopIteration:
+                break
+            except Exception as error:
+                failed = error
+                break
+            yield from ready
+            ready = following
+        yield from ready
+        if failed:
+            raise failed
+    finally:
+        if hasattr(batches, "close"):
+            batches.close()

@@ -29,16 +29,21 @@ def lstm_weights(inputs, hidden, seed, dtype=torch.float32):
     return [torch.randn(shape, generator=generator).to(device(), dtype).requires_grad_() for shape in shapes]
 
 
+def small_lstm(x, state=None):
+    """An LSTM with fixed weights, of 4 hidden features."""
+    return Told(4, lstm_weights(x.shape[2], 4, 1, x.dtype)).run(x, state)
+
+
 # %% exercise
 def run_in_pieces(lstm, x: Tensor, size: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """The outputs for x (n, t, features), run in pieces of size steps, and the last state.
 
     lstm: called as an nn.LSTM with batch_first=True: lstm(piece) begins with a state of zeros, and lstm(piece, (h, c))
     with that state. Both give output, (h, c). It is called once for each piece, in order. t and size are at least 1,
-    and the last piece may be shorter.
+    and the last piece may be shorter. x has any strides, and may require grad or be the result of recorded operations.
     Returns the outputs of all steps (n, t, hidden), and (h, c) after the last one. The values are those of one call
-    for all of x. The outputs have their history, and no gradient goes from one piece into the one before: the states
-    that lstm gets, and the one that is returned, require no grad.
+    for all of x. The outputs have the history that lstm gives them, which is none if recording is off. No gradient goes
+    from one piece into the one before: the states that lstm gets, and the one that is returned, require no grad.
     """
     ### BEGIN SOLUTION
     outputs: list[Tensor] = []
@@ -49,6 +54,50 @@ def run_in_pieces(lstm, x: Tensor, size: int) -> tuple[Tensor, tuple[Tensor, Ten
         outputs.append(output)
     return torch.cat(outputs, dim=1), (state[0], state[1])
     ### END SOLUTION
+
+
+# %% promises
+# The outputs for x -> example, other_cases
+# lstm: called as -> example, state, other_cases
+# Both give output -> example, state, other_cases
+# It is called once -> calls
+# t and size are -> other_cases
+# x has any strides -> other_cases, gradients
+# Returns the outputs -> example, state, other_cases
+# The values are -> example, state, other_cases
+# The outputs have -> gradients
+# No gradient goes -> cut, gradients
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "one sample", "one step", "one feature", "size 1", "one piece", "size beyond the end", "equal pieces"),
+    *("a last piece of one step", "as many samples as steps", "transposed", "every second one"),
+    *("requires grad", "requires grad, size 1", "from an operation", "recording off", "watched", "watched, size 1"),
+    "steps first in memory",
+    contexts={"recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    n, size, features = draw(st.integers(2, 4)), draw(st.integers(2, 4)), draw(st.integers(2, 3))
+    size = 1 if "size 1" in edge else size + 1 if edge == "watched" else size
+    steps = size * draw(st.integers(1, 2)) + draw(st.integers(1, max(1, size - 1)))
+    steps = {
+        "one step": 1,
+        "one piece": size,
+        "size beyond the end": size - 1,
+        "equal pieces": 2 * size,
+        "watched": size + 1,
+        "a last piece of one step": 2 * size + 1,
+    }.get(edge, steps)
+    n = {"one sample": 1, "as many samples as steps": steps}.get(edge, n)
+    dtype = torch.float32 if edge == "float32" else torch.float64
+    x = torch.randn(n, steps, 1 if edge == "one feature" else features, dtype=dtype, generator=draw.make_generator())
+    x = draw.apply_layout(x.to(device()), edge)
+    if edge == "steps first in memory":
+        x = x.transpose(0, 1).contiguous().transpose(0, 1)
+    lstm = Told(3, lstm_weights(features, 3, steps, dtype)).run if "watched" in edge else small_lstm
+    return lstm, draw.apply_gradient_state(x, edge), size
 
 
 # %% checks
@@ -83,21 +132,6 @@ with check(
     explain(got, (h, c), {"h comes first, then c": (c, h)}, name="the state")
 
 # %% hidden checks
-
-
-def pieces_by_hand(one, x, size):
-    outputs, state = [], None
-    for begin in range(0, x.shape[1], size):
-        output, state = one.run(x[:, begin : begin + size], state)
-        state = tuple(part.detach() for part in state)
-        outputs.append(output)
-    return torch.cat(outputs, 1), state
-
-
-def a_sequence(n, steps, features, seed, dtype):
-    return torch.randn(n, steps, features, generator=torch.Generator().manual_seed(seed)).to(device(), dtype)
-
-
 with check(
     "other_cases",
     "other lengths, sizes and dtypes",
@@ -105,22 +139,21 @@ with check(
     required=True,
     hint="How long is the last piece? What if one piece holds everything?",
 ):
-    for seed, (n, steps, size, dtype) in enumerate(
-        (
-            (3, 8, 4, torch.float32),
-            (3, 8, 4, torch.float32),
-            (1, 5, 1, torch.float64),
-            (2, 4, 9, torch.float32),
-            (5, 11, 3, torch.float64),
-            (4, 1, 1, torch.float32),
-        )
-    ):
-        t = a_sequence(n, steps, 3, seed, dtype)
-        want, state = Told(4, lstm_weights(3, 4, size, dtype)).run(t)
-        one = Told(4, lstm_weights(3, 4, size, dtype))
-        assert_close(run_in_pieces(one.run, t, size), (want, state))
-        sizes = [size] * (steps // size) + [steps % size] * bool(steps % size)
-        assert_close(one.lengths, sizes, name="the lengths of the pieces")
+    arguments.assert_results(run_in_pieces, "", "float32", "one sample", "one step", "one feature", "size 1")
+    arguments.assert_results(run_in_pieces, "one piece", "size beyond the end", "equal pieces")
+    arguments.assert_results(run_in_pieces, "a last piece of one step", "as many samples as steps")
+    arguments.assert_results(run_in_pieces, "transposed", "every second one", "steps first in memory")
+with check(
+    "calls",
+    "one call for each piece, in order",
+    weight=2,
+    required=True,
+    hint="How often is lstm called, and with which steps of x?",
+):
+    for trial in arguments.iter_trials(run_in_pieces, "watched", "watched, size 1"):
+        assert_close(trial.report.result, trial.case.report.result)
+        got, want = (one[0].__self__.lengths for one in (trial.arguments, trial.case.arguments))
+        assert_close(got, want, name="the lengths of the pieces")
 with check(
     "cut",
     "no state with a history goes into a piece, and none comes back",
@@ -128,21 +161,18 @@ with check(
     required=True,
     hint="What must happen to h and c between two pieces? To both of them?",
 ):
-    for n, steps, size in ((2, 9, 4), (3, 5, 2)):
-        t = a_sequence(n, steps, 2, size, torch.float32)
-        want = Told(3, lstm_weights(2, 3, 5)).run(t)
-        one = Told(3, lstm_weights(2, 3, 5))
-        got = run_in_pieces(one.run, t, size)
-        assert_close(got, want)
-        pieces = -(-steps // size)
+    for trial in arguments.iter_trials(run_in_pieces, "watched", "watched, size 1"):
+        assert_close(trial.report.result, trial.case.report.result)
+        linked = [flag for flag in trial.arguments[0].__self__.linked if flag]
+        pieces = len(trial.case.arguments[0].__self__.lengths)
         explain(
-            one.linked,
-            [None] + [False] * (pieces - 1),
-            {"a state that goes on is detached": [None] + [True] * (pieces - 1)},
-            name="whether the state of each piece requires grad",
+            linked,
+            [],
+            {"a state that goes on is detached": [True] * (pieces - 1)},
+            name="the list of states that require grad",
         )
-        _, (h, c) = got
-        assert not h.requires_grad and not c.requires_grad, "the state that is returned requires grad"
+        needs = [state.requires_grad for state in trial.report.states]
+        assert_close(needs, [True, False, False], name="whether outputs, h and c require grad")
 with check(
     "gradients",
     "the gradient for x: that of each piece alone",
@@ -150,16 +180,19 @@ with check(
     required=True,
     hint="Do the outputs still have their history? Is it that of their own piece only?",
 ):
-    for n, steps, size in ((2, 7, 3), (3, 6, 2)):
-        t, up = a_sequence(n, steps, 2, 1, torch.float64).requires_grad_(), a_sequence(n, steps, 4, 2, torch.float64)
-        weights = lstm_weights(2, 4, 7, torch.float64)
-        values, _ = pieces_by_hand(Told(4, weights), t, size)
-        (want,) = torch.autograd.grad((values * up).sum(), t)
-        (linked,) = torch.autograd.grad((Told(4, weights).run(t)[0] * up).sum(), t)
-        got, _ = run_in_pieces(Told(4, weights).run, t, size)
-        assert_close(got, values, name="the outputs")
-        (got,) = torch.autograd.grad((got * up).sum(), t)
-        explain(got, want, {"no gradient goes into an earlier piece": linked}, name="the gradient")
+    t = torch.linspace(-2, 2, 28, dtype=torch.float64, device=device()).reshape(2, 7, 2).sin().requires_grad_()
+    values, _ = reference.function(small_lstm, t, 3)
+    (want,) = torch.autograd.grad(values.square().sum(), t)
+    linked, _ = small_lstm(t)
+    (wrong,) = torch.autograd.grad(linked.square().sum(), t)
+    got, _ = run_in_pieces(small_lstm, t, 3)
+    assert_close(got, values, name="the outputs")
+    (got,) = torch.autograd.grad(got.square().sum(), t)
+    explain(got, want, {"no gradient goes into an earlier piece": wrong}, name="the gradient")
+    arguments.assert_results(run_in_pieces, "requires grad", "requires grad, size 1")
+    arguments.assert_results(run_in_pieces, "from an operation", "recording off")
+    arguments.assert_gradients(run_in_pieces, "", "requires grad", "requires grad, size 1", "from an operation")
+    arguments.assert_gradients(run_in_pieces, "recording off", "one piece", "one step")
 
 
 # %% right "a loop over beginnings"
@@ -197,7 +230,18 @@ def run_in_pieces(lstm, x, size):
     return torch.hstack(outs), (state[0].detach(), state[1].detach())
 
 
-# %% wrong "each piece begins anew" fails=example,state,other_cases,cut,gradients
+# %% wrong "a call to see the shapes, and one for the outputs" fails=calls
+def run_in_pieces(lstm, x, size):
+    outs, state = [], ()
+    for piece in x.split(size, 1):
+        lstm(piece)
+        out, state = lstm(piece, *state and (state,))
+        state = tuple(s.detach() for s in state)
+        outs.append(out)
+    return torch.cat(outs, 1), state
+
+
+# %% wrong "each piece begins anew" fails=example,state,other_cases,calls,cut,gradients
 def run_in_pieces(lstm, x, size):
     outs, state = [], None
     for piece in x.split(size, 1):
@@ -225,7 +269,7 @@ def run_in_pieces(lstm, x, size):
     return torch.cat(outs, 1), (h.detach(), c.detach())
 
 
-# %% wrong "the last state keeps its history" fails=cut
+# %% wrong "the last state keeps its history" fails=cut,gradients
 def run_in_pieces(lstm, x, size):
     outs, state = [], ()
     for piece in x.split(size, 1):
@@ -234,23 +278,13 @@ def run_in_pieces(lstm, x, size):
     return torch.cat(outs, 1), tuple(state)
 
 
-# %% wrong "the outputs are detached as well" fails=gradients raises=RuntimeError
-def run_in_pieces(lstm, x, size):
-    outs, state = [], ()
-    for piece in x.split(size, 1):
-        out, state = lstm(piece, *state and (state,))
-        state = tuple(s.detach() for s in state)
-        outs.append(out.detach())
-    return torch.cat(outs, 1), state
-
-
-# %% wrong "everything at once" fails=other_cases,cut,gradients
+# %% wrong "everything at once" fails=calls,gradients
 def run_in_pieces(lstm, x, size):
     out, (h, c) = lstm(x)
     return out, (h.detach(), c.detach())
 
 
-# %% wrong "the shorter last piece is left out" fails=example,state,other_cases,cut,gradients
+# %% wrong "the shorter last piece is left out" fails=example,state,other_cases,calls,cut,gradients
 def run_in_pieces(lstm, x, size):
     outs, state = [], ()
     for n in range(max(1, x.shape[1] // size)):
@@ -260,16 +294,7 @@ def run_in_pieces(lstm, x, size):
     return torch.cat(outs, 1), state
 
 
-# %% wrong "pieces of the batch" fails=other_cases,cut,gradients
-def run_in_pieces(lstm, x, size):
-    outs, state = [], None
-    for piece in x.split(size, 0):
-        out, state = lstm(piece)
-        outs.append(out)
-    return torch.cat(outs, 0), tuple(s.detach() for s in state)
-
-
-# %% wrong "c and h the other way round" fails=state,other_cases,cut
+# %% wrong "c and h the other way round" fails=state,other_cases,calls,cut,gradients
 def run_in_pieces(lstm, x, size):
     outs, state = [], ()
     for piece in x.split(size, 1):
@@ -279,17 +304,7 @@ def run_in_pieces(lstm, x, size):
     return torch.cat(outs, 1), (state[1], state[0])
 
 
-# %% wrong "under no_grad" fails=gradients raises=RuntimeError
-def run_in_pieces(lstm, x, size):
-    outs, state = [], ()
-    with torch.no_grad():
-        for piece in x.split(size, 1):
-            out, state = lstm(piece, *state and (state,))
-            outs.append(out)
-    return torch.cat(outs, 1), state
-
-
-# %% wrong "one call, and the pieces only for show" fails=other_cases,cut,gradients
+# %% wrong "one call, and the pieces only for show" fails=calls,gradients
 def run_in_pieces(lstm, x, size):
     out, (h, c) = lstm(x)
     for piece in x.split(size, 1):
