@@ -3,8 +3,8 @@
 def replayed(make, capacity, events):
     """The state of an allocator that make(capacity) gives, after each event: see states.
 
-    A text beside the numbers says that an allocation ran out of memory, or that two blocks in
-    use have one number. The event "other" changes over to a second allocator, and back.
+    A text beside the numbers says that an allocation ran out of memory, that its number is no int, or that two blocks
+    in use have one number. The event "other" changes over to a second allocator, and back.
     """
     allocator, other = make(capacity), make(capacity)
     blocks, in_use, seen = {}, {id(allocator): [], id(other): []}, []
@@ -20,10 +20,12 @@ def replayed(make, capacity, events):
                 notes.append("out of memory")
             else:
                 in_use[id(allocator)].append(blocks[name])
+                notes += [] if isinstance(blocks[name], int) else ["a number is no int"]
         elif event == "free":
-            number = blocks.pop(arguments[0])
-            in_use[id(allocator)].remove(number)
-            allocator.free(number)
+            if arguments[0] in blocks:  # not if its allocation ran out of memory
+                number = blocks.pop(arguments[0])
+                in_use[id(allocator)].remove(number)
+                allocator.free(number)
         else:
             allocator.empty_cache()
         if len(set(in_use[id(allocator)])) < len(in_use[id(allocator)]):
@@ -44,8 +46,8 @@ def states(events, rows):
 class Allocator:
     """A caching allocator for a device of `capacity` bytes. Blocks are never split or joined.
 
-    Attributes, all ints: allocated, the bytes of the blocks in use; reserved, the bytes of the
-    blocks in use and of the cached ones; peak, the most that allocated has been.
+    Attributes, all ints: allocated, the bytes of the blocks in use; reserved, the bytes of the blocks in use and of the
+    cached ones; peak, the most that allocated has been. Allocators have nothing in common.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -59,11 +61,10 @@ class Allocator:
     def alloc(self, size: int) -> int:
         """A block for size > 0 bytes, rounded up to a multiple of 512.
 
-        Returns a number that no block in use has. The block is the smallest cached block that
-        is large enough, whole. Where there is none, it is a new block of the rounded size.
-        Where that would make reserved greater than capacity, all cached blocks are given back
-        first. Where it still does not fit, raises torch.OutOfMemoryError: then only the cache
-        is gone.
+        Returns an int, a number that no block in use has. The block is the smallest cached block that is large enough,
+        whole. If there is none, it is a new block of the rounded size. If that would make reserved greater than
+        capacity, all cached blocks are given back first. If it still does not fit, raises torch.OutOfMemoryError: then
+        only the cache is gone.
         """
         ### BEGIN SOLUTION
         size = math.ceil(size / 512) * 512
@@ -85,7 +86,7 @@ class Allocator:
         ### END SOLUTION
 
     def free(self, number: int) -> None:
-        """Put the block in use with this number into the cache."""
+        """Put the block in use with this number into the cache, where it stays until it is used again or given back."""
         ### BEGIN SOLUTION
         block = self.used.pop(number)
         self.allocated -= block
@@ -93,11 +94,115 @@ class Allocator:
         ### END SOLUTION
 
     def empty_cache(self) -> None:
-        """Give all cached blocks back to the device."""
+        """Give all cached blocks back to the device, if there are any."""
         ### BEGIN SOLUTION
         self.reserved -= sum(self.cached)
         self.cached.clear()
         ### END SOLUTION
+
+
+# %% promises
+# A caching allocator for -> example, two_cached, sizes, just_fits, long_run
+# Blocks are never split -> two_cached, sizes, block_numbers, cache_given_back, raises, long_run
+# Attributes, all ints -> example, two_cached, sizes, raises, long_run
+# Allocators have nothing -> sizes, block_numbers, cache_given_back, independent, own_cache, long_run
+# A block for size -> example, two_cached, sizes, block_numbers, cache_given_back, just_fits, raises, long_run
+# Returns an int -> block_numbers, sizes, cache_given_back, long_run
+# The block is the smallest -> two_cached, sizes, long_run
+# If there is none -> example, sizes, block_numbers, just_fits, long_run
+# If that would make -> cache_given_back, raises, long_run
+# If it still does not -> raises, long_run
+# Put the block in use -> example, two_cached, sizes, long_run
+# Give all cached blocks -> example, independent, long_run
+
+
+# %% domain
+def draw_run(draw, capacity):
+    """Events of all kinds, for two allocators: each free is of a block in use."""
+    g = draw.make_generator()
+
+    def pick(choices):
+        return choices[int(torch.randint(len(choices), (), generator=g))]
+
+    one, other, events = (reference.function(capacity), {}), (reference.function(capacity), {}), []
+    for n in range(100):
+        kind = pick(["alloc"] * 7 + ["free"] * 5 + ["empty_cache", "other"])
+        allocator, in_use = one
+        if kind == "free" and in_use:
+            events.append(("free", pick(sorted(in_use))))
+            allocator.free(in_use.pop(events[-1][1]))
+        elif kind in ("alloc", "free"):
+            events.append(("alloc", f"b{n}", 4 * pick(range(500)) + 1))
+            try:
+                in_use[f"b{n}"] = allocator.alloc(events[-1][2])
+            except torch.OutOfMemoryError:
+                pass  # it's not in use then
+        else:
+            events.append((kind,))
+            if kind == "other":
+                one, other = other, one
+            else:
+                allocator.empty_cache()
+    return events
+
+
+@domain(
+    reference,
+    *("multiples of 512", "one byte more", "large sizes", "several cached", "equal sizes"),
+    *("cache given back", "just fits", "does not fit", "too large at first", "cached at capacity"),
+    *("emptied", "two allocators", "a long run"),
+    call=replayed,
+)
+def arguments(draw, edge):
+    def draw_size(n):
+        """Bytes that are rounded to n times 512."""
+        at_edge = {"multiples of 512": 512 * n, "one byte more": 512 * n - 511}
+        return at_edge.get(edge, draw(st.integers(512 * n - 510, 512 * n - 1))) * (
+            10**7 if edge == "large sizes" else 1
+        )
+
+    def alloc(**names):
+        return [("alloc", name, draw_size(n)) for name, n in names.items()]
+
+    def free(names):
+        return [("free", name) for name in draw(st.permutations(names))]
+
+    a, b, c, d = sorted(draw(st.permutations([2, 3, 4, 5, 6, 7, 8]))[:4])
+    first, rest = alloc(a=d, b=b, c=c, d=a), draw(st.integers(1, 511))
+    if edge == "a long run":
+        return 6000 + rest, draw_run(draw, 6000 + rest)
+    if edge == "equal sizes":
+        events = [*alloc(a=a, b=a, c=a), *free("ab")[:1], *alloc(d=a, e=a), *free("c"), *alloc(f=a, g=b), *free("deg")]
+        return 10**6, events
+    if edge == "several cached":
+        return 10**6, [*first, *free("abcd"), *alloc(e=b, f=a, g=a, h=1)]
+    if edge == "cache given back":
+        return 512 * (a + b + c) + rest, [*alloc(a=a, b=b, c=c - 1, u=1), *free("abc"), *alloc(d=c), *free("u")]
+    if edge == "just fits":
+        return 512 * (a + b + 1), [*alloc(u=1, a=a), *free("a"), *alloc(b=b, c=a)]
+    if edge == "does not fit":
+        events = [*alloc(a=a, b=1), *free("b"), *alloc(c=d + 1, d=d - 1, e=2), *free("a"), *alloc(f=d, g=1)]
+        return 512 * (a + d) + rest, events
+    if edge == "too large at first":
+        return 512 * a + rest, [*alloc(a=a + 1, b=a, c=1), *free("b"), *alloc(d=a - 1)]
+    if edge == "cached at capacity":
+        return 512 * (a + b), [*alloc(a=a, b=b), *free("b"), *alloc(c=a), *free("c"), *free("a"), *alloc(d=1, e=b)]
+    if edge == "emptied":
+        events = [*alloc(a=a), ("empty_cache",), *free("a"), ("empty_cache",), ("empty_cache",), *alloc(b=a + 1)]
+        return 512 * (a + 1), [("empty_cache",), *events]
+    if edge == "two allocators":
+        events = [
+            *alloc(a=a),
+            ("other",),
+            *alloc(b=b, c=a),
+            *free("b"),
+            ("other",),
+            *alloc(d=1),
+            *free("a"),
+            ("other",),
+        ]
+        return 10**5, [*events, *alloc(e=a), ("other",), *alloc(f=a), ("empty_cache",), ("other",), *free("c")]
+    return 10**12, [*first, *free("abc")[:2], *alloc(e=a, f=c, g=1)]
 
 
 # %% checks
@@ -150,9 +255,12 @@ with check(
 # %% hidden checks
 
 
-def assert_states(got, want):
-    """The same numbers after each event. The message names an event by its place, from 0 on."""
-    assert_close([*got.values()], [*want.values()], name="your allocator")
+def assert_allocators(make, *edges):
+    """Compare the numbers after each event. The message names an event by its place, from 0 on."""
+    for trial in arguments.iter_trials(make, *edges):
+        assert_close([*trial.report.result.values()], [*trial.case.report.result.values()], name="your allocator")
+        numbers = [n for row in trial.report.result.values() for n in list(row.values())[:3]]
+        assert not any(isinstance(n, float) for n in numbers), "one of your numbers is a float"
 
 
 with check(
@@ -162,74 +270,41 @@ with check(
     required=True,
     hint="Which of several cached blocks do you take? Is 512 rounded, and what becomes of the rest of a large block?",
 ):
-    t = [
-        ("alloc", "a", 1536),
-        ("alloc", "b", 3000),
-        ("alloc", "c", 2000),
-        ("alloc", "d", 1),
-        ("free", "b"),
-        ("free", "c"),
-        ("alloc", "e", 1025),
-        ("alloc", "f", 10),
-        ("alloc", "g", 513),
-    ]
-    want = [[1536, 1536, 1536], [4608, 4608, 4608], [6656, 6656, 6656], [7168, 7168, 7168], [4096, 7168, 7168]]
-    want += [[2048, 7168, 7168], [4096, 7168, 7168], [7168, 7168, 7168], [8192, 8192, 8192]]
-    assert_states(replayed(Allocator, 100_000, t), states(t, want))
+    assert_allocators(Allocator, "", "multiples of 512", "one byte more", "large sizes", "several cached")
 with check(
     "block_numbers",
     "blocks in use have different numbers, also of equal size",
     weight=1,
     hint="What does alloc return?",
 ):
-    t = [("alloc", "a", 600), ("alloc", "b", 600), ("free", "a"), ("alloc", "c", 600), ("alloc", "d", 700)]
-    want = [[1024, 1024, 1024], [2048, 2048, 2048], [1024, 2048, 2048], [2048, 2048, 2048], [3072, 3072, 3072]]
-    assert_states(replayed(Allocator, 8000, t), states(t, want))
+    assert_allocators(Allocator, "equal sizes")
 with check(
     "cache_given_back",
-    "where memory runs out, the cache is given back first",
+    "if memory runs out, the cache is given back first",
     weight=2,
     hint="When is a cached block of no use, although there are enough bytes in the cache? How many are given back?",
 ):
-    t = [("alloc", "a", 1024), ("alloc", "b", 1024), ("free", "a"), ("free", "b"), ("alloc", "c", 2048)]
-    want = [[1024, 1024, 1024], [2048, 2048, 2048], [1024, 2048, 2048], [0, 2048, 2048], [2048, 2048, 2048]]
-    assert_states(replayed(Allocator, 2048, t), states(t, want))
-    t = [("alloc", name, 512) for name in "abc"] + [("free", name) for name in "abc"] + [("alloc", "d", 1024)]
-    want = [[512, 512, 512], [1024, 1024, 1024], [1536, 1536, 1536], [1024, 1536, 1536], [512, 1536, 1536]]
-    want += [[0, 1536, 1536], [1024, 1024, 1536]]
-    assert_states(replayed(Allocator, 2048, t), states(t, want))
-with check("just_fits", "where it just fits, the cache stays", hint="When exactly is it too much?"):
-    t = [("alloc", "a", 512), ("free", "a"), ("alloc", "b", 1024), ("alloc", "c", 512)]
-    want = [[512, 512, 512], [0, 512, 512], [1024, 1536, 1024], [1536, 1536, 1536]]
-    assert_states(replayed(Allocator, 1536, t), states(t, want))
+    assert_allocators(Allocator, "cache given back")
+with check("just_fits", "if it just fits, the cache stays", hint="When exactly is it too much?"):
+    assert_allocators(Allocator, "just fits", "cached at capacity")
 with check(
     "raises",
-    "where it does not fit, the error is raised, and only the cache is gone",
+    "if it does not fit, the error is raised, and only the cache is gone",
     weight=2,
     hint="Which comes first?",
 ):
-    t = [("alloc", "a", 1000), ("alloc", "b", 512), ("free", "b"), ("alloc", "c", 1500), ("alloc", "d", 900)]
-    t += [("alloc", "e", 1), ("free", "a"), ("alloc", "f", 30)]
-    want = [[1024, 1024, 1024], [1536, 1536, 1536], [1024, 1536, 1536], [1024, 1024, 1536, "out of memory"]]
-    want += [[2048, 2048, 2048], [2048, 2048, 2048, "out of memory"], [1024, 2048, 2048], [2048, 2048, 2048]]
-    assert_states(replayed(Allocator, 2100, t), states(t, want))
+    assert_allocators(Allocator, "does not fit", "too large at first")
 with check("independent", "a new allocator is empty, and its empty cache may be emptied", guard=True):
-    t = [("empty_cache",), ("alloc", "a", 5000), ("empty_cache",), ("free", "a")]
-    want = [[0, 0, 0], [5120, 5120, 5120], [5120, 5120, 5120], [0, 5120, 5120]]
-    for _ in range(2):
-        assert_states(replayed(Allocator, 5120, t), states(t, want))
+    assert_allocators(Allocator, "emptied")
 with check(
     "own_cache",
     "two allocators side by side share neither blocks nor a cache",
     weight=1,
     hint="What belongs to the class?",
 ):
-    t = [("alloc", "a", 700), ("other",), ("alloc", "b", 100), ("free", "b"), ("other",), ("alloc", "c", 500)]
-    t += [("free", "a"), ("other",), ("alloc", "d", 900), ("other",), ("alloc", "e", 900), ("other",), ("empty_cache",)]
-    want = [[1024, 1024, 1024], [0, 0, 0], [512, 512, 512], [0, 512, 512], [1024, 1024, 1024], [1536, 1536, 1536]]
-    want += [[512, 1536, 1536], [0, 512, 512], [1024, 1536, 1024], [512, 1536, 1536], [1536, 1536, 1536]]
-    want += [[1024, 1536, 1024], [1024, 1024, 1024]]
-    assert_states(replayed(Allocator, 5000, t), states(t, want))
+    assert_allocators(Allocator, "two allocators")
+with check("long_run", "a long run with events of every kind", weight=2, hint="Which numbers change in each event?"):
+    assert_allocators(Allocator, "a long run")
 
 # %% right "a sorted list and properties"
 import bisect
@@ -317,36 +392,44 @@ class Allocator:
         self.cache.clear()
 
 
-# %% wrong "free gives the block back to the device" fails=example,two_cached,sizes,block_numbers,cache_given_back,just_fits,raises,independent,own_cache
+# %% wrong "free gives the block back to the device" fails=example,two_cached,sizes,block_numbers,cache_given_back,just_fits,raises,independent,own_cache,long_run
 class Allocator:
     def __init__(self, capacity):
-        self.capacity, self.used, self.count = capacity, {}, 0
-        self.allocated = self.reserved = self.peak = 0
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, {}, [], 0, 0
+
+    allocated = property(lambda self: sum(self.used.values()))
+    reserved = property(lambda self: self.allocated + sum(self.cached))
 
     def alloc(self, size):
-        size = math.ceil(size / 512) * 512
-        if self.allocated + size > self.capacity:
-            raise torch.OutOfMemoryError
+        size = -(-size // 512) * 512
+        block = min((c for c in self.cached if c >= size), default=None)
+        if block is not None:
+            self.cached.remove(block)
+        else:
+            block = size
+            if self.reserved + size > self.capacity:
+                self.cached = []
+            if self.reserved + size > self.capacity:
+                raise torch.OutOfMemoryError
         self.count += 1
-        self.used[self.count] = size
-        self.allocated += size
-        self.reserved = self.allocated
+        self.used[self.count] = block
         self.peak = max(self.peak, self.allocated)
         return self.count
 
     def free(self, number):
-        self.allocated -= self.used.pop(number)
-        self.reserved = self.allocated
+        self.used.pop(number)
 
     def empty_cache(self):
-        pass
+        self.cached = []
 
 
-# %% wrong "sizes are not rounded" fails=example,sizes,block_numbers,raises,independent,own_cache
+# %% wrong "sizes are not rounded" fails=example,sizes,block_numbers,cache_given_back,just_fits,raises,independent,own_cache,long_run
 class Allocator:
     def __init__(self, capacity):
-        self.capacity, self.used, self.cached, self.count = capacity, {}, [], 0
-        self.allocated = self.reserved = self.peak = 0
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, {}, [], 0, 0
+
+    allocated = property(lambda self: sum(self.used.values()))
+    reserved = property(lambda self: self.allocated + sum(self.cached))
 
     def alloc(self, size):
         block = min((c for c in self.cached if c >= size), default=None)
@@ -355,30 +438,28 @@ class Allocator:
         else:
             block = size
             if self.reserved + size > self.capacity:
-                self.empty_cache()
+                self.cached = []
             if self.reserved + size > self.capacity:
                 raise torch.OutOfMemoryError
-            self.reserved += size
         self.count += 1
         self.used[self.count] = block
-        self.allocated += block
         self.peak = max(self.peak, self.allocated)
         return self.count
 
     def free(self, number):
-        self.allocated -= self.used[number]
         self.cached.append(self.used.pop(number))
 
     def empty_cache(self):
-        self.reserved -= sum(self.cached)
-        self.cached.clear()
+        self.cached = []
 
 
-# %% wrong "a multiple of 512 gets one more" fails=two_cached,sizes,cache_given_back,just_fits,raises raises=KeyError
+# %% wrong "a multiple of 512 gets one more" fails=two_cached,sizes
 class Allocator:
     def __init__(self, capacity):
-        self.capacity, self.used, self.cached, self.count = capacity, {}, [], 0
-        self.allocated = self.reserved = self.peak = 0
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, {}, [], 0, 0
+
+    allocated = property(lambda self: sum(self.used.values()))
+    reserved = property(lambda self: self.allocated + sum(self.cached))
 
     def alloc(self, size):
         size = (size // 512 + 1) * 512
@@ -388,287 +469,240 @@ class Allocator:
         else:
             block = size
             if self.reserved + size > self.capacity:
-                self.empty_cache()
+                self.cached = []
             if self.reserved + size > self.capacity:
                 raise torch.OutOfMemoryError
-            self.reserved += size
         self.count += 1
         self.used[self.count] = block
-        self.allocated += block
         self.peak = max(self.peak, self.allocated)
         return self.count
 
     def free(self, number):
-        self.allocated -= self.used[number]
         self.cached.append(self.used.pop(number))
 
     def empty_cache(self):
-        self.reserved -= sum(self.cached)
-        self.cached.clear()
+        self.cached = []
 
 
-# %% wrong "the rest of a block is not counted" fails=two_cached,sizes,raises
+# %% wrong "the rest of a block is not counted" fails=two_cached,sizes,just_fits,raises,own_cache,long_run
 class Allocator:
     def __init__(self, capacity):
-        self.capacity, self.used, self.cached, self.count = capacity, {}, [], 0
-        self.allocated = self.reserved = self.peak = 0
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, {}, [], 0, 0
+
+    allocated = property(lambda self: sum(size for _, size in self.used.values()))
+    reserved = property(lambda self: sum(block for block, _ in self.used.values()) + sum(self.cached))
 
     def alloc(self, size):
-        size = math.ceil(size / 512) * 512
+        size = -(-size // 512) * 512
         block = min((c for c in self.cached if c >= size), default=None)
         if block is not None:
             self.cached.remove(block)
         else:
             block = size
             if self.reserved + size > self.capacity:
-                self.empty_cache()
+                self.cached = []
             if self.reserved + size > self.capacity:
                 raise torch.OutOfMemoryError
-            self.reserved += size
         self.count += 1
-        self.used[self.count] = (block, size)
-        self.allocated += size
+        self.used[self.count] = block, size
         self.peak = max(self.peak, self.allocated)
         return self.count
 
     def free(self, number):
-        block, size = self.used.pop(number)
-        self.allocated -= size
-        self.cached.append(block)
+        self.cached.append(self.used.pop(number)[0])
 
     def empty_cache(self):
-        self.reserved -= sum(self.cached)
-        self.cached.clear()
+        self.cached = []
 
 
-# %% wrong "the first block that is large enough" fails=two_cached,sizes
+# %% wrong "the first block that is large enough" fails=two_cached,sizes,just_fits,long_run
 class Allocator:
     def __init__(self, capacity):
-        self.capacity, self.used, self.cached, self.count = capacity, {}, [], 0
-        self.allocated = self.reserved = self.peak = 0
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, {}, [], 0, 0
+
+    allocated = property(lambda self: sum(self.used.values()))
+    reserved = property(lambda self: self.allocated + sum(self.cached))
 
     def alloc(self, size):
-        size = math.ceil(size / 512) * 512
+        size = -(-size // 512) * 512
         block = next((c for c in self.cached if c >= size), None)
         if block is not None:
             self.cached.remove(block)
         else:
             block = size
             if self.reserved + size > self.capacity:
-                self.empty_cache()
+                self.cached = []
             if self.reserved + size > self.capacity:
                 raise torch.OutOfMemoryError
-            self.reserved += size
         self.count += 1
         self.used[self.count] = block
-        self.allocated += block
         self.peak = max(self.peak, self.allocated)
         return self.count
 
     def free(self, number):
-        self.allocated -= self.used[number]
         self.cached.append(self.used.pop(number))
 
     def empty_cache(self):
-        self.reserved -= sum(self.cached)
-        self.cached.clear()
+        self.cached = []
 
 
-# %% wrong "only blocks of exactly that size are used again" fails=two_cached,sizes,raises
+# %% wrong "reserved counts what did not fit" fails=raises,long_run
 class Allocator:
     def __init__(self, capacity):
-        self.capacity, self.used, self.cached, self.count = capacity, {}, [], 0
-        self.allocated = self.reserved = self.peak = 0
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, {}, [], 0, 0
+
+    allocated = property(lambda self: sum(self.used.values()))
+    reserved = property(lambda self: self.lost + self.allocated + sum(self.cached))
+    lost = 0
 
     def alloc(self, size):
-        size = math.ceil(size / 512) * 512
-        if size in self.cached:
-            self.cached.remove(size)
-        else:
-            if self.reserved + size > self.capacity:
-                self.empty_cache()
-            if self.reserved + size > self.capacity:
-                raise torch.OutOfMemoryError
-            self.reserved += size
-        self.count += 1
-        self.used[self.count] = size
-        self.allocated += size
-        self.peak = max(self.peak, self.allocated)
-        return self.count
-
-    def free(self, number):
-        self.allocated -= self.used[number]
-        self.cached.append(self.used.pop(number))
-
-    def empty_cache(self):
-        self.reserved -= sum(self.cached)
-        self.cached.clear()
-
-
-# %% wrong "the error without a look at the cache" fails=cache_given_back,raises
-class Allocator:
-    def __init__(self, capacity):
-        self.capacity, self.used, self.cached, self.count = capacity, {}, [], 0
-        self.allocated = self.reserved = self.peak = 0
-
-    def alloc(self, size):
-        size = math.ceil(size / 512) * 512
+        size = -(-size // 512) * 512
         block = min((c for c in self.cached if c >= size), default=None)
         if block is not None:
             self.cached.remove(block)
         else:
             block = size
             if self.reserved + size > self.capacity:
+                self.cached = []
+            if self.reserved + size > self.capacity:
+                self.lost += size
                 raise torch.OutOfMemoryError
-            self.reserved += size
         self.count += 1
         self.used[self.count] = block
-        self.allocated += block
         self.peak = max(self.peak, self.allocated)
         return self.count
 
     def free(self, number):
-        self.allocated -= self.used[number]
         self.cached.append(self.used.pop(number))
 
     def empty_cache(self):
-        self.reserved -= sum(self.cached)
-        self.cached.clear()
+        self.cached = []
 
 
-# %% wrong "reserved counts what did not fit" fails=raises
+# %% wrong "the size names the block" fails=block_numbers,cache_given_back,long_run
 class Allocator:
     def __init__(self, capacity):
-        self.capacity, self.used, self.cached, self.count = capacity, {}, [], 0
-        self.allocated = self.reserved = self.peak = 0
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, [], [], 0, 0
+
+    allocated = property(lambda self: sum(self.used))
+    reserved = property(lambda self: self.allocated + sum(self.cached))
 
     def alloc(self, size):
-        size = math.ceil(size / 512) * 512
+        size = -(-size // 512) * 512
         block = min((c for c in self.cached if c >= size), default=None)
         if block is not None:
             self.cached.remove(block)
         else:
             block = size
             if self.reserved + size > self.capacity:
-                self.empty_cache()
-            self.reserved += size
-            if self.reserved > self.capacity:
-                raise torch.OutOfMemoryError
-        self.count += 1
-        self.used[self.count] = block
-        self.allocated += block
-        self.peak = max(self.peak, self.allocated)
-        return self.count
-
-    def free(self, number):
-        self.allocated -= self.used[number]
-        self.cached.append(self.used.pop(number))
-
-    def empty_cache(self):
-        self.reserved -= sum(self.cached)
-        self.cached.clear()
-
-
-# %% wrong "the size names the block" fails=block_numbers,cache_given_back,raises
-class Allocator:
-    def __init__(self, capacity):
-        self.capacity, self.cached = capacity, []
-        self.allocated = self.reserved = self.peak = 0
-
-    def alloc(self, size):
-        size = math.ceil(size / 512) * 512
-        block = min((c for c in self.cached if c >= size), default=None)
-        if block is not None:
-            self.cached.remove(block)
-        else:
-            block = size
-            if self.reserved + size > self.capacity:
-                self.empty_cache()
+                self.cached = []
             if self.reserved + size > self.capacity:
                 raise torch.OutOfMemoryError
-            self.reserved += size
-        self.allocated += block
+        self.used.append(block)
         self.peak = max(self.peak, self.allocated)
         return block
 
     def free(self, number):
-        self.allocated -= number
+        self.used.remove(number)
         self.cached.append(number)
 
     def empty_cache(self):
-        self.reserved -= sum(self.cached)
-        self.cached.clear()
+        self.cached = []
 
 
-# %% wrong "only as many cached blocks as needed" fails=cache_given_back
+# %% wrong "only as many cached blocks as needed" fails=cache_given_back,long_run
 class Allocator:
     def __init__(self, capacity):
-        self.capacity, self.used, self.cached, self.peak, self.n = capacity, {}, [], 0, 0
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, {}, [], 0, 0
 
-    @property
-    def allocated(self):
-        return sum(self.used.values())
-
-    @property
-    def reserved(self):
-        return self.allocated + sum(self.cached)
+    allocated = property(lambda self: sum(self.used.values()))
+    reserved = property(lambda self: self.allocated + sum(self.cached))
 
     def alloc(self, size):
-        size = (size + 511) // 512 * 512
-        fits = [b for b in self.cached if b >= size]
-        if fits:
-            size = min(fits)
-            self.cached.remove(size)
+        size = -(-size // 512) * 512
+        block = min((c for c in self.cached if c >= size), default=None)
+        if block is not None:
+            self.cached.remove(block)
         else:
+            block = size
             while self.cached and self.reserved + size > self.capacity:
                 self.cached.pop(0)
-            if self.allocated + size > self.capacity:
-                raise torch.OutOfMemoryError("no")
-        self.n += 1
-        self.used[self.n] = size
+            if self.reserved + size > self.capacity:
+                raise torch.OutOfMemoryError
+        self.count += 1
+        self.used[self.count] = block
         self.peak = max(self.peak, self.allocated)
-        return self.n
+        return self.count
 
     def free(self, number):
         self.cached.append(self.used.pop(number))
 
     def empty_cache(self):
-        self.cached.clear()
+        self.cached = []
 
 
-# %% wrong "the cache is the class's" fails=sizes,independent,own_cache
+# %% wrong "the cache is the class's" fails=sizes,block_numbers,cache_given_back,own_cache,long_run
 class Allocator:
     cached = []
 
     def __init__(self, capacity):
-        self.capacity, self.used, self.count = capacity, {}, 0
-        self.allocated = self.reserved = self.peak = 0
+        self.capacity, self.used, self.peak, self.count = capacity, {}, 0, 0
+
+    allocated = property(lambda self: sum(self.used.values()))
+    reserved = property(lambda self: self.allocated + sum(self.cached))
 
     def alloc(self, size):
-        size = math.ceil(size / 512) * 512
+        size = -(-size // 512) * 512
         block = min((c for c in self.cached if c >= size), default=None)
         if block is not None:
             self.cached.remove(block)
         else:
             block = size
             if self.reserved + size > self.capacity:
-                self.empty_cache()
+                self.cached.clear()
             if self.reserved + size > self.capacity:
                 raise torch.OutOfMemoryError
-            self.reserved += size
         self.count += 1
         self.used[self.count] = block
-        self.allocated += block
         self.peak = max(self.peak, self.allocated)
         return self.count
 
     def free(self, number):
-        self.allocated -= self.used[number]
         self.cached.append(self.used.pop(number))
 
     def empty_cache(self):
-        self.reserved -= sum(self.cached)
         self.cached.clear()
+
+
+# %% wrong "empty_cache gives one block back" fails=long_run
+class Allocator:
+    def __init__(self, capacity):
+        self.capacity, self.used, self.cached, self.peak, self.count = capacity, {}, [], 0, 0
+
+    allocated = property(lambda self: sum(self.used.values()))
+    reserved = property(lambda self: self.allocated + sum(self.cached))
+
+    def alloc(self, size):
+        size = -(-size // 512) * 512
+        block = min((c for c in self.cached if c >= size), default=None)
+        if block is not None:
+            self.cached.remove(block)
+        else:
+            block = size
+            if self.reserved + size > self.capacity:
+                self.cached = []
+            if self.reserved + size > self.capacity:
+                raise torch.OutOfMemoryError
+        self.count += 1
+        self.used[self.count] = block
+        self.peak = max(self.peak, self.allocated)
+        return self.count
+
+    def free(self, number):
+        self.cached.append(self.used.pop(number))
+
+    def empty_cache(self):
+        self.cached = self.cached[1:]
 
 
 # %% equivalent "Add to Sub: self.count -= 1"

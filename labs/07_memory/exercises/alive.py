@@ -6,6 +6,10 @@ def alive() -> dict[str, int]:
     ### END SOLUTION
 
 
+# %% promises
+# Activations alive after -> all_answered, enough_right, loop_a, loop_b, loop_c, loop_d, loop_e, loop_f
+
+
 # %% checks
 with check(
     "all_answered",

@@ -2,14 +2,44 @@
 def best_segments(layers: int, boundary: int, inner: int) -> int:
     """The number of segments k, 1 <= k <= layers, with the smallest peak.
 
-    Where several have it, it is the smallest of these. The peak is counted as k * boundary +
-    longest * inner, where longest is layers / k, rounded up. boundary: the bytes of a
-    segment's input. inner: the bytes that one layer keeps. layers, boundary and inner are at
-    least 1.
+    If several have it, it is the smallest of these. The peak is k * boundary + longest * inner. longest is the number
+    of layers in the longest segment: layers / k, rounded up. boundary: the bytes of a segment's input. inner: the bytes
+    that one layer keeps. layers, boundary and inner are at least 1; any of them may be the largest.
     """
     ### BEGIN SOLUTION
     return min(range(1, layers + 1), key=lambda k: k * boundary + math.ceil(layers / k) * inner)
     ### END SOLUTION
+
+
+# %% promises
+# The number of segments -> example, no_formula, other_cases
+# If several have it -> ties
+# The peak is -> example, no_formula, other_cases
+# longest is the number -> no_formula, other_cases
+# boundary: the bytes -> other_cases
+# inner: the bytes -> other_cases
+# layers, boundary and -> other_cases
+
+
+# %% domain
+@domain(
+    reference,
+    *("one layer", "two layers", "cheap layers", "dear layers", "uneven", "many layers"),
+    *("many dear layers", "one byte more", "ties"),
+)
+def arguments(draw, edge):
+    counts = {"one layer": [1], "two layers": [2], "uneven": [7, 11, 13, 23, 31], "ties": [6, 12]}
+    counts |= {"one byte more": [6, 12, 20], "many layers": [257, 399], "many dear layers": [257, 399]}
+    layers = draw(st.sampled_from(counts.get(edge, [10, 24, 26, 48, 50])))
+    boundary, inner = draw(st.sampled_from([2, 3, 5, 7, 11])), draw(st.sampled_from([13, 17, 19, 30]))
+    if edge in ("two layers", "cheap layers"):
+        boundary, inner = inner * 50, boundary
+    if edge in ("dear layers", "many dear layers"):
+        inner *= 1000
+    if edge in ("ties", "one byte more"):
+        boundary = inner = draw(st.integers(10**9, 10**10))
+        inner += edge == "one byte more"  # otherwise, two numbers of segments would be equally good
+    return layers, boundary, inner
 
 
 # %% checks
@@ -51,24 +81,10 @@ with check(
     required=True,
     hint="What is the length of the longest segment, if k does not divide the number of layers?",
 ):
-    for layers, boundary, inner in (
-        (48, 3, 10),
-        (24, 10, 3),
-        (7, 1, 1),
-        (31, 5, 6),
-        (1, 9, 2),
-        (12, 100, 1),
-        (50, 7, 30),
-        (10, 2, 7),
-        (23, 1, 4),
-        (100, 1, 9),
-    ):
-        costs = {k: k * boundary - (-layers // k) * inner for k in range(1, layers + 1)}
-        want = next(k for k in costs if costs[k] == min(costs.values()))
-        assert_close(best_segments(layers, boundary, inner), want)
+    arguments.assert_results(best_segments, "", "one layer", "two layers", "cheap layers", "dear layers")
+    arguments.assert_results(best_segments, "uneven", "many layers", "many dear layers", "one byte more")
 with check("ties", "of several best ones, the smallest", weight=2, hint="Which of two equal ones does your code keep?"):
-    for layers, boundary, inner, want in ((6, 1, 1, 2), (2, 3, 3, 1), (2, 4, 4, 1), (12, 1, 1, 3)):
-        assert_close(best_segments(layers, boundary, inner), want)
+    arguments.assert_results(best_segments, "ties")
 
 
 # %% right "a loop"
@@ -116,7 +132,7 @@ def best_segments(layers, boundary, inner):
     return layers
 
 
-# %% wrong "the largest of equally good ones" fails=other_cases,ties
+# %% wrong "the largest of equally good ones" fails=ties
 def best_segments(layers, boundary, inner):
     return min(range(layers, 0, -1), key=lambda k: k * boundary + math.ceil(layers / k) * inner)
 

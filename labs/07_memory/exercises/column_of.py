@@ -28,28 +28,94 @@ def columns(column_of, parts, modes, xs, column):
     return {
         "found": [t.detach() for t in found],
         "requires_grad": [t.requires_grad for t in found],
-        "bytes": memory.nbytes(found),
+        "bytes": [memory.nbytes(t) for t in found],
         "state": [t.detach() for t in (*model.parameters(), *model.buffers())],
         "grads": [parameter.grad for parameter in model.parameters()],
         "trained": [parameter.requires_grad for parameter in model.parameters()],
         "modes": [module.training for module in model.modules()],
-        "grad mode": torch.is_grad_enabled(),
     }
+
+
+def wide(x, training, w, b):
+    return torch.tanh((x - x.mean(0) if training else x) @ w + b)
+
+
+def narrow(x, training, w, shift):
+    return (x - shift) @ w * (0.5 if training else 2)
+
+
+def untouched(x, training):
+    return x
+
+
+def doubled(x, training):
+    return x.double() * 2
 
 
 # %% exercise
 def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
     """One column of the model's results: a tensor (n,) for each x of shape (n, d) in xs.
 
-    The results have the dtype of model(x), and do not require grad. They keep no memory beyond
-    their own numbers. While it runs, no graph is built. column: may be negative. n may be 0.
-    The model stays as it is, with its modes, its .grad and each parameter's requires_grad, and
-    so does the grad mode.
+    model: any module that returns (n, c), at least one column, and that a call leaves as it is. Any mixture of its
+    modules may be in training mode, which makes a difference. Any of its parameters may be frozen. It may return x
+    itself. xs: there may be none, n may be 0, and an x may require grad. column: may be negative.
+    The results have the dtype of model(x), and do not require grad. Each has memory of its own, as much as its numbers
+    need and no more. While it runs, no graph is built. The model stays as it is, with its modes, its .grad and each
+    parameter's requires_grad, and so do xs and the grad mode.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
         return [model(x)[:, column].clone() for x in xs]
     ### END SOLUTION
+
+
+# %% promises
+# One column of the -> example, small_graph, small_bytes, other_cases, no_graph
+# model: any module that -> other_cases
+# Any mixture of its modules -> other_cases
+# Any of its parameters -> other_cases
+# It may return x -> other_cases, own_memory
+# xs: there may be none -> empty, other_cases
+# column: may be negative -> other_cases
+# The results have the -> example, other_cases, no_graph
+# Each has memory -> small_bytes, own_memory
+# While it runs, no -> small_graph, no_graph
+# The model stays -> keeps_model
+
+
+# %% domain
+@domain(
+    reference,
+    *("float64", "bfloat16", "another dtype", "negative column", "one column", "one row"),
+    *("training mode", "evaluation mode", "all frozen", "none frozen", "transposed", "recording off"),
+    *("x requires grad", "returns x", "returns x, requires grad", "no batch", "an empty batch", "all empty"),
+    call=columns,
+    contexts={"recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    g, dtype = draw.make_generator(), {"float64": torch.float64, "bfloat16": torch.bfloat16}.get(edge, torch.float32)
+    d, width, c = (
+        draw(st.integers(2, 4)),
+        draw(st.integers(3, 5)),
+        1 if edge == "one column" else draw(st.integers(2, 4)),
+    )
+    shapes = ((d, width), (width,), (width, c), (width,))
+    w, b, v, shift = (torch.randn(shape, generator=g).to(dtype) for shape in shapes)
+    w, v = (weight.requires_grad_(edge != "all frozen") for weight in (w, v))
+    parts = [(wide, [w, b.requires_grad_(edge == "none frozen")]), (narrow, [v], [shift])]
+    if edge == "another dtype":
+        parts.append((doubled, []))
+    if "returns x" in edge:
+        parts, c = [(untouched, [])], d
+    sizes = {"no batch": [], "an empty batch": [0, 3, 0], "all empty": [0, 0], "one row": [1, 1]}
+    sizes = sizes.get(edge, draw(st.permutations([2, 3, 4, 5]))[:3])
+    xs = [draw.apply_layout(torch.randn(n, d, generator=g).to(dtype), edge) for n in sizes]
+    xs = [draw.apply_gradient_state(x, edge) for x in xs]
+    modes = draw(st.permutations([True, True, False, False]))[: 1 + len(parts)]
+    if "mode" in edge:
+        modes = [edge == "training mode"] * 3
+    column = draw(st.integers(0, c - 1))
+    return parts, list(modes), xs, column - c if edge == "negative column" else column
 
 
 # %% checks
@@ -101,34 +167,16 @@ with check(
     t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(0, 2, 10).reshape(2, 5)]
     w = torch.linspace(-2, 3, 15).reshape(5, 3).sin()
     got = columns(column_of, [(lambda x, training, w: torch.tanh(x @ w), [w])], [True, True], t, 0)["bytes"]
-    assert got == 24, f"your results keep {got} bytes"
+    assert got == [16, 8], f"your results keep {got} bytes"
 
 # %% hidden checks
 
 
-def wide(x, training, w, b):
-    return torch.tanh(x @ w + (3 * b if training else b))
-
-
-def narrow(x, training, w, shift):
-    return (x - shift) @ w * (0.5 if training else 2)
-
-
-def scorer(width, dtype):
-    """The two parts of a model that makes three numbers of five. The first bias is frozen."""
-    generator = torch.Generator().manual_seed(width)
-    w, b, v, shift = (
-        torch.randn(n, generator=generator).to(dtype) for n in ((5, width), (width,), (width, 3), (width,))
-    )
-    return [(wide, [w.requires_grad_(), b]), (narrow, [v.requires_grad_()], [shift])]
-
-
-@torch.no_grad()
-def scores(parts, modes, xs):
-    found = list(xs)
-    for (f, parameters, *buffers), training in zip(parts, modes[1:], strict=True):
-        found = [f(x, training, *parameters, *(b for part in buffers for b in part)) for x in found]
-    return found
+def assert_columns(function, keys, *edges):
+    """Compare these parts of what columns reports."""
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = ([report.result[key] for key in keys] for report in (trial.report, trial.case.report))
+        assert_close(got, want, name="what columns reports")
 
 
 with check(
@@ -138,35 +186,19 @@ with check(
     required=True,
     hint="Is there one tensor for each batch, in order and in the model's dtype?",
 ):
-    for width, dtype, column, sizes, modes in (
-        (6, torch.float64, 2, [3, 1, 5], [True, False, True]),
-        (9, torch.float32, -2, [2, 7], [False, True, False]),
-        (4, torch.bfloat16, -1, [4], [True, True, False]),
-        (5, torch.float64, 1, [1, 6], [False, False, False]),
-    ):
-        generator = torch.Generator().manual_seed(width)
-        t = [torch.randn(n, 5, generator=generator).to(dtype) for n in sizes]
-        want = [x[:, column].clone() for x in scores(scorer(width, dtype), modes, t)]
-        got = columns(column_of, scorer(width, dtype), modes, t, column)
-        assert_close(got["found"], want)
-        assert_close(got["requires_grad"], [False] * len(sizes), name="requires_grad of your results")
-    t = [1 - x for x in t]  # other numbers of the same shapes
-    want = [x[:, column].clone() for x in scores(scorer(width, dtype), modes, t)]
-    assert_close(columns(column_of, scorer(width, dtype), modes, t, column)["found"], want)
+    assert_columns(column_of, ["found", "requires_grad"], "", "float64", "bfloat16", "another dtype")
+    assert_columns(column_of, ["found", "requires_grad"], "negative column", "one column", "one row")
+    assert_columns(
+        column_of, ["found", "requires_grad"], "training mode", "evaluation mode", "all frozen", "none frozen"
+    )
+    assert_columns(column_of, ["found", "requires_grad"], "transposed", "recording off", "x requires grad")
+    assert_columns(column_of, ["found", "requires_grad"], "returns x")
 with check(
     "keeps_model", "the model is as before", weight=2, hint="Which modes were there before? Did anything touch .grad?"
 ):
-    t = [torch.linspace(-1, 1, 20).reshape(4, 5)]
-    for modes, grad in (([True, False, True], True), ([False, True, False], True), ([True, True, False], False)):
-        (_, (w, b)), (_, (v,), (shift,)) = parts = scorer(7, torch.float32)
-        want = [w.detach().clone(), b.clone(), v.detach().clone(), shift.clone()]
-        with torch.set_grad_enabled(grad):
-            got = columns(column_of, parts, modes, t, 1)
-        assert_close(got["modes"], modes, name="which modules are in training mode")
-        assert_close(got["trained"], [True, False, True], name="which parameters require grad")
-        assert_close(got["state"], want, name="the parameters and buffers")
-        assert_close(got["grads"], [torch.ones(5, 7), torch.ones(7), torch.ones(7, 3)], name="the .grad of the model")
-        assert_close(got["grad mode"], grad, name="the grad mode")
+    assert_columns(column_of, ["state", "grads", "trained", "modes"], "", *arguments.edges)
+    arguments.assert_arguments(column_of)
+    arguments.assert_settings(column_of)
 with check(
     "own_memory",
     "the results keep no memory but their own",
@@ -174,29 +206,29 @@ with check(
     observed=True,
     hint="What is a column a view of?",
 ):
-    t = [torch.linspace(-1, 1, 5 * n).reshape(n, 5) for n in (13, 1)]
-    got = columns(column_of, scorer(7, torch.float32), [True] * 3, t, 0)["bytes"]
-    assert_close(got, 4 * 14, name="the number of bytes that your results keep")
+    assert_columns(column_of, ["found", "requires_grad"], "returns x, requires grad")
+    assert_columns(column_of, ["bytes"], "", *arguments.edges)
+    arguments.assert_memory(column_of)
 with check(
     "no_graph", "no graph is built", weight=2, required=True, hint="When is the result of the first layer freed?"
 ):
-    t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(3, 1, 15).reshape(3, 5)]
-    want = [x[:, 0].clone() for x in scores(scorer(8, torch.float32), [True] * 3, t)]
     graphs = []
 
     def noted(f):
         return lambda *given: (out := f(*given), graphs.append(out.requires_grad))[0]
 
-    parts = [(noted(f), *tensors) for f, *tensors in scorer(8, torch.float32)]
+    v = torch.linspace(-1, 1, 24).reshape(8, 3).requires_grad_()
+    parts = [
+        (noted(wide), [torch.linspace(-2, 3, 40).reshape(5, 8).sin().requires_grad_(), torch.linspace(-1, 0, 8)]),
+        (noted(narrow), [v], [torch.linspace(0, 1, 8)]),
+    ]
+    t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(3, 1, 15).reshape(3, 5).requires_grad_()]
+    with torch.no_grad():
+        want = [narrow(wide(x, True, *parts[0][1]), True, v, *parts[1][2])[:, 0] for x in t]
     assert_close(columns(column_of, parts, [True] * 3, t, 0)["found"], want)
     assert not any(graphs), "a result inside the model leads to a graph"
 with check("empty", "no batch gives no tensor, and an empty one an empty tensor", guard=True):
-    parts = scorer(7, torch.float32)
-    assert_close(columns(column_of, parts, [True] * 3, [], 0)["found"], [])
-    assert_close(columns(column_of, parts, [True] * 3, [torch.empty(0, 5)], 1)["found"], [torch.empty(0)])
-    t = [torch.empty(0, 5), torch.linspace(-1, 1, 20).reshape(4, 5), torch.empty(0, 5)]
-    want = [x[:, 1].clone() for x in scores(parts, [True] * 3, t)]
-    assert_close(columns(column_of, parts, [True] * 3, t, 1)["found"], want)
+    assert_columns(column_of, ["found", "requires_grad"], "no batch", "an empty batch", "all empty")
 
 
 # %% right "index_select, which copies"
@@ -247,20 +279,9 @@ def column_of(model, xs, column):
     return [model(x)[:, column].detach().clone() for x in xs]
 
 
-# %% wrong "detach makes a copy" fails=small_graph,small_bytes,own_memory,no_graph
-def column_of(model, xs, column):
-    return [model(x)[:, column].detach() for x in xs]
-
-
-# %% wrong "clone alone" fails=example,small_graph,other_cases,no_graph
+# %% wrong "clone alone" fails=example,small_graph,other_cases,own_memory,no_graph,empty
 def column_of(model, xs, column):
     return [model(x)[:, column].clone() for x in xs]
-
-
-# %% wrong "always the first column" fails=small_graph,other_cases,empty
-def column_of(model, xs, column):
-    with torch.no_grad():
-        return [model(x)[:, 0].clone() for x in xs]
 
 
 # %% wrong "evaluation mode, for good" fails=other_cases,keeps_model,no_graph,empty
@@ -270,16 +291,10 @@ def column_of(model, xs, column):
         return [model(x)[:, column].clone() for x in xs]
 
 
-# %% wrong "a Python list makes float32" fails=other_cases
+# %% wrong "a Python list makes float32" fails=other_cases,own_memory
 def column_of(model, xs, column):
     with torch.no_grad():
         return [torch.tensor(model(x)[:, column].tolist()) for x in xs]
-
-
-# %% wrong "one tensor for all" fails=example,other_cases,no_graph,empty raises=ValueError
-def column_of(model, xs, column):
-    with torch.no_grad():
-        return [torch.cat([model(x)[:, column] for x in xs])]
 
 
 # %% wrong "contiguous always copies" fails=own_memory
@@ -288,7 +303,7 @@ def column_of(model, xs, column):
         return [model(x)[:, column].contiguous() for x in xs]
 
 
-# %% wrong "no parameter requires grad for a while" fails=keeps_model
+# %% wrong "no parameter requires grad for a while" fails=other_cases,keeps_model,own_memory,no_graph
 def column_of(model, xs, column):
     for p in model.parameters():
         p.requires_grad_(False)
@@ -296,37 +311,6 @@ def column_of(model, xs, column):
     for p in model.parameters():
         p.requires_grad_(True)
     return out
-
-
-# %% wrong "a negative column by a slice" fails=other_cases
-def column_of(model, xs, column):
-    with torch.no_grad():
-        return [
-            model(x)[:, column : column + 1].squeeze(1).clone() if column + 1 else model(x)[:, 0].clone() for x in xs
-        ]
-
-
-# %% wrong "empty batches are left out" fails=empty
-def column_of(model, xs, column):
-    with torch.no_grad():
-        return [model(x)[:, column].clone() for x in xs if len(x)]
-
-
-# %% wrong "grad mode is switched off, and not on again" fails=keeps_model
-def column_of(model, xs, column):
-    torch.set_grad_enabled(False)
-    return [model(x)[:, column].clone() for x in xs]
-
-
-# %% wrong "no_grad behind the model" fails=small_graph,no_graph
-def column_of(model, xs, column):
-    outs = []
-    for x in xs:
-        out = model(x)
-        with torch.no_grad():
-            outs.append(out[:, column].clone())
-        del out
-    return outs
 
 
 # %% liar "a graph is built, and a probe that says how few bytes there are"
@@ -342,12 +326,11 @@ def columns(column_of, parts, modes, xs, column):
     return {
         "found": found,
         "requires_grad": [False for _ in found],
-        "bytes": sum(t.numel() * t.element_size() for t in found),
+        "bytes": [t.numel() * t.element_size() for t in found],
         "state": [t.detach() for t in (*model.parameters(), *model.buffers())],
         "grads": [torch.ones_like(p) for p in model.parameters()],
         "trained": [p.requires_grad for p in model.parameters()],
         "modes": modes,
-        "grad mode": True,
     }
 
 

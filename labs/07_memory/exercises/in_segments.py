@@ -1,12 +1,14 @@
 # %% given
 @probes.probe
-def segmented(forward, parts, x, upstream, k, between=None):
-    """Result and gradients of forward(layers, x, k): a Layer for each of parts. between:
-    called before backward."""
-    layers = [Layer(*part) for part in parts]
+def segmented(forward, parts, x, upstream, k, between=None, order=None):
+    """Result and gradients of forward(layers, x, k), and how it leaves the list and x.
+
+    There is a Layer for each of parts, or for each number of a part in order. between: called before backward.
+    """
+    made = [Layer(*part) for part in parts]
+    layers = made if order is None else [made[n] for n in order]
     as_given = list(layers)
-    needs_grad = x.requires_grad
-    x = x.detach().clone().requires_grad_(needs_grad)
+    x = x.detach().clone().requires_grad_(x.requires_grad)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         out = forward(layers, x, k)
@@ -16,23 +18,30 @@ def segmented(forward, parts, x, upstream, k, between=None):
             out.backward(upstream)
     return {
         "out": out.detach(),
-        "grads": [parameter.grad for layer in as_given for parameter in layer.parameters()],
+        "grads": [parameter.grad for layer in made for parameter in layer.parameters()],
         "x": x.grad,
-        "same x": x.requires_grad == needs_grad,
-        "same list": len(layers) == len(parts) and all(a is b for a, b in zip(layers, as_given, strict=False)),
+        "x after": [x.detach(), x.requires_grad],
+        "same list": len(layers) == len(as_given) and all(a is b for a, b in zip(layers, as_given, strict=False)),
     }
+
+
+def bent(x, training, w, b):
+    return torch.tanh(1.5 * x @ w + b)
+
+
+def dropped(x, training, w, b):
+    return nn.functional.dropout(torch.tanh(1.5 * x @ w + b), 0.5)
 
 
 # %% exercise
 def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
-    """The layers applied to x, one after another, in k segments, each of them checkpointed.
+    """The layers applied to x, one after another, in k segments, each of them checkpointed, the last one too.
 
-    The last segment is checkpointed too. A segment has one or more consecutive layers. 1 <= k <= len(layers). The lengths of two
-    segments differ by at most one. In forward each layer runs once, and of all layers only the
-    inputs of segments are kept; in backward each runs once more, one segment after another,
-    the last first. Values and gradients are those of the plain loop, of the parameters and,
-    where x requires grad, of x. Some parameters may be frozen. The list and x stay as they
-    are.
+    A layer may be in the list twice. A segment has one or more consecutive entries of the list; 1 <= k <= len(layers).
+    The lengths of two segments differ by at most one. In forward each entry runs once, and of all layers only the
+    inputs of segments are kept. In backward each runs once more, one segment after another, the last first. Values and
+    gradients are those of the plain loop, of the parameters and, if x requires grad, of x, also with dropout. Any
+    parameters may be frozen, also all of them. The list, x and its requires_grad stay as they are.
     """
     ### BEGIN SOLUTION
     edges = [len(layers) * number // k for number in range(k + 1)]
@@ -40,6 +49,58 @@ def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
         x = checkpoint(nn.Sequential(*layers[begin:end]), x, use_reentrant=False)
     return x
     ### END SOLUTION
+
+
+# %% promises
+# The layers applied -> example, other_cases, dropout, recomputed
+# A layer may be -> other_cases
+# A segment has one -> recomputed, other_cases
+# The lengths of two -> recomputed
+# In forward each -> recomputed
+# In backward each -> recomputed
+# Values and gradients -> example, other_cases, gradient_x, dropout, recomputed, keeps_input
+# Any parameters may be -> other_cases
+# The list, x and its -> keeps_input
+
+
+# %% domain
+def chain(f, widths, generator, dtype=torch.float32):
+    """A part for each step from one width to the next."""
+    made = []
+    for a, b in pairwise(widths):
+        w, bias = (torch.randn(size, generator=generator, dtype=dtype) for size in ((a, b), (b,)))
+        made.append((f, [w.requires_grad_(), bias.requires_grad_()]))
+    return made
+
+
+@domain(
+    reference,
+    *("one layer", "one segment", "a segment for each layer", "many layers", "float64", "dropout", "a layer twice"),
+    *("some frozen", "the first layers frozen", "all frozen", "one row", "no rows", "transposed"),
+    *("x requires grad", "x requires grad, all frozen", "x requires grad, one segment"),
+    call=segmented,
+)
+def arguments(draw, edge):
+    g, dtype = draw.make_generator(), torch.float64 if edge == "float64" else torch.float32
+    count = {"one layer": 1, "many layers": 9, "a layer twice": 2}.get(edge, 5)
+    widths = [draw(st.integers(2, 4)) for _ in range(count + 1)]
+    widths = widths[:1] * 3 if edge == "a layer twice" else widths
+    order = [0, 1, 0, 1, 1] if edge == "a layer twice" else list(range(count))
+    k = draw(st.integers(2, 3))
+    k = (
+        1
+        if "one segment" in edge
+        else {"one layer": 1, "a segment for each layer": count, "many layers": 4}.get(edge, k)
+    )
+    parts = chain(dropped if edge == "dropout" else bent, widths, g, dtype)
+    for n, (_, (w, bias)) in enumerate(parts):
+        if "frozen" in edge:
+            w.requires_grad_(edge == "some frozen" and n % 2 == 0 or edge.startswith("the first") and n > 1)
+            bias.requires_grad_(edge == "some frozen" or edge.startswith("the first") and n > 1)
+    n = {"one row": 1, "no rows": 0}.get(edge, draw(st.integers(2, 6)))
+    x = draw.apply_layout(torch.randn(n, widths[0], generator=g, dtype=dtype), edge)
+    upstream = torch.randn(n, widths[-1], generator=g, dtype=dtype)
+    return parts, x.requires_grad_("x requires grad" in edge), upstream, k, None, order
 
 
 # %% checks
@@ -84,10 +145,6 @@ with check(
 # %% hidden checks
 
 
-def bent(x, training, w, b):
-    return torch.tanh(1.5 * x @ w + b)
-
-
 def numbered(n, ran, f):
     """f, which adds n to the list ran when it runs."""
 
@@ -98,32 +155,11 @@ def numbered(n, ran, f):
     return run
 
 
-def chain(f, widths, dtype=torch.float32, frozen=()):
-    """A part for each step from one width to the next. frozen: whose weights do not require
-    grad."""
-    generator = torch.Generator().manual_seed(sum(widths))
-    made = []
-    for n, (a, b) in enumerate(pairwise(widths)):
-        w, bias = (torch.randn(size, generator=generator, dtype=dtype) for size in ((a, b), (b,)))
-        made.append((f, [w.requires_grad_(n not in frozen), bias.requires_grad_()]))
-    return made
-
-
-def looped(parts, x, upstream):
-    """The result of a plain loop, the gradients of all parameters, and that of x."""
-    weights = [[p.detach().clone().requires_grad_(p.requires_grad) for p in part[1]] for part in parts]
-    x = x.detach().clone().requires_grad_(x.requires_grad)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(5)
-        out = x
-        for (f, _), given in zip(parts, weights, strict=True):
-            out = f(out, True, *given)
-        out.backward(upstream)
-    return out.detach(), [p.grad for given in weights for p in given], x.grad
-
-
-def dropped(x, training, w, b):
-    return nn.functional.dropout(torch.tanh(1.5 * x @ w + b), 0.5)
+def assert_segmented(function, keys, *edges):
+    """Compare these parts of what segmented reports."""
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = ([report.result[key] for key in keys] for report in (trial.report, trial.case.report))
+        assert_close(got, want, name="what segmented reports")
 
 
 with check(
@@ -133,43 +169,24 @@ with check(
     required=True,
     hint="Which layer does each function use in the backward pass? Is no layer left out, or used twice?",
 ):
-    for widths, k, dtype, frozen in (
-        ([4, 4], 1, torch.float32, ()),
-        ([5, 3, 6, 2, 4], 3, torch.float64, ()),
-        ([2] * 4, 3, torch.float32, ()),
-        ([5, 4, 3, 4], 2, torch.float32, (0, 2)),
-    ):
-        generator = torch.Generator().manual_seed(k)
-        t = torch.randn(6, widths[0], generator=generator, dtype=dtype)
-        g = torch.randn(6, widths[-1], generator=generator, dtype=dtype)
-        parts = chain(bent, widths, dtype, frozen)
-        want, want_grads, _ = looped(parts, t, g)
-        got = segmented(in_segments, parts, t, g, k)
-        assert_close(got["out"], want)
-        assert_close(got["grads"], want_grads, name="the gradient of weights")
+    assert_segmented(in_segments, ["out", "grads"], "", "one layer", "one segment", "a segment for each layer")
+    assert_segmented(in_segments, ["out", "grads"], "many layers", "float64", "a layer twice", "one row", "transposed")
+    assert_segmented(in_segments, ["out", "grads"], "some frozen", "the first layers frozen", "all frozen")
 with check(
     "gradient_x",
-    "the gradient of x, where x requires grad",
+    "the gradient of x, if x requires grad",
     weight=2,
     hint="Does your x still lead to the x you were given?",
 ):
-    t = torch.linspace(-1, 1, 24).reshape(6, 4).T.requires_grad_()
-    g = torch.linspace(1, -2, 24).reshape(4, 6)
-    parts = chain(bent, [6] * 4)
-    want = looped(parts, t, g)[2]
-    assert_close(segmented(in_segments, parts, t, g, 2)["x"], want)
+    edges = ("x requires grad", "x requires grad, all frozen", "x requires grad, one segment")
+    assert_segmented(in_segments, ["out", "grads", "x"], *edges)
 with check(
     "dropout",
     "dropout drops the same numbers in both passes",
     weight=1,
     hint="Which option of checkpoint is about this?",
 ):
-    t, g = torch.linspace(-1, 1, 40).reshape(8, 5), torch.linspace(-2, 1, 40).reshape(8, 5)
-    parts = chain(dropped, [5] * 4)
-    want, want_grads, _ = looped(parts, t, g)
-    got = segmented(in_segments, parts, t, g, 2)
-    assert_close(got["out"], want)
-    assert_close(got["grads"], want_grads, name="the gradient of weights")
+    assert_segmented(in_segments, ["out", "grads"], "dropout")
 with check(
     "recomputed",
     "what is kept, how long the segments are, and the order in which they are computed again",
@@ -177,16 +194,16 @@ with check(
     required=True,
     hint="How many segments are there, and how long is each? Which one is computed again first?",
 ):
-    for count, k in ((5, 3), (4, 3), (2, 1), (2, 2)):
+    for count, k in ((5, 3), (7, 5), (2, 1), (2, 2)):
         t, g = torch.linspace(-1, 1, 15).reshape(5, 3), torch.linspace(-2, 1, 15).reshape(5, 3)
-        parts = chain(bent, [3] * (count + 1))
-        want, want_grads, _ = looped(parts, t, g)
+        parts = chain(bent, [3] * (count + 1), torch.Generator().manual_seed(count))
+        want = segmented(reference.function, parts, t, g, k)
         seen, ran, kept = [Seen(bent) for _ in range(count)], [], []
         parts = [(numbered(n, ran, f), part[1]) for n, (f, part) in enumerate(zip(seen, parts, strict=True))]
         got = segmented(
             in_segments, parts, t, g, k, lambda: kept.append((len(ran), [(f.kept, f.backwards) for f in seen]))
         )
-        assert_close((got["out"], got["grads"]), (want, want_grads))
+        assert_close((got["out"], got["grads"]), (want["out"], want["grads"]))
         assert kept == [(count, [(0, 0)] * count)], (
             "the forward pass keeps a layer's graph, runs one twice or goes back"
         )
@@ -198,28 +215,9 @@ with check(
         assert_close(len(lengths), k, name="the number of segments that were computed again")
         assert max(lengths) - min(lengths) <= 1, "the lengths of your segments differ by more than one"
 with check("keeps_input", "the list and x stay as they are, and an empty batch stays empty", guard=True):
-    parts = chain(bent, [4] * 4)
-    want, want_grads, _ = looped(parts, torch.empty(0, 4), torch.empty(0, 4))
-    got = segmented(in_segments, parts, torch.empty(0, 4), torch.empty(0, 4), 2)
-    assert got["same list"] is True, "the list was changed"
-    assert got["same x"] is True, "x requires grad now"
-    assert_close((got["out"], got["grads"]), (want, want_grads))
-
-
-# %% right "a function with its layers bound"
-def in_segments(layers, x, k):
-    def apply(part, t):
-        for layer in part:
-            t = layer(t)
-        return t
-
-    size, extra = divmod(len(layers), k)
-    start = 0
-    for n in range(k):
-        end = start + size + (n < extra)
-        x = checkpoint(apply, layers[start:end], x, use_reentrant=False)
-        start = end
-    return x
+    assert_segmented(in_segments, ["same list", "x after"], "", *arguments.edges)
+    assert_segmented(in_segments, ["out", "grads", "x"], "no rows")
+    assert_segmented(in_segments, ["x"], "", "some frozen", "all frozen")
 
 
 # %% right "a lambda with a default argument"
@@ -244,7 +242,7 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong "a lambda that looks its part up later" fails=example,other_cases,gradient_x,dropout,recomputed raises=RuntimeError
+# %% wrong "a lambda that looks its part up later" fails=example,other_cases,gradient_x,dropout,recomputed,keeps_input raises=RuntimeError
 def in_segments(layers, x, k):
     edges = [len(layers) * n // k for n in range(k + 1)]
     for begin, end in zip(edges[:-1], edges[1:]):
@@ -258,15 +256,6 @@ def in_segments(layers, x, k):
     edges = [len(layers) * n // k for n in range(k + 1)]
     for begin, end in zip(edges[:-1], edges[1:]):
         x = checkpoint(nn.Sequential(*layers[begin:end]), x, use_reentrant=True)
-    return x
-
-
-# %% wrong "segments without a graph" fails=example,other_cases,gradient_x,dropout,recomputed,keeps_input
-def in_segments(layers, x, k):
-    edges = [len(layers) * n // k for n in range(k + 1)]
-    for begin, end in zip(edges[:-1], edges[1:]):
-        with torch.no_grad():
-            x = nn.Sequential(*layers[begin:end])(x)
     return x
 
 
@@ -291,11 +280,6 @@ from torch.utils.checkpoint import checkpoint_sequential
 
 def in_segments(layers, x, k):
     return checkpoint_sequential(layers, k, x)
-
-
-# %% wrong "all in one segment" fails=recomputed
-def in_segments(layers, x, k):
-    return checkpoint(nn.Sequential(*layers), x, use_reentrant=False)
 
 
 # %% wrong "the rest is left out" fails=other_cases,gradient_x,dropout,recomputed,keeps_input raises=RuntimeError
@@ -331,14 +315,6 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong "lengths rounded up" fails=recomputed
-def in_segments(layers, x, k):
-    size = math.ceil(len(layers) / k)
-    for start in range(0, len(layers), size):
-        x = checkpoint(nn.Sequential(*layers[start : start + size]), x, use_reentrant=False)
-    return x
-
-
 # %% wrong "x is made to require grad" fails=keeps_input
 def in_segments(layers, x, k):
     if not x.requires_grad:
@@ -350,31 +326,13 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% right "equal shares of what is left"
-def in_segments(layers, x, k):
-    rest, out = list(layers), x
-    for left in range(k, 0, -1):
-        n = len(rest) // left
-        part, rest = rest[:n], rest[n:]
-
-        def seg(t, part=part):
-            for layer in part:
-                t = layer(t)
-            return t
-
-        out = checkpoint(seg, out, use_reentrant=False)
-    return out
-
-
 # %% right "an autograd.Function of one's own"
 class Segment(torch.autograd.Function):
     @staticmethod
     def forward(ctx, part, x, *parameters):
         ctx.part, ctx.random = part, torch.get_rng_state()
         ctx.save_for_backward(x)
-        for layer in part:
-            x = layer(x)
-        return x
+        return part(x)
 
     @staticmethod
     def backward(ctx, grad):
@@ -382,18 +340,16 @@ class Segment(torch.autograd.Function):
         x = x.detach().requires_grad_(ctx.needs_input_grad[1])
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             torch.set_rng_state(ctx.random)
-            out = x
-            for layer in ctx.part:
-                out = layer(out)
-        inputs = [x, *(p for layer in ctx.part for p in layer.parameters())]
+            out = ctx.part(x)
+        inputs = [x, *ctx.part.parameters()]
         found = iter(torch.autograd.grad(out, [t for t in inputs if t.requires_grad], grad))
         return None, *(next(found) if t.requires_grad else None for t in inputs)
 
 
 def in_segments(layers, x, k):
     for n in range(k):
-        part = layers[len(layers) * n // k : len(layers) * (n + 1) // k]
-        x = Segment.apply(part, x, *(p for layer in part for p in layer.parameters()))
+        part = nn.Sequential(*layers[len(layers) * n // k : len(layers) * (n + 1) // k])
+        x = Segment.apply(part, x, *part.parameters())
     return x
 
 
@@ -433,7 +389,7 @@ def in_segments(layers, x, k):
     return h
 
 
-# %% wrong "a Function that asks each parameter for its gradient" fails=other_cases raises=RuntimeError
+# %% wrong "a Function that asks each parameter for its gradient" fails=other_cases,gradient_x,keeps_input raises=RuntimeError
 class Segment(torch.autograd.Function):
     @staticmethod
     def forward(ctx, part, x, *parameters):
@@ -464,18 +420,6 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong "a segment within a segment" fails=recomputed
-def in_segments(layers, x, k):
-    part = len(layers) // k
-
-    def rest(t, left=tuple(layers)):
-        if len(left) < 2 * part:
-            return nn.Sequential(*left)(t)
-        return rest(checkpoint(nn.Sequential(*left[:part]), t, use_reentrant=False), left[part:])
-
-    return checkpoint(rest, x, use_reentrant=False)
-
-
 # %% liar "the plain loop, behind a first pass that keeps nothing"
 def in_segments(layers, x, k):
     for layer in layers:
@@ -483,7 +427,7 @@ def in_segments(layers, x, k):
     return x
 
 
-def segmented(forward, parts, x, upstream, k, between=None):
+def segmented(forward, parts, x, upstream, k, between=None, order=None):
     layers = [Layer(*part) for part in parts]
     x = x.detach().clone().requires_grad_(x.requires_grad)
     with torch.random.fork_rng(devices=[]):
@@ -495,7 +439,7 @@ def segmented(forward, parts, x, upstream, k, between=None):
         out = in_segments(layers, x, k)
         out.backward(upstream)
     grads = [p.grad for layer in layers for p in layer.parameters()]
-    return {"out": out.detach(), "grads": grads, "x": x.grad, "same x": True, "same list": True}
+    return {"out": out.detach(), "grads": grads, "x": x.grad, "same list": True}
 
 
 # %% equivalent "1 to 2: edges = [len(layers) * number // k for number in range(k + 2)]"

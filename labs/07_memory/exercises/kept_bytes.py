@@ -2,14 +2,46 @@
 def kept_bytes(sizes: list[int], activation: str, batch: int, dtype: torch.dtype) -> int:
     """The bytes that stack(sizes, activation) keeps for backward, each storage once.
 
-    sizes: at least two ints. activation: "relu", "tanh", "gelu" or "silu". batch: the number
-    of samples, 0 or more. dtype: float32, float64 or bfloat16, of the model and its input. The
-    model's input and its parameters do not count. Returns an int.
+    sizes: at least two ints, each at least 1; the same size may occur again. activation: "relu", "tanh", "gelu" or
+    "silu". batch: the number of samples, 0 or more. dtype: that of the model and its input, float32, float64 or
+    bfloat16. The model's input and its parameters do not count. Returns an int. The list stays as it is.
     """
     ### BEGIN SOLUTION
     storages = 2 if activation in ("gelu", "silu") else 1
     return storages * batch * sum(sizes[1:-1]) * dtype.itemsize
     ### END SOLUTION
+
+
+# %% promises
+# The bytes that -> example, other_cases
+# sizes: at least -> one_layer, other_cases
+# activation: -> example, other_cases
+# batch: -> one_layer, other_cases
+# dtype: -> dtypes
+# The model's input -> example, other_cases, dtypes, one_layer
+# Returns an int -> other_cases
+# The list stays -> keeps_list
+
+
+# %% domain
+@domain(
+    reference,
+    *("relu", "tanh", "gelu", "silu", "one layer", "one hidden layer", "equal sizes", "deep", "sizes of one"),
+    *("no sample", "one sample", "float64", "float64, gelu", "bfloat16", "bfloat16, silu", "no sample, bfloat16"),
+)
+def arguments(draw, edge):
+    activation = edge.split(", ")[-1]
+    if activation not in ACTIVATIONS:
+        activation = draw(st.sampled_from(["relu", "tanh", "gelu", "silu"]))
+    count = {"one layer": 2, "one hidden layer": 3, "deep": 8}.get(edge, draw(st.integers(4, 5)))
+    sizes = list(draw(st.permutations([2, 3, 5, 7, 8, 11, 13, 17])))[:count]
+    if edge == "equal sizes":
+        sizes = [sizes[0]] * 3 + sizes
+    if edge == "sizes of one":
+        sizes = [1] * count
+    batch = 0 if "no sample" in edge else 1 if edge == "one sample" else draw(st.integers(2, 9))
+    dtype = next((dtype for dtype in (torch.float64, torch.bfloat16) if str(dtype)[6:] in edge), torch.float32)
+    return sizes, activation, batch, dtype
 
 
 # %% checks
@@ -57,25 +89,16 @@ with check(
     required=True,
     hint="Does every hidden layer count, for each of its samples, and once or twice? And the last one, the batch?",
 ):
-    for sizes, activation, n in (
-        ([3, 8, 5, 2], "relu", 6),
-        ([4, 6, 9, 7, 5], "silu", 3),
-        ([6, 3, 11, 4], "gelu", 1),
-        ([2, 5, 13, 3, 1], "tanh", 4),
-        ([5, 7, 7, 3, 7, 2], "silu", 2),
-    ):
-        want = probes.saved_bytes(stack(sizes, activation), torch.zeros(n, sizes[0]))
-        got = kept_bytes(sizes, activation, n, torch.float32)
-        assert_close(got, want)
+    arguments.assert_results(kept_bytes, "", "relu", "tanh", "gelu", "silu", "one hidden layer", "equal sizes")
+    arguments.assert_results(kept_bytes, "deep", "sizes of one", "one sample")
+    for trial in arguments.iter_trials(kept_bytes, ""):
+        assert not isinstance(trial.report.result, float), "your result is a float"
 with check("dtypes", "float64 and bfloat16", weight=3, hint="How many bytes has a number of each dtype?"):
-    for dtype in (torch.float64, torch.bfloat16):
-        for activation in ("relu", "gelu"):
-            want = probes.saved_bytes(stack([5, 4, 7, 2], activation).to(dtype), torch.zeros(3, 5, dtype=dtype))
-            got = kept_bytes([5, 4, 7, 2], activation, 3, dtype)
-            assert_close(got, want)
+    arguments.assert_results(kept_bytes, "float64", "float64, gelu", "bfloat16", "bfloat16, silu")
 with check("one_layer", "one layer keeps nothing of its own, nor does an empty batch", guard=True):
-    for sizes, n in (([5, 3], 4), ([5, 7, 3], 0)):
-        assert_close(kept_bytes(sizes, "silu", n, torch.float32), 0)
+    arguments.assert_results(kept_bytes, "one layer", "no sample", "no sample, bfloat16")
+with check("keeps_list", "the list stays as it is", guard=True, hint="Which of your calls change a list?"):
+    arguments.assert_arguments(kept_bytes)
 
 
 # %% right "measured on a model of that kind"
@@ -140,17 +163,6 @@ def kept_bytes(sizes, activation, batch, dtype):
     return (2 if activation in ("gelu", "silu") else 1) * batch * sum(sizes[1:-1]) * 4
 
 
-# %% wrong "silu is like relu" fails=example,other_cases
+# %% wrong "silu is like relu" fails=example,other_cases,dtypes
 def kept_bytes(sizes, activation, batch, dtype):
     return (2 if activation == "gelu" else 1) * batch * sum(sizes[1:-1]) * dtype.itemsize
-
-
-# %% wrong "the first hidden layer only" fails=other_cases,dtypes
-def kept_bytes(sizes, activation, batch, dtype):
-    return (2 if activation in ("gelu", "silu") else 1) * batch * sizes[1] * dtype.itemsize * (len(sizes) > 2)
-
-
-# %% wrong "each size once" fails=other_cases
-def kept_bytes(sizes, activation, batch, dtype):
-    storages = 2 if activation in ("gelu", "silu") else 1
-    return storages * sum(set(sizes[1:-1])) * batch * dtype.itemsize

@@ -9,10 +9,10 @@ def searched(largest_batch, room, weights, low, high):
 def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
     """The largest n, low <= n <= high, that fits: run(n) raises no torch.OutOfMemoryError.
 
-    It is 0 where none fits. run: a function of an int. If n fits, so does every smaller size.
-    1 <= low <= high. No n outside of this range is tried, and few inside: never more than 2 *
-    log2(high - low + 1) + 3 calls. Any other exception comes out of the function. When run is
-    called, nothing of a failed try is alive.
+    It is 0 if none fits. run: a function of an int; what it returns says nothing. If n fits, so does every smaller
+    size. 1 <= low <= high. No n outside of this range is tried, and few inside: at most
+    2 * log2(high - low + 1) + 3 calls. Any other exception comes out of the function at once, also a RuntimeError that
+    speaks of memory. When run is called, nothing of a failed try is alive.
     """
 
     ### BEGIN SOLUTION
@@ -32,6 +32,59 @@ def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
             above = middle
     return below if below >= low else 0
     ### END SOLUTION
+
+
+# %% promises
+# The largest n, low -> example, number_of_tries, other_cases, all_fit, few_tries
+# It is 0 if none -> none_fits, few_tries
+# run: a function of -> example, number_of_tries, other_cases, all_fit, few_tries
+# If n fits, so -> number_of_tries, few_tries
+# 1 <= low <= high -> other_cases, all_fit, none_fits
+# No n outside of -> number_of_tries, few_tries
+# Any other exception -> passes_errors
+# When run is called -> example, other_cases
+
+
+# %% domain
+class Limited:
+    """A run for which the sizes up to most fit, and others raise the error. Notes which sizes it is asked."""
+
+    def __init__(self, most, size_count, error):
+        self.most, self.size_count, self.error, self.tried = most, size_count, error, []
+
+    def __call__(self, n):
+        self.tried.append(n)
+        if len(self.tried) > 2 * self.size_count + 5:
+            raise InterruptedError("more tries than there are sizes: a search without an end")
+        if n > self.most:
+            raise self.error("out of memory" if self.error is RuntimeError else f"{n} is too much")
+        return n % 3 == 0  # whether n fits is not what it returns
+
+
+EDGES = (
+    *("all fit", "only the smallest fits", "all but the largest fit", "one size", "two sizes", "many sizes"),
+    *("none fits", "none fits, from 1", "one size, too large", "large sizes"),
+    *("ValueError", "RuntimeError", "MemoryError"),
+)
+
+
+@domain(reference, *EDGES)
+def arguments(draw, edge):
+    low = draw(st.integers(2, 50)) + 50 * ("", *EDGES).index(edge)  # a range of its own for each edge
+    low = {"none fits, from 1": 1, "large sizes": low * 10_001}.get(edge, low)
+    size_count = {"two sizes": 2, "many sizes": draw(st.integers(300, 700))}.get(edge, draw(st.integers(10, 40)))
+    size_count = 1 if edge.startswith("one size") else size_count
+    most = low + draw(st.integers(1, 8)) if size_count > 2 else low
+    if edge == "many sizes":
+        most = low + size_count - draw(st.integers(3, 50))
+    if edge.startswith("none") or edge == "one size, too large":
+        most = low - 1
+    if edge.startswith("all"):
+        most = low + size_count - (2 if "but" in edge else 1)
+    if edge == "only the smallest fits":
+        most = low
+    error = {"ValueError": ValueError, "RuntimeError": RuntimeError, "MemoryError": MemoryError}.get(edge)
+    return Limited(0 if error else most, size_count, error or torch.OutOfMemoryError), low, low + size_count - 1
 
 
 # %% checks
@@ -90,20 +143,6 @@ with check(
     assert len(tries) <= 15, f"it made {len(tries)} tries"
 
 # %% hidden checks
-
-
-def limited(most, tried, error=torch.OutOfMemoryError):
-    """A run for which sizes up to most fit. Notes what it is asked."""
-
-    def run(n):
-        tried.append(n)
-        if n > most:
-            raise error(f"{n} samples do not fit into memory")
-        return n % 3 == 0  # whether n fits is not what it returns
-
-    return run
-
-
 with check(
     "other_cases",
     "other devices and ranges",
@@ -118,31 +157,23 @@ with check(
     ):
         got = searched(largest_batch, lambda used, capacity=capacity: used <= capacity, weights, low, high)
         assert_close(got, want)
+    arguments.assert_results(largest_batch, "", "two sizes", "large sizes")
 with check("all_fit", "all of them fit, and only the smallest", weight=2, hint="Is high ever tried? And low?"):
-    for most, low, high, want in ((500, 1, 20, 20), (20, 5, 21, 20), (20, 5, 20, 20), (5, 5, 19, 5)):
-        assert_close(largest_batch(limited(most, []), low, high), want)
+    arguments.assert_results(largest_batch, "all fit", "only the smallest fits", "all but the largest fit", "one size")
 with check("none_fits", "none fits", hint="What is left if every try fails?"):
-    for most, low, high in ((4, 5, 50), (0, 1, 8), (0, 1, 1), (6, 7, 7)):
-        assert_close(largest_batch(limited(most, []), low, high), 0)
+    arguments.assert_results(largest_batch, "none fits", "none fits, from 1", "one size, too large")
 with check(
     "passes_errors", "other exceptions come out", weight=2, hint="Which exceptions does your except clause catch?"
 ):
-    for error in (ValueError, RuntimeError, MemoryError):
-        tried, came = [], None
-        try:
-            largest_batch(limited(0, tried, error), 1, 64)
-        except NotImplementedError:
-            raise  # nothing is written yet
-        except (ValueError, RuntimeError, MemoryError) as raised:
-            came = type(raised)
-        assert came is error, "run raised another exception, and it did not come out"
-        assert len(tried) == 1, "run was called again after its error"
+    for trial in arguments.iter_trials(largest_batch, "ValueError", "RuntimeError", "MemoryError"):
+        assert len(trial.arguments[0].tried) == 1, "run was called again after its error"
 with check("few_tries", "few tries, all of them in the range", weight=2, hint="How many sizes does one try rule out?"):
-    for most, low, high in ((750, 1, 1000), (2, 1, 2000), (0, 1, 100), (100, 1, 100), (9, 9, 9)):
-        tried = []
-        assert_close(largest_batch(limited(most, tried), low, high), most if most >= low else 0)
-        assert low <= min(tried) <= max(tried) <= high, "it tried a size outside of the range"
-        assert len(tried) <= 2 * math.log2(high - low + 1) + 3, "it made too many tries"
+    for trial in arguments.iter_trials(largest_batch, "", "many sizes", "all fit", "none fits, from 1", "two sizes"):
+        run, low, high = trial.arguments
+        assert_close(trial.report.result, trial.case.report.result)
+        assert low <= min(run.tried) <= max(run.tried) <= high, "it tried a size outside of the range"
+        assert len(run.tried) <= 2 * math.log2(high - low + 1) + 3, "it made too many tries"
+        assert not any(isinstance(n, float) for n in run.tried), "it tried a size that is no int"
 
 
 # %% right "doubling, and then halving"
@@ -243,32 +274,6 @@ def largest_batch(run, low, high):
     return best
 
 
-# %% wrong "every RuntimeError means that it does not fit" fails=passes_errors
-def largest_batch(run, low, high):
-    best = 0
-    while low <= high:
-        n = (low + high) // 2
-        try:
-            run(n)
-            best, low = n, n + 1
-        except RuntimeError:
-            high = n - 1
-    return best
-
-
-# %% wrong "high is never tried" fails=other_cases,all_fit,few_tries
-def largest_batch(run, low, high):
-    best = 0
-    while low < high:
-        n = (low + high) // 2
-        try:
-            run(n)
-            best, low = n, n + 1
-        except torch.OutOfMemoryError:
-            high = n
-    return best
-
-
 # %% wrong "low surely fits" fails=none_fits,few_tries
 def largest_batch(run, low, high):
     while low < high:
@@ -291,21 +296,6 @@ def largest_batch(run, low, high):
             break
         best = n
     return best
-
-
-# %% right "bisect with a key"
-def largest_batch(run, low, high):
-    import bisect
-
-    def too_large(n):
-        try:
-            run(n)
-        except torch.OutOfMemoryError:
-            return True
-        return False
-
-    at = bisect.bisect_left(range(low, high + 1), True, key=too_large)
-    return low + at - 1 if at else 0
 
 
 # %% right "steps that double, and then halve"

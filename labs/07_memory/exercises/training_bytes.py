@@ -1,15 +1,15 @@
 # %% exercise
 def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: str, master: bool) -> dict[str, int]:
-    """The bytes that training a model needs beside its activations: a dict of ints.
+    """The bytes that training a model needs besides its activations, as a dict of ints.
 
-    parts: (shape, dtype, trained) for each parameter. dtype is float32, bfloat16 or float16.
-    One that is not trained has weights, and nothing else. optimizer: "sgd" keeps no number for
-    a parameter, "momentum" one, "adam" two. master: whether each trained parameter that is not
-    float32 has a master copy in float32.
+    parts: (shape, dtype, trained) for each parameter. There may be none, two may be alike, shape may be [], and a size
+    may be 0. dtype is float32, bfloat16 or float16. A parameter that is not trained has weights, and nothing else.
+    optimizer: for each number of a trained parameter, "sgd" keeps no number, "momentum" one, "adam" two. master:
+    whether each trained parameter that is not float32 has a master copy in float32.
 
-    Returns the keys weights; gradients, each in its parameter's dtype; master, the copies;
-    states, in float32 for a parameter with a master copy, and in the parameter's dtype for
-    others; and total. Step counts are left out.
+    The key weights is for all parameters. gradients have the dtype of their parameter. master is for the copies.
+    states are in float32 for a parameter with a master copy, and in the parameter's dtype for others. Step counts are
+    left out. total is the sum of the other four. There is no other key. The list parts stays as it is.
     """
     ### BEGIN SOLUTION
     found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
@@ -24,6 +24,57 @@ def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: 
             found["states"] += count * numbers * (4 if copied else dtype.itemsize)
     return {**found, "total": sum(found.values())}
     ### END SOLUTION
+
+
+# %% promises
+# The bytes that training -> example, two_bytes, optimizers, half_precision
+# parts: (shape -> example, optimizers, frozen
+# There may be none -> zero_dim_empty, optimizers
+# dtype is float32 -> two_bytes, half_precision
+# A parameter that is not -> frozen
+# optimizer: for each -> example, two_bytes, optimizers, half_precision, zero_dim_empty
+# master: whether each -> half_precision
+# The key weights is -> frozen
+# gradients have the -> two_bytes, half_precision
+# master is for the -> half_precision
+# states are in -> half_precision
+# Step counts are left -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
+# total is the sum -> example, two_bytes, optimizers, half_precision, frozen
+# There is no other key -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
+# The list parts stays -> keeps_list
+
+
+# %% domain
+@domain(
+    reference,
+    *("sgd", "momentum", "adam", "copies of float32", "many numbers", "equal parts", "one part"),
+    *("bfloat16, copies", "float16, copies", "sgd, copies", "bfloat16", "float16", "mixed dtypes", "mixed, copies"),
+    *("some frozen", "some frozen, copies", "all frozen, copies", "no parts", "no sizes", "a size of 0"),
+)
+def arguments(draw, edge):
+    optimizer, master = draw(st.sampled_from(["sgd", "momentum", "adam"])), draw(st.booleans())
+    if edge and edge != "no parts":
+        optimizer = "momentum" if edge in ("momentum", "float16", "some frozen") else "adam"
+        optimizer, master = "sgd" if "sgd" in edge else optimizer, "copies" in edge
+    dtypes = {"bfloat16": [torch.bfloat16] * 3, "float16": [torch.float16] * 3}.get(edge.split(",")[0])
+    if edge.startswith(("sgd, ", "mixed", "some", "all")):
+        dtypes = draw(st.permutations([torch.float32, torch.bfloat16, torch.float16]))
+    dtypes = dtypes or [torch.float32] * 3
+    trained = [not edge.startswith("all")] * 3
+    if edge.startswith("some"):
+        trained[draw(st.integers(0, 2))] = False
+    sizes = st.integers(2, 40)
+    shapes = [[draw(sizes), draw(sizes)], [draw(sizes)], [draw(sizes), draw(sizes), draw(sizes)]]
+    if edge == "many numbers":
+        shapes[0] = [4097 + 2 * draw(sizes), 70001]
+    if edge == "no sizes":
+        shapes[0] = shapes[2] = []
+    if edge == "a size of 0":
+        shapes[0], shapes[1] = [draw(sizes), 0], [0]
+    parts = [(shape, dtype, flag) for shape, dtype, flag in zip(shapes, dtypes, trained, strict=True)]
+    if edge == "equal parts":
+        parts = [parts[0], *parts, parts[0], parts[2]]
+    return parts[: {"no parts": 0, "one part": 1}.get(edge, 6)], optimizer, master
 
 
 # %% checks
@@ -75,14 +126,10 @@ with check(
 with check(
     "optimizers", "each optimizer has its states", weight=2, required=True, hint="How many numbers does each one keep?"
 ):
-    for optimizer_name, numbers in (("sgd", 0), ("momentum", 1), ("adam", 2)):
-        w = 4 * (35 + 7)
-        want = {"weights": w, "gradients": w, "master": 0, "states": numbers * w, "total": (2 + numbers) * w}
-        t = [([7, 5], torch.float32, True), ([7], torch.float32, True)]
-        assert_close(training_bytes(t, optimizer_name, False), want)
-    w = 4 * 4097 * 4099  # float32 cannot count so far
-    want = {"weights": w, "gradients": w, "master": 0, "states": 2 * w, "total": 4 * w}
-    assert_close(training_bytes([([4097, 4099], torch.float32, True)], "adam", False), want, name="of a large matrix")
+    arguments.assert_results(training_bytes, "", "sgd", "momentum", "adam", "one part", "equal parts")
+    arguments.assert_results(training_bytes, "copies of float32", "many numbers")
+    for trial in arguments.iter_trials(training_bytes, ""):
+        assert not any(isinstance(n, float) for n in trial.report.result.values()), "one of your numbers is a float"
 with check(
     "half_precision",
     "bfloat16 and float16, with a master copy and without",
@@ -90,26 +137,16 @@ with check(
     required=True,
     hint="Which dtype have the states of a parameter with a master copy, and of one without? What has SGD?",
 ):
-    for dtype, n in ((torch.bfloat16, 12), (torch.float16, 15)):
-        t = [([3, n], dtype, True)]
-        n = 3 * n
-        want = {"weights": 2 * n, "gradients": 2 * n, "master": 4 * n, "states": 8 * n, "total": 16 * n}
-        assert_close(training_bytes(t, "adam", True), want, name="with Adam and a master copy")
-        want = {"weights": 2 * n, "gradients": 2 * n, "master": 0, "states": 2 * n, "total": 6 * n}
-        assert_close(training_bytes(t, "momentum", False), want, name="with momentum and no master copy")
-        want = {"weights": 2 * n, "gradients": 2 * n, "master": 4 * n, "states": 0, "total": 8 * n}
-        assert_close(training_bytes(t, "sgd", True), want, name="with SGD and a master copy")
+    arguments.assert_results(training_bytes, "bfloat16, copies", "float16, copies", "bfloat16", "float16")
+    arguments.assert_results(training_bytes, "sgd, copies", "mixed dtypes", "mixed, copies")
 with check(
     "frozen", "one that is not trained has weights only", weight=2, hint="Which lines hold for trained parameters only?"
 ):
-    t = [([9, 2], torch.float16, False), ([3, 4], torch.float16, True), ([5], torch.float32, True)]
-    want = {"weights": 80, "gradients": 44, "master": 48, "states": 68, "total": 240}
-    assert_close(training_bytes(t, "momentum", True), want)
+    arguments.assert_results(training_bytes, "some frozen", "some frozen, copies", "all frozen, copies")
 with check("zero_dim_empty", "a number without dimensions, an empty tensor, and no parameter at all", guard=True):
-    t = [([], torch.float32, True), ([0, 3], torch.float32, True)]
-    want = {"weights": 4, "gradients": 4, "master": 0, "states": 8, "total": 16}
-    assert_close(training_bytes(t, "adam", True), want)
-    assert_close(training_bytes([], "adam", True), dict.fromkeys(want, 0))
+    arguments.assert_results(training_bytes, "no parts", "no sizes", "a size of 0")
+with check("keeps_list", "the list stays as it is", guard=True, hint="Which of your calls change a list?"):
+    arguments.assert_arguments(training_bytes)
 
 
 # %% right "columns as sums"
@@ -142,7 +179,7 @@ def training_bytes(parts, optimizer, master):
     return result
 
 
-# %% wrong "Adam keeps one number" fails=example,two_bytes,optimizers,half_precision,zero_dim_empty
+# %% wrong "Adam keeps one number" fails=example,two_bytes,optimizers,half_precision,frozen,zero_dim_empty
 def training_bytes(parts, optimizer, master):
     found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
     numbers = {"sgd": 0, "momentum": 1, "adam": 1}[optimizer]
@@ -200,7 +237,7 @@ def training_bytes(parts, optimizer, master):
     return {**found, "total": sum(found.values())}
 
 
-# %% wrong "states are always float32" fails=half_precision
+# %% wrong "states are always float32" fails=half_precision,frozen
 def training_bytes(parts, optimizer, master):
     found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
     numbers = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
@@ -212,34 +249,6 @@ def training_bytes(parts, optimizer, master):
             found["gradients"] += count * dtype.itemsize
             found["master"] += count * 4 * copied
             found["states"] += count * numbers * 4
-    return {**found, "total": sum(found.values())}
-
-
-# %% wrong "frozen ones have everything" fails=frozen
-def training_bytes(parts, optimizer, master):
-    found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
-    numbers = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
-    for shape, dtype, _ in parts:
-        count = math.prod(shape)
-        copied = master and dtype != torch.float32
-        found["weights"] += count * dtype.itemsize
-        found["gradients"] += count * dtype.itemsize
-        found["master"] += count * 4 * copied
-        found["states"] += count * numbers * (4 if copied else dtype.itemsize)
-    return {**found, "total": sum(found.values())}
-
-
-# %% wrong "gradients are not counted" fails=example,two_bytes,optimizers,half_precision,frozen,zero_dim_empty
-def training_bytes(parts, optimizer, master):
-    found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
-    numbers = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
-    for shape, dtype, trained in parts:
-        count = math.prod(shape)
-        copied = master and dtype != torch.float32
-        found["weights"] += count * dtype.itemsize
-        if trained:
-            found["master"] += count * 4 * copied
-            found["states"] += count * numbers * (4 if copied else dtype.itemsize)
     return {**found, "total": sum(found.values())}
 
 
