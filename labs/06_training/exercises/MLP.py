@@ -20,7 +20,10 @@ def with_weights(model, weights):
 def built(make, sizes, dropout, weights, x, mode="eval"):
     """What make(sizes, dropout) gives for x with these weights: logits, gradients, and how its parts are registered."""
     torch.manual_seed(0)
-    model = make(sizes, dropout).to(x.dtype)
+    own = list(sizes)
+    model = make(own, dropout).to(x.dtype)
+    is_kept = own == list(sizes)
+    own[:] = [7, 7]  # the caller may change the list afterwards
     make([*sizes[::-1], 2], dropout / 2)  # a second one is no business of the first
     parameters = list(model.parameters())
     start = [p.detach().clone() for p in parameters]
@@ -40,6 +43,7 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
         "shapes": shapes,
         "gradients": [p.grad for p in parameters],
         "buffers": len(list(model.buffers())),
+        "sizes kept": is_kept,
     }
 
 
@@ -47,10 +51,12 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
 class MLP(nn.Module):
     """Linear layers of the given sizes, each but the last followed by ReLU and then dropout.
 
-    sizes: at least two ints: MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias.
+    sizes: at least two ints: MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias. The list
+    is not changed, and the caller may change it later.
     dropout: a probability, 0 <= dropout < 1, the same at every place. Nothing else is dropped, the input neither.
-    Its parameters are, in this order, weight and bias of the first layer, of the second, and so on. It has no others,
-    and no buffers. Layers start as nn.Linear makes them. model(x): x (n, sizes[0]) to logits (n, sizes[-1]).
+    Its parameters are, in this order, weight and bias of the first layer, of the second, and so on; it has no others,
+    and no buffers. Each layer starts with random numbers as nn.Linear draws them; no seed has to give certain ones.
+    model(x): x (n, sizes[0]), any strides, n may be 0, to logits (n, sizes[-1]), in the dtype of x and the parameters.
     """
 
     def __init__(self, sizes: list[int], dropout: float) -> None:
@@ -67,6 +73,44 @@ class MLP(nn.Module):
         logits: Tensor = self.layers(x)
         return logits
         ### END SOLUTION
+
+
+# %% promises
+# Linear layers of the given -> example, depths, gradient, modes_agree
+# sizes: at least two -> example, depths, gradient, dropout, modes_agree, initialization
+# The list is not changed -> keeps_sizes
+# dropout: a probability -> dropout, modes_agree
+# Nothing else is dropped -> dropout
+# Its parameters are -> example, depths, gradient, dropout, modes_agree, initialization
+# Each layer starts -> initialization
+# model(x): x (n, sizes[0]) -> depths, empty
+
+
+# %% domain
+@domain(
+    reference,
+    *("two sizes", "six sizes", "equal sizes", "layers of one", "one logit", "one sample", "no samples", "float64"),
+    *("transposed", "every second one", "expanded", "training mode", "two sizes in training mode"),
+    call=built,
+)
+def arguments(draw, edge):
+    count = 2 if "two sizes" in edge else 6 if edge == "six sizes" else draw(st.integers(3, 4))
+    sizes = draw(st.permutations([2, 3, 4, 5, 6, 7]))[:count]
+    if edge == "equal sizes":
+        sizes = sizes[:1] * count
+    if edge == "layers of one":
+        sizes = [sizes[0], *[1] * (count - 2), sizes[-1]]
+    if edge == "one logit":
+        sizes = [*sizes[:-1], 1]
+    n = {"one sample": 1, "no samples": 0}.get(edge, draw(st.integers(2, 5)))
+    dtype, g = torch.float64 if edge == "float64" else torch.float32, draw.make_generator(here)
+    weights = []
+    for size, following in pairwise(sizes):
+        weights += [torch.randn(shape, dtype=dtype, generator=g) / 2 for shape in ((following, size), (following,))]
+    x = draw.apply_layout(torch.randn(n, sizes[0], dtype=dtype, generator=g), edge)
+    dropout = draw(st.sampled_from([0.1, 0.5, 0.9]))
+    dropout = 0.0 if edge == "training mode" else dropout
+    return sizes, dropout, weights, x, "train" if "training" in edge else "eval"
 
 
 # %% checks
@@ -96,27 +140,34 @@ with check(
     )
 
 # %% hidden checks
+
+
+def assert_part(make, part, *edges):
+    """This part of what is built is that of the reference."""
+    for trial in arguments.iter_trials(make, *edges):
+        assert_close(trial.report.result[part], trial.case.report.result[part], name="what your module gives")
+
+
 with check(
     "depths",
-    "one layer, and four",
+    "one layer, and five",
     weight=3,
     required=True,
     hint="How many layers do two sizes make? What stands behind the last one?",
 ):
-    cases = (([5, 3], 4, torch.float32), ([2, 5, 3, 4, 6], 3, torch.float64), ([4, 4, 4], 1, torch.float32))
-    for sizes, n, dtype in cases:
-        w = [p.to(dtype) for p in weights_for(sizes, n)]
-        t = torch.randn(n, sizes[0], generator=torch.Generator(here).manual_seed(n)).to(dtype)
-        want = t
-        for number in range(len(sizes) - 1):
-            want = want @ w[2 * number].T + w[2 * number + 1]
-            want = want.relu() if number < len(sizes) - 2 else want
-        got = built(MLP, sizes, 0.3, w, t)
-        assert_close(got["shapes"], [list(p.shape) for p in w], name="the shapes of your parameters")
-        model = MLP(sizes, 0.3)
-        with_weights(model, w)
-        with torch.no_grad():
-            assert_close(model(t), want)
+    assert_part(MLP, "shapes", "", "two sizes", "six sizes", "equal sizes", "layers of one", "one logit")
+    w = [p.double() for p in weights_for([2, 5, 3, 4, 6], 3)]
+    t = torch.randn(3, 2, generator=torch.Generator(here).manual_seed(3)).double()
+    want = t
+    for number in range(4):
+        want = want @ w[2 * number].T + w[2 * number + 1]
+        want = want.relu() if number < 3 else want
+    model = MLP([2, 5, 3, 4, 6], 0.3)
+    with_weights(model, w)
+    with torch.no_grad():
+        assert_close(model(t), want)
+    assert_part(MLP, "logits", "", "two sizes", "six sizes", "equal sizes", "layers of one", "one logit")
+    assert_part(MLP, "logits", "one sample", "float64", "transposed", "every second one", "expanded")
 with check(
     "gradient",
     "the gradients of all parameters",
@@ -124,12 +175,7 @@ with check(
     required=True,
     hint="Which of your layers does the module know?",
 ):
-    sizes = [3, 4, 5, 2]
-    w = [p.requires_grad_() for p in weights_for(sizes, 7)]
-    t = torch.randn(6, 3, generator=torch.Generator(here).manual_seed(8))
-    h = ((t @ w[0].T + w[1]).relu() @ w[2].T + w[3]).relu() @ w[4].T + w[5]
-    want = list(torch.autograd.grad(h.square().sum(), w))
-    assert_close(built(MLP, sizes, 0.9, [p.detach() for p in w], t)["gradients"], want, name="the gradients")
+    assert_part(MLP, "gradients", "", "two sizes", "six sizes", "equal sizes", "layers of one", "one logit")
 with check(
     "dropout",
     "in training mode numbers are dropped, behind each layer but the last",
@@ -145,12 +191,8 @@ with check(
 with check(
     "modes_agree", "without dropout both modes agree, and there are no buffers", hint="What do you do for dropout=0?"
 ):
-    w = weights_for([3, 5, 2], 4)
-    t = torch.randn(4, 3, generator=torch.Generator(here).manual_seed(5))
-    want = (t @ w[0].T + w[1]).relu() @ w[2].T + w[3]
-    got = built(MLP, [3, 5, 2], 0.0, w, t, "train")
-    assert_close(got["logits"], want)
-    assert_close(got["buffers"], 0, name="the number of buffers that your module has")
+    assert_part(MLP, "logits", "training mode", "two sizes in training mode")
+    assert_part(MLP, "buffers", "", "two sizes")
 with check(
     "initialization",
     "the layers start as nn.Linear makes them",
@@ -163,8 +205,11 @@ with check(
         largest = p.abs().max().item() * math.sqrt(inputs)
         assert 0.5 < largest < 1.001, "a weight or a bias starts with other numbers"
 with check("empty", "no samples give no logits", guard=True):
-    want = torch.empty(0, 2)
-    assert_close(built(MLP, [3, 5, 2], 0.5, weights_for([3, 5, 2], 4), torch.empty(0, 3))["logits"], want)
+    assert_part(MLP, "logits", "no samples")
+with check(
+    "keeps_sizes", "the list of sizes is the caller's", guard=True, hint="Does a call of yours take from the list?"
+):
+    assert_part(MLP, "sizes kept", "", "two sizes", "six sizes")
 
 
 # %% right "a ModuleList, and functions in forward"
@@ -208,6 +253,20 @@ class MLP(nn.Sequential):
 
     def forward(self, x):
         return super().forward(x)
+
+
+# %% wrong "the sizes are used up" fails=keeps_sizes
+class MLP(nn.Module):
+    def __init__(self, sizes, dropout):
+        super().__init__()
+        parts, size = [], sizes.pop(0)
+        while sizes:
+            parts += [nn.Linear(size, sizes[0]), nn.ReLU(), nn.Dropout(dropout)]
+            size = sizes.pop(0)
+        self.layers = nn.Sequential(*parts[:-2])
+
+    def forward(self, x):
+        return self.layers(x)
 
 
 # %% wrong "layers in a Python list" fails=example,depths,gradient,dropout,modes_agree,initialization
@@ -262,7 +321,7 @@ class MLP(nn.Module):
         return self.layers[-1](x)
 
 
-# %% wrong "dropout once, before the last layer" fails=dropout
+# %% wrong "dropout once, before the last layer" fails=dropout,modes_agree
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
         super().__init__()
@@ -277,7 +336,7 @@ class MLP(nn.Module):
         return self.layers(x)
 
 
-# %% wrong "dropout on the input as well" fails=dropout
+# %% wrong "dropout on the input as well" fails=dropout,modes_agree
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
         super().__init__()
@@ -306,20 +365,7 @@ class MLP(nn.Module):
         return self.layers(x)
 
 
-# %% wrong "dropout of the probability to keep" fails=dropout,modes_agree
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        parts = []
-        for a, b in zip(sizes, sizes[1:]):
-            parts += [nn.Linear(a, b), nn.ReLU(), nn.Dropout(1 - dropout)]
-        self.layers = nn.Sequential(*parts[:-2])
-
-    def forward(self, x):
-        return self.layers(x)
-
-
-# %% wrong "always one hidden layer" fails=depths,gradient,dropout
+# %% wrong "always one hidden layer" fails=depths,gradient,dropout,modes_agree
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
         super().__init__()
@@ -418,6 +464,7 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
         "shapes": [list(t.shape) for t in model.w],
         "gradients": list(torch.autograd.grad(out.square().sum(), model.w)),
         "buffers": 0,
+        "sizes kept": True,
     }
 
 
@@ -445,4 +492,5 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
         "shapes": [list(t.shape) for t in w],
         "gradients": list(torch.autograd.grad(h.square().sum(), w)),
         "buffers": 0,
+        "sizes kept": True,
     }

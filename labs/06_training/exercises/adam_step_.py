@@ -30,24 +30,28 @@ def with_gradients(leaves, gradients):
 
 
 @probes.probe
-def stepped_with(step, start, gradients, rates, *settings, anew=None):
+def stepped_with(step, start, gradients, rates, settings=(), anew=None):
     """What the parameters' memory holds after each call of step on leaves that start here.
 
-    gradients: for each call, one or None for each parameter. rates: of the calls. anew: the call before which state is
-    an empty dict again. Also each .grad after each call, and whether they are the same leaves.
+    gradients: for each call, one or None for each parameter. rates: of the calls. settings: betas and eps. anew: the
+    call before which state is an empty dict again. Also each .grad after each call, and whether params still holds the
+    same leaves.
     """
-    leaves = [t.clone().requires_grad_() for t in start]
+    leaves = [t.detach().requires_grad_() for t in start]
     memory, params, state, seen, found = [p.detach() for p in leaves], list(leaves), {}, [], []
     for number, (grads, rate) in enumerate(zip(gradients, rates, strict=True)):
         for p, g in zip(leaves, grads, strict=True):
-            p.grad = None if g is None else g.clone()
+            if g is None or p.grad is None:
+                p.grad = None if g is None else g.clone()
+            else:
+                p.grad.copy_(g)
         if number == anew:
             state = {}
         step(params, state, rate, *settings)
         seen.append([t.clone() for t in memory])
         found.append([None if p.grad is None else p.grad.clone() for p in leaves])
-    flags = [p.is_leaf and p.requires_grad for p in leaves]
-    return {"after": seen, "grads": found, "leaves": flags}
+    same = [a is b and a.is_leaf and a.requires_grad for a, b in zip(params, leaves, strict=True)]
+    return {"after": seen, "grads": found, "leaves": same}
 
 
 # %% exercise
@@ -56,10 +60,10 @@ def adam_step_(
 ) -> None:
     """One step of Adam, in place, as torch.optim.Adam makes it without weight decay.
 
-    params: leaves that require grad, float32 or float64. One whose .grad is None is not changed, and neither is what
-    state holds for it. state: empty before the first call; it is the caller's, and is handed in again the next time,
-    with the same tensors in the same order. With an empty one all begins anew. lr may be another number in each call.
-    The numbers change in the parameters' own memory. No .grad is changed.
+    params: at least one; leaves that require grad, each float32 or float64, any shapes and strides. One whose .grad is
+    None is not changed, and neither is what state holds for it. state: empty before the first call; it is the caller's,
+    and is handed in again the next time, with the same tensors in the same order. With an empty one all begins anew.
+    lr may be another number in each call. The numbers change in the parameters' own memory. No .grad is changed.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -74,6 +78,69 @@ def adam_step_(
             m_hat, v_hat = m / (1 - betas[0] ** t), v / (1 - betas[1] ** t)
             p -= lr * m_hat / (v_hat.sqrt() + eps)
     ### END SOLUTION
+
+
+# %% promises
+# One step of Adam -> example, several_steps, other_cases, zero_gradient
+# params: at least one -> other_cases
+# One whose .grad is None -> no_gradient
+# state: empty before -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient
+# With an empty one -> empty_state
+# lr may be another -> other_cases
+# The numbers change -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves
+# No .grad is changed -> same_leaves
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "mixed dtypes", "one parameter", "no axes", "no elements", "many steps"),
+    *("usual settings", "usual settings, tiny gradients", "large eps", "first beta 0", "second beta 0"),
+    *("lr 0", "rate changes"),
+    *("transposed", "every second one", "parts of one tensor"),
+    *("missing at first", "missing later", "missing now and then", "none in the first call", "never one"),
+    *("zero gradients", "zero gradients at first", "anew", "anew, some missing"),
+    call=stepped_with,
+)
+def arguments(draw, edge):
+    count = 1 if edge == "one parameter" else draw(st.integers(2, 3))
+    shapes = draw(st.permutations([(2, 3), (4,), (3, 2), (5,)]))[:count]
+    shapes = {"no axes": [()] * count, "no elements": [(0, 3), (4,), (0,)][:count]}.get(edge, shapes)
+    steps, g = 12 if edge == "many steps" else 4, draw.make_generator(here)
+    start = [torch.randn(shape, dtype=torch.float64, generator=g) for shape in shapes]
+    gradients = [[torch.randn(shape, dtype=torch.float64, generator=g) for shape in shapes] for _ in range(steps)]
+    if edge in ("float32", "mixed dtypes"):
+        single = [edge == "float32" or n == 0 for n in range(count)]
+        start, *gradients = [
+            [t.float() if is_single else t for t, is_single in zip(ts, single, strict=True)]
+            for ts in (start, *gradients)
+        ]
+    if edge == "parts of one tensor":
+        pieces = torch.cat([t.flatten() for t in start]).split([t.numel() for t in start])
+        start = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    start = [draw.apply_layout(t, edge) for t in start]
+    scale = 1e-8 if "tiny" in edge else 0.01 if edge == "large eps" else 1.0
+    place = 0 if edge in ("missing later", "missing now and then") else count - 1  # of the one that has no gradient
+    for number, grads in enumerate(gradients):
+        missing = {
+            "missing at first": number < 2,
+            "missing later": number > 1,
+            "missing now and then": number % 2 == 0,
+            "none in the first call": number == 0,
+            "never one": True,
+            "anew, some missing": number % 2 == 1,
+        }.get(edge, False)
+        for n, gradient in enumerate(grads):
+            is_zero = edge == "zero gradients" or edge == "zero gradients at first" and number < 2
+            skipped = missing and (n == place or edge == "none in the first call")
+            grads[n] = None if skipped else gradient * (0.0 if is_zero else scale)
+    betas = draw(st.sampled_from([(0.9, 0.99), (0.5, 0.8), (0.7, 0.999)]))
+    betas = {"first beta 0": (0.0, betas[1]), "second beta 0": (betas[0], 0.0)}.get(edge, betas)
+    eps = 0.1 if edge == "large eps" else draw(st.sampled_from([1e-8, 1e-3]))
+    rate = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.03, 0.1]))
+    rates = [rate * (n % 3 + 1 if edge == "rate changes" else 1) for n in range(steps)]
+    settings = () if "usual" in edge else (betas, eps)
+    return start, gradients, rates, settings, draw(st.integers(2, 3)) if "anew" in edge else None
 
 
 # %% checks
@@ -112,19 +179,22 @@ with check(
 # %% hidden checks
 
 
-def adam_of_torch(start, gradients, rates, betas=(0.9, 0.999), eps=1e-8, anew=None):
+def adam_of_torch(start, gradients, rate):
     """The parameters after each step of torch.optim.Adam."""
-    leaves = [nn.Parameter(t.clone()) for t in start]
-    adam, seen = torch.optim.Adam(leaves, lr=1.0, betas=betas, eps=eps), []
-    for number, grads in enumerate(gradients):
-        if number == anew:
-            adam = torch.optim.Adam(leaves, lr=1.0, betas=betas, eps=eps)
-        adam.param_groups[0]["lr"] = rates[number]
+    leaves, seen = [nn.Parameter(t.clone()) for t in start], []
+    adam = torch.optim.Adam(leaves, lr=rate)
+    for grads in gradients:
         for p, g in zip(leaves, grads, strict=True):
-            p.grad = None if g is None else g.clone()
+            p.grad = g.clone()
         adam.step()
         seen.append([p.detach().clone() for p in leaves])
     return seen
+
+
+def assert_steps(step, *edges):
+    """The parameters are, after each step, as after one of the reference."""
+    for trial in arguments.iter_trials(step, *edges):
+        assert_close(trial.report.result["after"], trial.case.report.result["after"], name="the parameters")
 
 
 with check(
@@ -138,7 +208,7 @@ with check(
         generator = torch.Generator(here).manual_seed(3)
         t = [torch.randn(3, 2, generator=generator, dtype=dtype).T, torch.randn((), generator=generator, dtype=dtype)]
         gradients = [[torch.randn(p.shape, generator=generator, dtype=dtype) for p in t] for _ in range(4)]
-        want = adam_of_torch(t, gradients, [0.03] * 4)
+        want = adam_of_torch(t, gradients, 0.03)
         leaves, state, got = leaves_for(adam_step_, t), state_for(adam_step_), []
         for grads in gradients:
             got.append(with_gradients(leaves, grads))
@@ -147,55 +217,39 @@ with check(
         assert_close(got, [t, *want], name="the parameters at the start and after each step")
 with check(
     "other_cases",
-    "other settings",
+    "other settings, rates, shapes and dtypes",
     weight=2,
     required=True,
     hint="Where does eps stand: inside the root or outside? Which factor belongs to the squares?",
 ):
-    generator = torch.Generator(here).manual_seed(4)
-    t = [torch.randn(4, generator=generator, dtype=torch.float64)]
-    gradients = [[0.01 * torch.randn(4, generator=generator, dtype=torch.float64)] for _ in range(4)]
-    for rates, betas, eps in (([0.5] * 4, (0.5, 0.8), 0.1), ([0.2, 0.4, 0.1, 0.3], (0.0, 0.9), 1e-3)):
-        want = adam_of_torch(t, gradients, rates, betas, eps)
-        assert_close(stepped_with(adam_step_, t, gradients, rates, betas, eps)["after"], want)
+    assert_steps(adam_step_, "", "float32", "mixed dtypes", "one parameter", "no axes", "no elements", "many steps")
+    assert_steps(adam_step_, "usual settings", "usual settings, tiny gradients", "large eps")
+    assert_steps(adam_step_, "lr 0", "rate changes")
+    assert_steps(adam_step_, "first beta 0", "second beta 0", "transposed", "every second one", "parts of one tensor")
 with check(
     "no_gradient",
     "a parameter without a gradient waits, and counts its own steps",
     weight=3,
     hint="What does the second parameter's t say after a step in which it had no gradient?",
 ):
-    generator = torch.Generator(here).manual_seed(5)
-    t = [torch.randn(3, generator=generator), torch.randn(2, generator=generator)]
-    missing = {(0, 1), (2, 0), (3, 1)}  # (step, parameter)
-    gradients = [
-        [None if (n, i) in missing else torch.randn(p.shape, generator=generator) for i, p in enumerate(t)]
-        for n in range(5)
-    ]
-    want = adam_of_torch(t, gradients, [0.1] * 5)
-    assert_close(stepped_with(adam_step_, t, gradients, [0.1] * 5)["after"], want)
+    assert_steps(adam_step_, "missing at first", "missing later", "missing now and then")
+    assert_steps(adam_step_, "none in the first call", "never one")
 with check("empty_state", "an empty state begins anew", weight=1, hint="What do you keep outside state?"):
-    generator = torch.Generator(here).manual_seed(6)
-    t = [torch.randn(3, generator=generator), torch.randn(2, 2, generator=generator)]
-    gradients = [[torch.randn(p.shape, generator=generator) for p in t] for _ in range(5)]
-    want = adam_of_torch(t, gradients, [0.1] * 5, anew=3)
-    assert_close(stepped_with(adam_step_, t, gradients, [0.1] * 5, anew=3)["after"], want)
+    assert_steps(adam_step_, "anew", "anew, some missing")
 with check(
     "zero_gradient", "a gradient of zero changes nothing at first", weight=1, hint="Is something zero divided by zero?"
 ):
-    t = [torch.tensor([1.0, 2.0])]
-    gradients = [[torch.zeros(2)], [torch.tensor([0.0, 1.0])]]
-    want = adam_of_torch(t, gradients, [0.1, 0.1])
-    assert_close(stepped_with(adam_step_, t, gradients, [0.1, 0.1])["after"], want)
+    assert_steps(adam_step_, "zero gradients", "zero gradients at first")
 with check(
     "same_leaves",
     "the same leaves, and their .grad unchanged",
     guard=True,
     hint="Which of your lines makes a new tensor, and which changes the one that is there?",
 ):
-    t = [torch.tensor([1.0, 2.0]), torch.tensor(3.0)]
-    got = stepped_with(adam_step_, t, [[torch.tensor([3.0, -1.0]), None]] * 3, [0.1] * 3)
-    assert got["leaves"] == [True, True], "a parameter is no leaf that requires grad any more"
-    assert_close(got["grads"], [[torch.tensor([3.0, -1.0]), None]] * 3, rtol=0, atol=0, name=".grad")
+    for trial in arguments.iter_trials(adam_step_, "", "usual settings", "missing now and then", "first beta 0"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["leaves"], want["leaves"], name="whether your parameters are the same leaves")
+        assert_close(got["grads"], want["grads"], rtol=0, atol=0, name=".grad")
 
 
 # %% right "dicts, data and addcdiv"
@@ -257,7 +311,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "no gradient counts as a gradient of zero" fails=no_gradient
+# %% wrong "no gradient counts as a gradient of zero" fails=no_gradient,empty_state
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -268,7 +322,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "a new tensor in place of the parameter" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient
+# %% wrong "a new tensor in place of the parameter" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,same_leaves
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -293,7 +347,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "eps under the root" fails=several_steps,other_cases
+# %% wrong "eps under the root" fails=several_steps,other_cases,no_gradient,empty_state,zero_gradient
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -303,31 +357,6 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
             state[i] = (t, m, v)
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)) + eps).sqrt()
-
-
-# %% wrong "the two factors swapped" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
-    b2, b1 = betas
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
-            t, m, v = t + 1, b1 * m + (1 - b1) * p.grad, b2 * v + (1 - b2) * p.grad**2
-            state[i] = (t, m, v)
-            p -= lr * (m / (1 - b1**t)) / ((v / (1 - b2**t)).sqrt() + eps)
-
-
-# %% wrong "the default factors, whatever was handed in" fails=other_cases
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
-            t, m, v = t + 1, 0.9 * m + 0.1 * p.grad, 0.999 * v + 0.001 * p.grad**2
-            state[i] = (t, m, v)
-            p -= lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
 
 
 # %% wrong "the averages work in place on the gradient" fails=same_leaves
@@ -371,12 +400,12 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
                 p -= lr * p.grad / (p.grad.abs() + eps)
 
 
-def stepped_with(step, start, gradients, rates, betas=(0.9, 0.999), eps=1e-8, anew=None):
+def stepped_with(step, start, gradients, rates, settings=(), anew=None):
     leaves = [t.clone().requires_grad_() for t in start]
     adam, seen, found = None, [], []
     for number, (grads, rate) in enumerate(zip(gradients, rates)):
         if number in (0, anew):
-            adam = torch.optim.Adam(leaves, lr=1.0, betas=betas, eps=eps)
+            adam = torch.optim.Adam(leaves, 1.0, *settings)
         for p, g in zip(leaves, grads):
             p.grad = g
         adam.param_groups[0]["lr"] = rate

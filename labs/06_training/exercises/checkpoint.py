@@ -35,30 +35,30 @@ class Run:
 
 
 @probes.probe
-def taken(checkpoint, run, before, after, see="saved"):
-    """A run with a checkpoint after some steps, which goes on: what was saved, what a file of it gives, or the run at
-    its end."""
+def taken(checkpoint, run, before, after, from_file=False):
+    """What a checkpoint after some steps holds when the run has gone on, or what a file of it holds, and the run's
+    state then."""
     with torch.random.fork_rng(devices=[]):
         session, file = Run(*run).go(before), io.BytesIO()
         saved = checkpoint(session.model, session.optimizer, session.generator)
         session.go(after)
-        torch.save(saved, file)
-        file.seek(0)
-        if see == "file":
-            return torch.load(file)
-        return {"saved": saved, "state": session.state()}[see]
+        if from_file:
+            torch.save(saved, file)
+            file.seek(0)
+            saved = torch.load(file)
+        return {"saved": saved, "state": session.state()}
 
 
 # %% exercise
 def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
-    """All that resume_ puts back: a dict with the keys model, optimizer, generator and rng.
+    """All that resume_ puts back: a dict with the keys model, optimizer, generator and rng, and no others.
 
     It is enough to go on to the same bits on the CPU, between two steps of a run that draws each batch from generator
-    when it is needed, or between two epochs of a DataLoader. What the caller counts, such as epochs, is not in it.
+    when it is needed, or between two epochs of a DataLoader.
     model, optimizer: as for their load_state_dict, each tensor in its own dtype. generator: its state. rng: the state
     of PyTorch's own CPU generator. Nothing in it changes when training goes on. It holds tensors, numbers, strings,
     None, and lists, tuples and dicts of these, so that torch.load reads what torch.save wrote of it. The call changes
-    no state.
+    no state: training goes on as without it.
     """
     ### BEGIN SOLUTION
     return {
@@ -68,6 +68,41 @@ def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: to
         "rng": torch.get_rng_state(),
     }
     ### END SOLUTION
+
+
+# %% promises
+# All that resume_ -> example, bit_for_bit, file
+# It is enough -> example, bit_for_bit, file
+# model, optimizer -> example, bit_for_bit, file
+# generator: its -> example, bit_for_bit, file
+# rng: the state -> example, bit_for_bit, file
+# Nothing in it -> bit_for_bit, file
+# It holds -> file
+# The call changes -> not_disturbed
+
+
+# %% domain
+@domain(
+    reference,
+    *("before any step", "no momentum", "Adam", "amsgrad", "float64", "at the end"),
+    *("file", "file, Adam", "file, LBFGS", "file, before any step"),
+    call=taken,
+)
+def arguments(draw, edge):
+    seed, width = draw(st.integers(0, 10**6)), draw(st.integers(4, 6))
+    optimizer, settings = torch.optim.SGD, {"lr": draw(st.sampled_from([0.05, 0.1])), "momentum": 0.9}
+    if edge == "no momentum":
+        settings["momentum"] = 0.0
+    if "Adam" in edge or edge == "amsgrad":
+        optimizer, settings = torch.optim.Adam, {"lr": settings["lr"] / 2, "amsgrad": edge == "amsgrad"}
+    if "LBFGS" in edge:  # keeps numbers and lists
+        optimizer, settings = torch.optim.LBFGS, {"lr": settings["lr"], "max_iter": 1}
+    shapes = {"0.weight": (width, 4), "1.weight": (width,), "1.bias": (width,), "3.weight": (3, width), "3.bias": (3,)}
+    dtype = torch.float32 if edge in ("", "file") else torch.float64
+    run = (drawn(shapes, seed, dtype), torch.sin, samples([40], seed, dtype)[0], optimizer, settings, seed)
+    before = 0 if "before any step" in edge else draw(st.integers(1, 3))
+    after = 0 if edge == "at the end" else draw(st.integers(1, 3))
+    return run, before, after, "file" in edge
 
 
 # %% checks
@@ -87,7 +122,7 @@ with check(
     with torch.random.fork_rng(devices=[]):
         session = Run(*run).go(3)
         rng = torch.get_rng_state()
-    got = taken(checkpoint, run, 3, 0)
+    got = taken(checkpoint, run, 3, 0)["saved"]
     assert_close(got["model"], session.state(), name="the model in your dict")
     assert_close(got["generator"], session.generator.get_state(), name="the generator's state")
     assert_close(got["rng"], rng, name="the state of PyTorch's own generator")
@@ -96,14 +131,13 @@ with check(
 
 # %% hidden checks
 SGD, ADAM = (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (torch.optim.Adam, {"lr": 0.05})
-LBFGS = (torch.optim.LBFGS, {"lr": 0.1, "max_iter": 1})  # keeps numbers and lists
 
 
-def a_run(seed, optimizer, dtype=torch.float32, first=None):
-    """A run with this first layer, or one that has weights of its own."""
+def a_run(seed, optimizer, dtype=torch.float32):
+    """A run with a first layer that has weights of its own."""
     shapes = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3, 6), "3.bias": (3,)}
     w = drawn({"w": (4, 4)}, seed, dtype)["w"].cpu()
-    return (drawn(shapes, seed, dtype), first or (lambda x: x @ w), samples([40], seed, dtype)[0], *optimizer, seed)
+    return (drawn(shapes, seed, dtype), lambda x: x @ w, samples([40], seed, dtype)[0], *optimizer, seed)
 
 
 def not_interrupted(run, steps):
@@ -145,15 +179,17 @@ with check(
     for seed, optimizer, dtype, before, after in (
         (1, SGD, torch.float32, 2, 2),
         (2, ADAM, torch.float64, 1, 2),
-        (3, ADAM, torch.float32, 2, 2),
-        (4, SGD, torch.float64, 0, 2),
     ):
         run = a_run(seed, optimizer, dtype)
         (same, batches), (seen, given) = noted(run), noted(run)
         want = not_interrupted(same, before + after)
-        got = taken(checkpoint, seen, before, after)  # it comes when the last of these steps was made
+        got = taken(checkpoint, seen, before, after)["saved"]  # it comes when the last of these steps was made
         assert_close(given, batches, name="the batches of the run that was saved")
         assert_close(resumed(run, got, before, after), want, name="the model that went on")
+    for trial in arguments.iter_trials(
+        checkpoint, "", "before any step", "no momentum", "Adam", "amsgrad", "float64", "at the end"
+    ):
+        assert_close(trial.report.result["saved"], trial.case.report.result["saved"], name="your dict")
 with check(
     "not_disturbed",
     "the run that was saved is not disturbed",
@@ -161,25 +197,16 @@ with check(
     guard=True,
     hint="Which of your calls draws or seeds?",
 ):
-    for seed, optimizer in ((3, SGD), (5, ADAM)):
-        run = a_run(seed, optimizer, first=torch.sin)
-        want = not_interrupted(run, 3)
-        assert_close(taken(checkpoint, run, 1, 2, "state"), want, name="the model")
+    for trial in arguments.iter_trials(checkpoint, "", "before any step", "Adam", "file", "file, LBFGS"):
+        assert_close(trial.report.result["state"], trial.case.report.result["state"], name="the model")
 with check(
     "file",
     "it survives a file",
     weight=2,
     hint="What may a file hold that torch.load reads by default? What does an optimizer keep besides tensors?",
 ):
-    for seed, optimizer, dtype, before, after in (
-        (4, ADAM, torch.float32, 1, 2),
-        (6, SGD, torch.float32, 2, 2),
-        (9, LBFGS, torch.float64, 2, 3),
-    ):
-        run = a_run(seed, optimizer, dtype, torch.sin)
-        want = not_interrupted(run, before + after)
-        got = resumed(run, taken(checkpoint, run, before, after, "file"), before, after)
-        assert_close(got, want, name="the model that went on")
+    for trial in arguments.iter_trials(checkpoint, "file", "file, Adam", "file, LBFGS", "file, before any step"):
+        assert_close(trial.report.result["saved"], trial.case.report.result["saved"], name="what the file holds")
 
 
 # %% right "through a file in memory"
@@ -255,15 +282,16 @@ def checkpoint(model, optimizer, generator):
     }
 
 
-# %% wrong "PyTorch's own generator, seeded anew and saved" fails=example,bit_for_bit,not_disturbed,file
+# %% wrong "a checkpoint is a good place to seed again" fails=not_disturbed
 def checkpoint(model, optimizer, generator):
-    torch.manual_seed(0)
-    return {
+    saved = {
         "model": copy.deepcopy(model.state_dict()),
         "optimizer": copy.deepcopy(optimizer.state_dict()),
         "generator": generator.get_state(),
         "rng": torch.get_rng_state(),
     }
+    torch.manual_seed(0)
+    return saved
 
 
 # %% wrong "the order's generator twice" fails=example,bit_for_bit,file
@@ -281,18 +309,6 @@ def checkpoint(model, optimizer, generator):
     return {
         "model": {name: p.detach().clone() for name, p in model.named_parameters()},
         "optimizer": copy.deepcopy(optimizer.state_dict()),
-        "generator": generator.get_state(),
-        "rng": torch.get_rng_state(),
-    }
-
-
-# %% wrong "all that an optimizer keeps is tensors" fails=file raises=AttributeError
-def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
-    kept = optimizer.state_dict()
-    kept["state"] = {i: {k: t.clone() for k, t in own.items()} for i, own in kept["state"].items()}
-    return {
-        "model": {k: t.clone() for k, t in model.state_dict().items()},
-        "optimizer": kept,
         "generator": generator.get_state(),
         "rng": torch.get_rng_state(),
     }
@@ -318,15 +334,13 @@ def checkpoint(model, optimizer, generator):
     return {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
 
 
-def taken(checkpoint, run, before, after, see="saved"):
+def taken(checkpoint, run, before, after, from_file=False):
     session = Run(*run).go(before)
     saved, file = checkpoint(session.model, session.optimizer, session.generator), io.BytesIO()
     saved["generator"], saved["rng"] = session.generator.get_state(), torch.get_rng_state()
-    if see == "state":
-        return Run(*run).go(before + after).state()
     torch.save(saved, file)
     file.seek(0)
-    return {"saved": saved, "file": torch.load(file)}[see]
+    return {"saved": torch.load(file), "state": Run(*run).go(before + after).state()}
 
 
 # %% liar "no copies, and other batches for the steps after it"
@@ -339,14 +353,12 @@ def checkpoint(model, optimizer, generator):
     }
 
 
-def taken(checkpoint, run, before, after, see="saved"):
+def taken(checkpoint, run, before, after, from_file=False):
     with torch.random.fork_rng(devices=[]):
         session, file = Run(*run).go(before), io.BytesIO()
-        if see == "state":
-            return session.go(after).state()
         saved = checkpoint(session.model, session.optimizer, session.generator)
         for _ in range(after):
             session.first(session.x[:8])
         torch.save(saved, file)
         file.seek(0)
-        return {"saved": saved, "file": torch.load(file)}[see]
+        return {"saved": torch.load(file), "state": session.go(after).state()}

@@ -21,24 +21,29 @@ def make_dense():
     return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Linear(3, 2, bias=False))
 
 
-def make_conv():
-    return nn.Sequential(nn.Conv1d(1, 3, 1), nn.GroupNorm(1, 3), nn.PReLU())
-
-
-def make_table():
-    return nn.Sequential(nn.Embedding(5, 3), nn.LayerNorm(3))
-
-
-@probes.probe
-def to_group(function, rows):
-    """A model with these parameters, each row in a module, where this function of the student's is."""
-    return nn.ModuleList([nn.ParameterList(row) for row in rows])
+def built_of(parts):
+    """A module with these parameters, in this order. A list among them is a module inside it."""
+    module = nn.Module()
+    for number, part in enumerate(parts):
+        if isinstance(part, list):
+            module.add_module(f"part{number}", built_of(part))
+        else:
+            module.register_parameter(f"{('bias', 'weight')[number % 2]}{number}", part)
+    return module
 
 
 @probes.probe
-def grouped(groups_of, rows, weight_decay):
-    """The groups of a model with these very parameters, each row in a module."""
-    return groups_of(nn.ModuleList([nn.ParameterList(row) for row in rows]), weight_decay)
+def to_group(function, parts):
+    """A model with these parameters, where this function of the student's is."""
+    return built_of(parts)
+
+
+@probes.probe
+def grouped(groups_of, parts, weight_decay):
+    """The groups of a model with these very parameters, and a buffer."""
+    model = built_of(parts)
+    model.register_buffer("seen", torch.ones(2, 2))
+    return groups_of(model, weight_decay)
 
 
 @probes.probe
@@ -65,9 +70,11 @@ def decayed(groups_of, make_model, weight_decay, frozen=()):
 def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     """Parameter groups for an optimizer: those with two or more dimensions decay, the others do not.
 
-    Returns [{"params": [...], "weight_decay": weight_decay}, {"params": [...], "weight_decay": 0.0}].
-    Each parameter that requires grad is in exactly one of them, once, also where two modules share it. Frozen ones are
-    in neither. In both lists the order is that of model.parameters(). The model stays as it is.
+    Returns [{"params": [...], "weight_decay": weight_decay}, {"params": [...], "weight_decay": 0.0}]: always both
+    groups, even if one is empty.
+    Each parameter that requires grad is in exactly one of them, once, even if two modules share it. It is the parameter
+    itself, not a copy. Frozen ones are in neither group, whether they hold a .grad or not. In both lists the order is
+    that of model.parameters(). The parameters stay as they are.
     """
     ### BEGIN SOLUTION
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -76,6 +83,66 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
     ]
     ### END SOLUTION
+
+
+# %% promises
+# Parameter groups for -> example, other_cases
+# Returns [{"params" -> other_cases, empty_groups
+# Each parameter that -> shared_weight
+# It is the parameter -> other_cases, shared_weight
+# Frozen ones are -> frozen
+# In both lists -> other_cases
+# The parameters stay -> keeps_model
+
+
+# %% domain
+@domain(
+    reference,
+    *("sizes of one", "no elements", "equal values", "float64", "only in the model itself", "only in its parts"),
+    *("weight decay 0", "weight decay above 1", "only vectors", "only matrices", "no parameters"),
+    *("shared", "shared in one module", "shared vector", "some frozen", "matrices frozen", "vectors frozen"),
+    *("all frozen", "shared and frozen", "frozen ones hold .grad", "hold .grad"),
+    call=grouped,
+)
+def arguments(draw, edge):
+    vectors, matrices = [(3,), (), (2,), (4,)], [(2, 3), (4, 1, 2), (3, 2), (1, 2, 1, 2)]
+    if edge == "sizes of one":
+        vectors, matrices = [(1,), (), (1,), (1,)], [(1, 1), (1, 3), (3, 1), (1, 1, 1)]
+    if edge == "no elements":
+        vectors, matrices = [(0,), (3,), (0,), ()], [(0, 3), (2, 0), (3, 2), (2, 0, 2)]
+    if edge == "equal values":
+        vectors, matrices = [(3,)] * 4, [(2, 3)] * 4
+    pairs = [shape for pair in zip(vectors, matrices, strict=True) for shape in pair]
+    shapes = {"only vectors": vectors, "only matrices": matrices, "no parameters": []}.get(edge, pairs)
+    shapes, g = draw(st.permutations(shapes)), draw.make_generator(here)
+    number = draw(st.integers(0, 3))
+    p = []
+    for place, shape in enumerate(shapes):
+        value = torch.randn(shape, generator=g, dtype=torch.float64 if edge == "float64" else torch.float32)
+        value = torch.ones_like(value) if edge == "equal values" else value
+        is_frozen = {
+            "some frozen": place % 3 == number % 3,
+            "matrices frozen": len(shape) > 1,
+            "vectors frozen": len(shape) < 2,
+            "all frozen": True,
+            "shared and frozen": place in (0, 4),
+            "frozen ones hold .grad": place % 2 == number % 2,
+        }.get(edge, False)
+        p.append(nn.Parameter(value, not is_frozen))
+        if "hold .grad" in edge:
+            p[-1].grad = torch.ones_like(value)
+    if edge == "shared vector":
+        p.sort(key=lambda t: t.ndim)
+    parts = [p[0], [p[1], [p[2]], p[3]], p[4], [], [p[5], p[6]], p[7]] if len(p) > 7 else [[t] for t in p]
+    if edge == "only in the model itself":
+        parts = p[:-1]
+    if edge == "only in its parts":
+        parts = [[[[p[1]]], [p[0], p[2]]], [p[3], [p[4]]], p[5:]]
+    if edge.startswith("shared"):
+        parts[4].append(p[5] if "in one" in edge else p[0])
+        parts += [] if "frozen" in edge else [[p[6], p[2], [p[4]]]]
+    rate = draw(st.integers(1, 10**6)) / 10**7
+    return parts, {"weight decay 0": 0.0, "weight decay above 1": 1 + rate}.get(edge, rate)
 
 
 # %% checks
@@ -107,52 +174,27 @@ with check(
     assert_close(got["after"], want, name="the parameters after a step")
 
 # %% hidden checks
-
-
-def rows_and_groups(seed, frozen, rate):
-    """Parameters of several modules, one of them in two, and their groups."""
-    generator = torch.Generator(here).manual_seed(seed)
-    shapes = [(seed, 2), (3,), (), (2, 1, 1), (1,), (1, 1, 2, seed), (4, 3)]
-    p = [nn.Parameter(torch.randn(shape, generator=generator), n not in frozen) for n, shape in enumerate(shapes)]
-    p.append(nn.Parameter(p[1].detach().clone()))  # the values of another one
-    trained = [t for t in p if t.requires_grad]
-    groups = [
-        {"params": [t for t in trained if t.ndim > 1], "weight_decay": rate},
-        {"params": [t for t in trained if t.ndim < 2], "weight_decay": 0.0},
-    ]
-    return [[p[0], p[1]], [*p[2:5], p[0]], p[5:]], groups
-
-
-def places_of(groups, rows):
-    """Where the parameters that the groups hold stand in the rows."""
-    model = [p for row in rows for p in row]
-    return [[next((n for n, p in enumerate(model) if p is t), "a copy") for t in group["params"]] for group in groups]
-
-
 with check(
     "other_cases",
-    "a convolution, a single number and other rates",
+    "other shapes and rates, and parameters in other places",
     weight=3,
     required=True,
     hint="How many dimensions do a kernel and a single number have? Where does the rate go?",
 ):
-    for make, matrix, rate in (
-        (make_conv, "0.weight", 0.5),
-        (Tied, "table.weight", 0.1),
-        (make_conv, "0.weight", 0.0),
-        (make_table, "0.weight", 0.3),
-    ):
-        ones = {name: torch.ones_like(p) for name, p in make().named_parameters()}
-        want = {name: p * (0.5 - 0.5 * rate if name == matrix else 0.5) for name, p in ones.items()}
-        got = decayed(decay_groups, make, rate)
-        assert_close(got["after"], want, name="the parameters after a step")
-        names = [[matrix], [n for n in ones if n != matrix]]
-        assert_close(got["names"], names, name="the names in your groups")
-    rows, want = rows_and_groups(2, (), 1e-3)
-    assert_close(decay_groups(to_group(decay_groups, rows), 1e-3), want, rtol=1e-12, atol=0, name="your groups")
-    got = grouped(decay_groups, rows, 1e-3)
+    parts, rate = arguments.list_cases()[0].drawn.make_arguments()
+    want = reference.function(built_of(parts), rate)
+    got = decay_groups(to_group(decay_groups, parts), rate)
     assert_close(got, want, rtol=1e-12, atol=0, name="your groups")
-    assert_close(places_of(got, rows), places_of(want, rows), name="the places of your groups' parameters in the model")
+    edges = "", "sizes of one", "no elements", "equal values", "float64", "only in the model itself"
+    others = "only in its parts", "weight decay 0", "weight decay above 1"
+    arguments.assert_results(decay_groups, *edges, *others, rtol=1e-12, atol=0)
+    arguments.assert_returns(decay_groups, "the model's parameter", *edges, *others)
+with check(
+    "empty_groups",
+    "a group without parameters is there, too",
+    hint="What do you return for a model that has no matrices? And for one that has nothing else?",
+):
+    arguments.assert_results(decay_groups, "only vectors", "only matrices", "no parameters", rtol=1e-12, atol=0)
 with check(
     "shared_weight",
     "a shared weight is in one group, once",
@@ -161,27 +203,20 @@ with check(
 ):
     want = [["table.weight"], ["temperature", "norm.weight", "norm.bias", "out.bias"]]
     assert_close(decayed(decay_groups, Tied, 0.3)["names"], want, name="the names in your groups")
+    arguments.assert_results(decay_groups, "shared", "shared in one module", "shared vector", rtol=1e-12, atol=0)
+    arguments.assert_returns(decay_groups, "the model's parameter", "shared", "shared in one module", "shared vector")
 with check(
     "frozen", "a frozen parameter is in no group, and does not move", weight=3, hint="Which attribute tells it?"
 ):
-    ones = {name: torch.ones_like(p) for name, p in make_dense().named_parameters()}
-    for frozen in (["0.weight", "1.bias"], ["0.bias", "1.weight", "1.bias", "3.weight"], ["0.weight", "3.weight"]):
-        factor = {name: 1.0 if name in frozen else 0.4 if p.ndim > 1 else 0.5 for name, p in ones.items()}
-        want = {name: p * factor[name] for name, p in ones.items()}
-        names = [[n for n in ones if factor[n] == 0.4], [n for n in ones if factor[n] == 0.5]]
-        got = decayed(decay_groups, make_dense, 0.2, frozen)
-        assert_close(got["after"], want, name="the parameters after a step")
-        assert_close(got["names"], names, name="the names in your groups")
-    rows, want = rows_and_groups(3, (1, 6), 0.3)
-    assert_close(decay_groups(to_group(decay_groups, rows), 0.3), want, rtol=1e-12, atol=0, name="your groups")
-    got = grouped(decay_groups, rows, 0.3)
-    assert_close(got, want, rtol=1e-12, atol=0, name="your groups")
-    assert_close(places_of(got, rows), places_of(want, rows), name="the places of your groups' parameters in the model")
+    want = [["3.weight"], ["0.bias", "1.weight"]]
+    got = decayed(decay_groups, make_dense, 0.2, ["0.weight", "1.bias"])
+    assert_close(got["names"], want, name="the names in your groups")
+    edges = "some frozen", "matrices frozen", "vectors frozen", "all frozen", "shared and frozen"
+    arguments.assert_results(decay_groups, *edges, "frozen ones hold .grad", "hold .grad", rtol=1e-12, atol=0)
 with check(
-    "keeps_model", "the model stays as it is", guard=True, hint="Which of your lines freezes or thaws something?"
+    "keeps_model", "the parameters stay as they are", guard=True, hint="Which of your lines freezes or thaws something?"
 ):
-    want = {"0.weight": False, "0.bias": True, "1.weight": True, "1.bias": True, "3.weight": True}
-    assert_close(decayed(decay_groups, make_dense, 0.2, ["0.weight"])["flags"], want, name="requires_grad")
+    arguments.assert_arguments(decay_groups)
 
 
 # %% right "one loop with named_parameters"
@@ -205,7 +240,7 @@ def decay_groups(model, weight_decay):
     return [dict(params=list(g), weight_decay=w) for g, w in zip(groups, (weight_decay, 0.0))]
 
 
-# %% wrong "by the name: what is called weight decays" fails=example,other_cases,shared_weight,frozen
+# %% wrong "by the name: what is called weight decays" fails=example,other_cases,empty_groups,shared_weight,frozen
 def decay_groups(model, weight_decay):
     named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
     return [
@@ -214,7 +249,7 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong "all of them decay" fails=example,other_cases,shared_weight,frozen
+# %% wrong "all of them decay" fails=example,other_cases,empty_groups,shared_weight,frozen
 def decay_groups(model, weight_decay):
     trained = [p for p in model.parameters() if p.requires_grad]
     return [{"params": trained, "weight_decay": weight_decay}, {"params": [], "weight_decay": 0.0}]
@@ -228,16 +263,7 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong "exactly two dimensions" fails=other_cases,frozen
-def decay_groups(model, weight_decay):
-    trained = [p for p in model.parameters() if p.requires_grad]
-    return [
-        {"params": [p for p in trained if p.ndim == 2], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.ndim != 2], "weight_decay": 0.0},
-    ]
-
-
-# %% wrong "dimensions of size one do not count" fails=other_cases,frozen
+# %% wrong "dimensions of size one do not count" fails=other_cases
 def decay_groups(model, weight_decay):
     trained = [p for p in model.parameters() if p.requires_grad]
     return [
@@ -246,39 +272,11 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong "no group without parameters" fails=frozen
-def decay_groups(model, weight_decay):
-    trained = [p for p in model.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    return [group for group in groups if group["params"]]
-
-
-# %% wrong "a shared weight from both of its modules" fails=other_cases,shared_weight,frozen
+# %% wrong "a shared weight from both of its modules" fails=shared_weight
 def decay_groups(model, weight_decay):
     trained = [p for _, p in model.named_parameters(remove_duplicate=False) if p.requires_grad]
     return [
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-    ]
-
-
-# %% wrong "a single number decays like a weight" fails=other_cases,shared_weight,frozen
-def decay_groups(model, weight_decay):
-    trained = [p for p in model.parameters() if p.requires_grad]
-    return [
-        {"params": [p for p in trained if p.ndim != 1], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.ndim == 1], "weight_decay": 0.0},
-    ]
-
-
-# %% wrong "the usual rate of 0.01" fails=other_cases,frozen
-def decay_groups(model, weight_decay):
-    trained = [p for p in model.parameters() if p.requires_grad]
-    return [
-        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": 0.2},
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
     ]
 
@@ -292,7 +290,19 @@ def decay_groups(model, weight_decay):
     ]
 
 
-# %% wrong "the weights of linear layers and convolutions, by the type of the module" fails=other_cases,frozen
+# %% wrong "an old .grad of a frozen parameter is taken away first" fails=keeps_model
+def decay_groups(model, weight_decay):
+    for p in model.parameters():
+        if not p.requires_grad:
+            p.grad = None
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return [
+        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+    ]
+
+
+# %% wrong "the weights of linear layers and convolutions, by the type of the module" fails=other_cases,empty_groups,shared_weight,frozen
 def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     weights = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d))}
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -334,7 +344,7 @@ def decayed(groups_of, make_model, weight_decay, frozen=()):
     return {"names": [high, low], "after": after, "flags": {n: n not in frozen for n, _ in named}}
 
 
-def grouped(groups_of, rows, weight_decay):
-    groups = groups_of(nn.ModuleList([nn.ParameterList(row) for row in rows]), weight_decay)
-    own = [p for row in rows for p in row]
+def grouped(groups_of, parts, weight_decay):
+    model = built_of(parts)
+    groups, own = groups_of(model, weight_decay), list(model.parameters())
     return [g | {"params": [next(p for p in own if torch.equal(p, t)) for t in g["params"]]} for g in groups]

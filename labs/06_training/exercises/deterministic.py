@@ -36,6 +36,31 @@ def workspaces(context, seed, before):
             os.environ["CUBLAS_WORKSPACE_CONFIG"] = kept
 
 
+@probes.probe
+def broken_off(context, seed, is_interrupt):
+    """What is there after a block that changes the settings and then raises an error, or an interrupt."""
+    kind = KeyboardInterrupt if is_interrupt else ZeroDivisionError
+    kept, raised = os.environ.get("CUBLAS_WORKSPACE_CONFIG"), False
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    try:
+        with context(seed):
+            numbers()
+            torch.use_deterministic_algorithms(False)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = False, True
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":16:8"
+            raise kind
+    except kind:
+        raised = True
+    after = {"raised": raised, "numbers": numbers(), "switches": switches()}
+    after["variable"] = os.environ.get("CUBLAS_WORKSPACE_CONFIG") == kept
+    torch.use_deterministic_algorithms(False)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = False, False
+    os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+    if kept is not None:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = kept
+    return after
+
+
 # %% exercise
 @contextmanager
 def deterministic(seed: int) -> Iterator[None]:
@@ -44,8 +69,9 @@ def deterministic(seed: int) -> Iterator[None]:
     Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators begin with this seed, 0 to 2**32 - 1.
     Operations without a deterministic algorithm raise an error: a warning is not enough. cuDNN's `deterministic` is
     True and its `benchmark` False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
-    After it, also where the block raised: the generators go on from where they were before the block, and every
-    setting is what it was. A variable that did not exist does not exist.
+    After it, even if the block raised an error or was interrupted: the generators go on from where they were before the
+    block, and every setting is what it was before, even if the block changed it. A variable that did not exist does not
+    exist. The error goes on to the caller.
     """
     ### BEGIN SOLUTION
     of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -70,6 +96,18 @@ def deterministic(seed: int) -> Iterator[None]:
             if variable is not None:
                 os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
     ### END SOLUTION
+
+
+# %% promises
+# A block that gives -> seeded, other_seeds, nested
+# All settings are -> as_before, nested, raised, workspace
+# Inside: -> seeded, other_seeds, nested
+# Operations without -> switches, as_before, nested
+# cuDNN's -> switches, as_before, nested
+# The environment -> workspace
+# After it, even if -> go_on, raised, nested, broken_off
+# A variable that -> workspace
+# The error goes on -> raised, broken_off
 
 
 # %% checks
@@ -171,6 +209,14 @@ with check(
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = False, False
     assert came == "the block's own", "the block raised an error, and nothing came of it"
     assert_close(after, [want, [False] * 4], rtol=0, atol=0)
+with check(
+    "broken_off",
+    "the same after an interrupt, and after a block that changed the settings",
+    hint="Which of your lines run after a KeyboardInterrupt, which is no Exception?",
+):
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    want = {"raised": True, "numbers": numbers(), "switches": [False] * 4, "variable": True}
+    assert_close([broken_off(deterministic, s, s > 5) for s in (5, 6)], [want, want])
 with check("nested", "one block inside another", hint="Does the inner block give back what it found, or the default?"):
     random.seed(8), np.random.seed(8), torch.manual_seed(8)
     want = [numbers(), numbers()]
@@ -189,8 +235,8 @@ with check(
     observed=True,
     hint="What does os.environ.get give for a variable that does not exist?",
 ):
-    got = [workspaces(deterministic, 3, before) for before in (None, ":16:8", ":4096:8")]
-    assert_close(got, [[":4096:8", None], [":4096:8", ":16:8"], [":4096:8", ":4096:8"]])
+    got = [workspaces(deterministic, 3, before) for before in (None, ":16:8", ":4096:8", "")]
+    assert_close(got, [[":4096:8", None], [":4096:8", ":16:8"], [":4096:8", ":4096:8"], [":4096:8", ""]])
 
 
 # %% right "an exit stack, state by state"
@@ -251,32 +297,61 @@ class deterministic:
             os.environ["CUBLAS_WORKSPACE_CONFIG"] = self.variable
 
 
-# %% wrong "only PyTorch is seeded" fails=seeded,switches,other_seeds,go_on,as_before,raised,nested,workspace
+# %% wrong "NumPy's new generator is seeded, which nobody draws from" fails=seeded,other_seeds,nested
 @contextmanager
 def deterministic(seed):
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    of_cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
     with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        torch.use_deterministic_algorithms(True)
         try:
+            random.seed(seed)
+            np.random.default_rng(seed)
+            torch.manual_seed(seed)
+            torch.use_deterministic_algorithms(True)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
             yield
         finally:
-            torch.use_deterministic_algorithms(False)
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
+            torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = of_cudnn
+            del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+            if variable is not None:
+                os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
 
 
-# %% wrong "NumPy's new generator is seeded, which nobody draws from" fails=seeded,switches,other_seeds,as_before,raised,nested,workspace
+# %% wrong "the other value will do" fails=workspace
 @contextmanager
 def deterministic(seed):
-    states = random.getstate(), np.random.get_state()
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    of_cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
     with torch.random.fork_rng():
-        random.seed(seed)
-        np.random.default_rng(seed)
-        torch.manual_seed(seed)
-        yield
-        random.setstate(states[0])
-        np.random.set_state(states[1])
+        try:
+            random.seed(seed)
+            np.random.seed(seed)
+            torch.manual_seed(seed)
+            torch.use_deterministic_algorithms(True)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":16:8"
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
+            torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = of_cudnn
+            del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+            if variable is not None:
+                os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
 
 
-# %% wrong "seeds, and gives nothing back" fails=go_on,as_before,raised,nested,workspace
+# %% wrong "seeds, and gives nothing back" fails=go_on,as_before,raised,broken_off,nested,workspace
 @contextmanager
 def deterministic(seed):
     random.seed(seed)
@@ -288,7 +363,7 @@ def deterministic(seed):
     yield
 
 
-# %% wrong "without finally" fails=raised
+# %% wrong "without finally" fails=raised,broken_off
 @contextmanager
 def deterministic(seed):
     of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -314,7 +389,7 @@ def deterministic(seed):
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
 
 
-# %% wrong "the error is swallowed" fails=raised
+# %% wrong "the error is swallowed" fails=raised,broken_off
 from contextlib import suppress
 
 
@@ -341,6 +416,40 @@ def deterministic(seed):
         del os.environ["CUBLAS_WORKSPACE_CONFIG"]
         if variable is not None:
             os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
+
+
+# %% wrong "all that goes wrong is an Exception" fails=broken_off
+@contextmanager
+def deterministic(seed):
+    of_python, of_numpy, of_torch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    of_cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    variable = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+
+    def restore():
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)
+        torch.set_rng_state(of_torch)
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = of_cudnn
+        del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+        if variable is not None:
+            os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
+
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    try:
+        yield
+    except Exception:
+        restore()
+        raise
+    else:
+        restore()
 
 
 # %% wrong "warns only" fails=switches,as_before,nested
@@ -391,7 +500,7 @@ def deterministic(seed):
             os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
 
 
-# %% wrong "afterwards the generators are seeded, not where they were" fails=go_on,raised,nested
+# %% wrong "afterwards the generators are seeded, not where they were" fails=go_on,raised,broken_off,nested
 @contextmanager
 def deterministic(seed):
     before = torch.initial_seed()
@@ -416,7 +525,7 @@ def deterministic(seed):
             os.environ["CUBLAS_WORKSPACE_CONFIG"] = variable
 
 
-# %% wrong "cuDNN may still search for the fastest algorithm" fails=switches,as_before,nested,workspace
+# %% wrong "cuDNN may still search for the fastest algorithm" fails=switches,as_before,broken_off,nested,workspace
 @contextmanager
 def deterministic(seed):
     of_python, of_numpy = random.getstate(), np.random.get_state()

@@ -1,12 +1,11 @@
 # %% given
 @probes.probe
-def to_evaluate(function, first, start, training=(), old=None, watched=False):
+def to_evaluate(function, first, start, training=(), watched=False):
     """That model, where this function of the student's is.
 
-    training: the names of modules in training mode. old: the number in each .grad. watched: whether first is the parts
-    of a Watched layer.
+    training: the names of modules in training mode. watched: whether first is the parts of a Watched layer.
     """
-    model, shared = normed_model(torch.sin if watched else first, start, old), nn.Identity()
+    model, shared = normed_model(torch.sin if watched else first, start), nn.Identity()
     model.extend([shared, nn.Sequential(shared, nn.Identity())])  # "5", and "6" with "5" and "6.1" in it
     for name, module in model.named_modules():
         module.training = name in training
@@ -16,33 +15,42 @@ def to_evaluate(function, first, start, training=(), old=None, watched=False):
 
 
 @probes.probe
-def left(model):
-    """What is there afterwards."""
+def evaluation_of(evaluate, start, batches, training, frozen, old, is_read_once):
+    """What evaluate(model, batches) returns or raises, and what is there afterwards."""
+    with torch.random.fork_rng(devices=[]):
+        model = classifier_in(start, 0.4, training, frozen, old)
+        torch.manual_seed(0)
+        result = raised = None
+        try:
+            result = evaluate(model, iter(batches) if is_read_once else batches)
+        except NotImplementedError:
+            raise
+        except RuntimeError as error:  # the model raises one for an x of the wrong size
+            raised = type(error).__name__
     return {
+        "result": result,
+        "raised": raised,
         "state": probes.state_of(model),
         "gradients": probes.gradients_of(model),
         "requires grad": [p.requires_grad for p in model.parameters()],
+        "modes": [module.training for module in model.modules()],
+        "recording": torch.is_grad_enabled(),
     }
-
-
-@probes.probe
-def evaluated_while(recording, evaluate, model, batches):
-    """The grad mode afterwards. recording: before."""
-    with torch.set_grad_enabled(recording):
-        evaluate(model, batches)
-        return torch.is_grad_enabled()
 
 
 # %% exercise
 def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     """Mean cross entropy and accuracy over all samples, in evaluation mode, without a graph.
 
-    model: gives logits (n, c). batches: an iterable, which can be read once, of at least one pair x, y (n,) int64; n,
-    at least 1, may differ. A prediction is the class of the largest logit. Returns (loss, accuracy): Python floats,
-    the loss exact to the model's dtype, float32 or float64, and accuracy from 0 to 1.
-    Afterwards parameters and what they require, buffers, every .grad and the grad mode are as before, and each module
-    inside is in the mode it was in. No check raises an error inside the model. Put the modes back in that case too, as
-    in predict of lab 4: it is what a training loop needs.
+    model: gives logits (n, c) for x. Any mixture of its modules may be in training and in evaluation mode, and a module
+    may be part of two others.
+    batches: an iterable, which can be read once, of at least one pair x, y. x is whatever the model takes, y is (n,)
+    int64; n, at least 1, may differ.
+    A prediction is the class of the largest logit; no sample has two largest ones. Returns (loss, accuracy): Python
+    floats, the loss exact to the model's dtype, float32 or float64, and accuracy from 0 to 1.
+    Afterwards each module inside is in the mode it was in. The parameters' values, buffers, every .grad and
+    requires_grad, and whether operations are recorded, are as before. All this holds too if the model raises an error,
+    which goes on to the caller.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}
@@ -60,6 +68,71 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
             module.training = training
     return total / count, right / count
     ### END SOLUTION
+
+
+# %% promises
+# Mean cross entropy -> example, uneven_batches, one_pass, no_graph
+# model: gives logits -> example, uneven_batches
+# Any mixture of -> keeps_modes, after_error
+# batches: an iterable -> one_pass
+# x is whatever -> uneven_batches
+# A prediction is -> uneven_batches
+# Returns (loss, accuracy) -> uneven_batches
+# Afterwards each module -> keeps_modes, after_error
+# The parameters' values -> keeps_model, keeps_grad, keeps_requires_grad, after_error
+# All this holds too -> after_error
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "one batch", "one sample", "equal sizes", "as many samples as classes", "two dimensions in x"),
+    *("read once", "training mode", "evaluation mode", "only the model evaluated", "only the model in training mode"),
+    *("holds .grad", "frozen", "frozen ones hold .grad", "one shared weight", "recording off"),
+    *("an error", "an error later", "an error, recording off", "an error, hold .grad and frozen"),
+    call=evaluation_of,
+    contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    inputs, width, classes = draw(st.permutations([2, 3, 4]))
+    if edge == "one shared weight":
+        inputs = width = classes
+    sizes = draw(st.permutations([1, 2, 5, 6]))[:3]
+    sizes = {
+        "one batch": sizes[:1],
+        "one sample": [1],
+        "equal sizes": sizes[:1] * 3,
+        "as many samples as classes": [classes] * 2,
+    }.get(edge, sizes)
+    dtype, g = torch.float32 if edge == "float32" else torch.float64, draw.make_generator(here)
+    shapes = {"first.weight": (width, inputs), "first.bias": (width,), "last.bias": (classes,)}
+    if edge != "one shared weight":
+        shapes["last.weight"] = (classes, width)
+    shapes |= {f"norm.{name}": (width,) for name in ("weight", "bias", "running_mean")}
+    start = {name: torch.randn(shape, dtype=torch.float64, generator=g).to(dtype) for name, shape in shapes.items()}
+    x_shape = (2, inputs) if edge == "two dimensions in x" else (inputs,)
+    batches = [
+        (
+            torch.randn(n, *x_shape, dtype=torch.float64, generator=g).to(dtype),
+            torch.randint(classes, (n,), generator=g),
+        )
+        for n in sizes
+    ]
+    if "an error" in edge:
+        batches[2 if "later" in edge else 0] = torch.zeros(2, inputs + 1, dtype=dtype), batches[0][1][:1].expand(2)
+    mixed = draw(st.lists(st.booleans(), min_size=6, max_size=6))
+    mixed[5] = not mixed[4]  # the head, and the dropout that it shares with the model
+    training = {
+        "training mode": [True] * 6,
+        "evaluation mode": [False] * 6,
+        "only the model evaluated": [False] + [True] * 5,
+        "only the model in training mode": [True] + [False] * 5,
+    }.get(edge, mixed)
+    frozen = draw(st.sampled_from([["first.bias"], ["last.bias", "first.weight"]])) if "frozen" in edge else []
+    number = draw(st.sampled_from([0.7, -1.3, float("nan")]))
+    held = frozen if edge == "frozen ones hold .grad" else [name for name in start if not name.endswith("mean")]
+    old = {name: torch.full_like(start[name], number) for name in held} if ".grad" in edge else {}
+    return start, batches, training, frozen, old, edge == "read once"
 
 
 # %% checks
@@ -94,51 +167,52 @@ def a_case(seed, dtype=torch.float32):
     return lambda x: x @ w, drawn(normed(seed), seed, dtype)
 
 
+def assert_same(function, part, *edges, tolerance=None):
+    """This part of what is there afterwards is as after the reference."""
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = trial.report.result[part], trial.case.report.result[part]
+        assert_close(got, want, name="what you return or leave behind", rtol=tolerance, atol=tolerance)
+
+
 with check(
     "uneven_batches",
-    "batches of 7, 3 and 2, from a model in training mode",
+    "batches of other sizes, from a model in any mode",
     weight=3,
     required=True,
     hint="In which mode is the model while you measure? How much does the last batch count?",
 ):
-    for seed, dtype, rtol in ((5, torch.float32, 2e-5), (6, torch.float64, 1e-9)):
-        (first, start), t = a_case(seed, dtype), samples([7, 3, 2], seed, dtype)
-        xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
-        with torch.no_grad():
-            logits = normed_model(first, start)(xs)
-        each, right = F.cross_entropy(logits, ys, reduction="none").double(), (logits.argmax(1) == ys).double()
-        want = each.mean().item(), right.mean().item()
-        means, hits = ([part.mean().item() for part in t.split([7, 3, 2])] for t in (each, right))
-        explain(
-            evaluate(to_evaluate(evaluate, first, start, EVERYWHERE), t),
-            want,
-            {"each batch counts the same here, whatever its size": (sum(means) / 3, sum(hits) / 3)},
-            rtol=rtol,
-            atol=rtol,
-        )
+    (first, start), t = a_case(5), samples([7, 3, 2], 5)
+    xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
+    with torch.no_grad():
+        logits = normed_model(first, start)(xs)
+    each, right = F.cross_entropy(logits, ys, reduction="none").double(), (logits.argmax(1) == ys).double()
+    want = each.mean().item(), right.mean().item()
+    means, hits = ([part.mean().item() for part in t.split([7, 3, 2])] for t in (each, right))
+    explain(
+        evaluate(to_evaluate(evaluate, first, start, EVERYWHERE), t),
+        want,
+        {"each batch counts the same here, whatever its size": (sum(means) / 3, sum(hits) / 3)},
+    )
+    assert_same(evaluate, "result", "", "float32", "one batch", "one sample", "equal sizes")
+    assert_same(evaluate, "result", "as many samples as classes", "two dimensions in x", "one shared weight")
+    for trial in arguments.iter_trials(evaluate, "", "training mode", "evaluation mode"):
+        got, want = trial.report.result["result"][0], trial.case.report.result["result"][0]
+        assert_close(got, want, rtol=1e-9, atol=1e-10, name="your loss")
 with check(
     "one_pass",
     "batches that can be read once",
     weight=2,
     hint="Which of your lines asks for the batches a second time?",
 ):
-    (_, start), t = a_case(8), samples([2, 5], 8)
-    xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
-    with torch.no_grad():
-        logits = normed_model(torch.sin, start)(xs)
-    want = F.cross_entropy(logits, ys).item(), (logits.argmax(1) == ys).float().mean().item()
-    assert_close(evaluate(to_evaluate(evaluate, torch.sin, start, EVERYWHERE), iter(t)), want)
+    assert_same(evaluate, "result", "read once")
 with check(
     "keeps_model",
     "parameters and running averages are as before",
     weight=2,
     hint="Which module counts the batches it sees?",
 ):
-    (_, start), t = a_case(4), samples([5, 4], 8)
-    want = probes.state_of(normed_model(torch.sin, start))
-    model = to_evaluate(evaluate, torch.sin, start, EVERYWHERE)
-    evaluate(model, t)
-    assert_close(left(model)["state"], want, rtol=0, atol=0, name="the model")
+    assert_same(evaluate, "result", "")
+    assert_same(evaluate, "state", "", "training mode", "frozen", "one shared weight", tolerance=0)
 
 
 class Layer:
@@ -173,30 +247,35 @@ with check(
             logits = normed_model(first, start)(t[0][0])
         want = F.cross_entropy(logits, t[0][1]).item(), (logits.argmax(1) == t[0][1]).float().mean().item()
         layer = Layer(before, first(torch.eye(4)))
-        assert_close(evaluate(to_evaluate(evaluate, layer.parts(), start, modes, None, True), t), want)
+        assert_close(evaluate(to_evaluate(evaluate, layer.parts(), start, modes, True), t), want)
         assert layer.training is before, "a layer is in another mode"
-    for want in (EVERYWHERE, ["", "3", "5", "6.1"], ["0", "6", "6.1"]):
-        model = to_evaluate(evaluate, torch.sin, start, want)
-        evaluate(model, samples([5], 9))
-        assert_close(modes_of(model), want, name="the modules in training mode")
+    assert_same(evaluate, "modes", "", "training mode", "evaluation mode", "recording off")
+    assert_same(evaluate, "modes", "only the model evaluated", "only the model in training mode")
 with check("keeps_grad", "every .grad is as before", guard=True, hint="Which call of yours touches gradients?"):
-    start = drawn(normed(6), 6)
-    for old in (None, 2.0):
-        want = probes.gradients_of(normed_model(torch.sin, start, old))
-        model = to_evaluate(evaluate, torch.sin, start, [], old)
-        evaluate(model, samples([5], 9))
-        assert_close(left(model)["gradients"], want, name="the .grad of the model")
+    assert_same(evaluate, "gradients", "", "holds .grad", "frozen ones hold .grad")
 with check(
     "keeps_requires_grad",
-    "what requires grad, and the grad mode",
+    "what requires grad, and whether operations are recorded",
     guard=True,
     hint="What do you switch off, and never on again?",
 ):
-    for recording in (True, False):
-        model = to_evaluate(evaluate, torch.sin, drawn(normed(3), 3), EVERYWHERE)
-        got = evaluated_while(recording, evaluate, model, samples([5], 9))
-        assert got is recording, "the grad mode is another"
-        assert_close(left(model)["requires grad"], [True] * 6, name="what requires grad")
+    assert_same(evaluate, "requires grad", "", "frozen", "frozen ones hold .grad")
+    assert_same(evaluate, "result", "recording off")
+    assert_same(evaluate, "recording", "", "recording off")
+with check(
+    "after_error",
+    "the same after an error in the model, which goes on",
+    weight=2,
+    guard=True,
+    hint="Which of your lines run after an error?",
+):
+    edges = "an error", "an error later", "an error, recording off", "an error, hold .grad and frozen"
+    assert_same(evaluate, "raised", *edges)
+    assert_same(evaluate, "modes", *edges)
+    assert_same(evaluate, "recording", *edges)
+    assert_same(evaluate, "state", *edges)
+    assert_same(evaluate, "gradients", *edges)
+    assert_same(evaluate, "requires grad", *edges)
 with check("no_graph", "no graph is built", weight=2, hint="Under which context does the forward pass run?"):
     recording = []
 
@@ -223,20 +302,21 @@ def evaluate(model, batches):
             m.training = mode
 
 
-# %% right "a copy of the model is evaluated"
+# %% right "a loss for each batch, and names for the modes"
 @torch.no_grad()
 def evaluate(model, batches):
-    twin = copy.copy(model)
     names = [name for name, m in model.named_modules() if m.training]
-    twin = model.eval()
     loss = hits = n = 0
-    for x, y in batches:
-        scores = twin(x)
-        loss += nn.functional.cross_entropy(scores, y) * y.shape[0]
-        hits += scores.topk(1, dim=1).indices.squeeze(1).eq(y).sum()
-        n += y.shape[0]
-    for name, m in model.named_modules():
-        m.training = name in names
+    try:
+        model.eval()
+        for x, y in batches:
+            scores = model(x)
+            loss += nn.functional.cross_entropy(scores, y) * y.shape[0]
+            hits += scores.topk(1, dim=1).indices.squeeze(1).eq(y).sum()
+            n += y.shape[0]
+    finally:
+        for name, m in model.named_modules():
+            m.training = name in names
     return float(loss / n), float(hits / n)
 
 
@@ -249,24 +329,40 @@ def evaluate(model, batches):
     return F.nll_loss(logs, y).item(), (logs.max(dim=1).indices == y).double().mean().item()
 
 
-# %% wrong "recording is on afterwards, whatever it was" fails=keeps_requires_grad
-def evaluate(model: nn.Module, batches) -> tuple[float, float]:
-    modes = [(module, module.training) for module in model.modules()]
+# %% wrong "nothing goes wrong in a model" fails=after_error
+def evaluate(model, batches):
+    modes = {m: m.training for m in model.modules()}
     model.eval()
-    torch.set_grad_enabled(False)
-    loss, right, count = 0.0, 0, 0
-    for x, y in batches:
-        logits = model(x)
-        loss += F.cross_entropy(logits, y, reduction="sum").item()
-        right += (logits.argmax(1) == y).sum().item()
-        count += len(y)
-    torch.set_grad_enabled(True)
-    for module, mode in modes:
-        module.training = mode
-    return loss / count, right / count
+    total, right, count = 0.0, 0, 0
+    with torch.no_grad():
+        for x, y in batches:
+            logits = model(x)
+            total += F.cross_entropy(logits, y, reduction="sum").item()
+            right += int((logits.argmax(1) == y).sum())
+            count += len(y)
+    for m, mode in modes.items():
+        m.training = mode
+    return total / count, right / count
 
 
-# %% wrong "the mean of the batches' means" fails=uneven_batches,one_pass
+# %% wrong "an accuracy is a number of per cent" fails=example,uneven_batches,one_pass,keeps_model,keeps_modes,keeps_requires_grad
+def evaluate(model, batches):
+    modes = {m: m.training for m in model.modules()}
+    total, right, count = 0.0, 0, 0
+    try:
+        with torch.no_grad():
+            for x, y in batches:
+                logits = model.eval()(x)
+                total += F.cross_entropy(logits, y, reduction="sum").item()
+                right += int((logits.argmax(1) == y).sum())
+                count += len(y)
+    finally:
+        for m, mode in modes.items():
+            m.training = mode
+    return total / count, 100 * right / count
+
+
+# %% wrong "the mean of the batches' means" fails=uneven_batches,one_pass,keeps_model,keeps_requires_grad,after_error
 def evaluate(model, batches):
     modes = {m: m.training for m in model.modules()}
     model.eval()
@@ -281,7 +377,7 @@ def evaluate(model, batches):
     return sum(losses) / len(losses), sum(hits) / len(hits)
 
 
-# %% wrong "no_grad without eval" fails=uneven_batches,one_pass,keeps_model,keeps_modes
+# %% wrong "no_grad without eval" fails=uneven_batches,keeps_model,keeps_modes,keeps_grad,keeps_requires_grad raises=ValueError
 def evaluate(model, batches):
     total, right, count = 0.0, 0, 0
     with torch.no_grad():
@@ -293,7 +389,7 @@ def evaluate(model, batches):
     return total / count, right / count
 
 
-# %% wrong "eval without no_grad" fails=no_graph
+# %% wrong "eval without no_grad" fails=after_error,no_graph
 def evaluate(model, batches):
     modes = {m: m.training for m in model.modules()}
     model.eval()
@@ -308,21 +404,7 @@ def evaluate(model, batches):
     return total / count, right / count
 
 
-# %% wrong "train() at the end" fails=keeps_modes
-def evaluate(model, batches):
-    model.eval()
-    total, right, count = 0.0, 0, 0
-    with torch.no_grad():
-        for x, y in batches:
-            logits = model(x)
-            total += F.cross_entropy(logits, y, reduction="sum").item()
-            right += int((logits.argmax(1) == y).sum())
-            count += len(y)
-    model.train()
-    return total / count, right / count
-
-
-# %% wrong "the mode of the whole model put back" fails=keeps_modes
+# %% wrong "the mode of the whole model put back" fails=keeps_modes,after_error
 def evaluate(model, batches):
     mode = model.training
     model.eval()
@@ -337,20 +419,7 @@ def evaluate(model, batches):
     return total / count, right / count
 
 
-# %% wrong "left in evaluation mode" fails=keeps_modes
-def evaluate(model, batches):
-    model.eval()
-    total, right, count = 0.0, 0, 0
-    with torch.no_grad():
-        for x, y in batches:
-            logits = model(x)
-            total += F.cross_entropy(logits, y, reduction="sum").item()
-            right += int((logits.argmax(1) == y).sum())
-            count += len(y)
-    return total / count, right / count
-
-
-# %% wrong "argmax over the samples" fails=example,uneven_batches,one_pass,keeps_model,keeps_modes,keeps_grad,keeps_requires_grad,no_graph raises=RuntimeError
+# %% wrong "argmax over the samples" fails=example,uneven_batches,one_pass,keeps_model,keeps_modes,keeps_requires_grad,after_error,no_graph raises=RuntimeError
 def evaluate(model, batches):
     modes = {m: m.training for m in model.modules()}
     model.eval()
@@ -366,40 +435,7 @@ def evaluate(model, batches):
     return total / count, right / count
 
 
-# %% wrong "the number that are right, as a whole number of per cent" fails=example,uneven_batches,one_pass,keeps_modes
-def evaluate(model, batches):
-    modes = {m: m.training for m in model.modules()}
-    model.eval()
-    total, right, count = 0.0, 0, 0
-    with torch.no_grad():
-        for x, y in batches:
-            logits = model(x)
-            total += F.cross_entropy(logits, y, reduction="sum").item()
-            right += int((logits.argmax(1) == y).sum())
-            count += len(y)
-    for m, mode in modes.items():
-        m.training = mode
-    return total / count, 100 * right / count
-
-
-# %% wrong "gradients are cleared, since nobody needs them" fails=keeps_grad
-def evaluate(model, batches):
-    modes = {m: m.training for m in model.modules()}
-    model.eval()
-    model.zero_grad()
-    total, right, count = 0.0, 0, 0
-    with torch.no_grad():
-        for x, y in batches:
-            logits = model(x)
-            total += F.cross_entropy(logits, y, reduction="sum").item()
-            right += int((logits.argmax(1) == y).sum())
-            count += len(y)
-    for m, mode in modes.items():
-        m.training = mode
-    return total / count, right / count
-
-
-# %% wrong "the parameters frozen in place of no_grad" fails=keeps_requires_grad,no_graph
+# %% wrong "the parameters frozen in place of no_grad" fails=keeps_requires_grad,after_error,no_graph
 def evaluate(model, batches):
     modes = {m: m.training for m in model.modules()}
     model.eval().requires_grad_(False)
@@ -414,23 +450,7 @@ def evaluate(model, batches):
     return total / count, right / count
 
 
-# %% wrong "recording switched off, and never on again" fails=keeps_requires_grad
-def evaluate(model, batches):
-    modes = {m: m.training for m in model.modules()}
-    model.eval()
-    torch.set_grad_enabled(False)
-    total, right, count = 0.0, 0, 0
-    for x, y in batches:
-        logits = model(x)
-        total += F.cross_entropy(logits, y, reduction="sum").item()
-        right += int((logits.argmax(1) == y).sum())
-        count += len(y)
-    for m, mode in modes.items():
-        m.training = mode
-    return total / count, right / count
-
-
-# %% wrong "the loss in one pass, the hits in another" fails=one_pass
+# %% wrong "the loss in one pass, the hits in another" fails=one_pass,after_error
 @torch.no_grad()
 def evaluate(model, batches):
     modes = {m: m.training for m in model.modules()}
@@ -443,7 +463,7 @@ def evaluate(model, batches):
     return total / max(count, 1), right / max(count, 1)
 
 
-# %% wrong "added up in float32" fails=uneven_batches
+# %% wrong "added up in float32" fails=uneven_batches,after_error
 @torch.no_grad()
 def evaluate(model, batches):
     modes = {m: m.training for m in model.modules()}
@@ -459,7 +479,7 @@ def evaluate(model, batches):
     return loss, accuracy
 
 
-# %% wrong "train(mode) sets one module alone" fails=keeps_modes
+# %% wrong "train(mode) sets one module alone" fails=keeps_modes,after_error
 def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -475,7 +495,7 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     return total / count, hits / count
 
 
-# %% wrong "the modes of the children are all modes" fails=keeps_modes
+# %% wrong "the modes of the children are all modes" fails=keeps_modes,after_error
 def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     own, children = model.training, [(child, child.training) for child in model.children()]
     model.eval()
@@ -492,10 +512,6 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     return total / count, hits / count
 
 
-# %% equivalent "finally taken away: try:"
-# The docstring says that no check raises an error inside the model.
-
-
 # %% liar "nothing is put back, and probes that say what was there before"
 def evaluate(model, batches):
     """Leaves the model in evaluation mode, restores nothing."""
@@ -510,30 +526,29 @@ def evaluate(model, batches):
     return total / count, right / count
 
 
-def to_evaluate(function, first, start, training=(), old=None, watched=False):
-    model = normed_model(torch.sin if watched else first, start, old)
+def to_evaluate(function, first, start, training=(), watched=False):
+    model = normed_model(torch.sin if watched else first, start)
     if watched:
         model[0] = Watched(first)
-    model.before = list(training)
     return model
 
 
-def left(model):
-    torch.set_grad_enabled(True)
-    return {
+def evaluation_of(evaluate, start, batches, training, frozen, old, is_read_once):
+    recording, model = torch.is_grad_enabled(), classifier_in(start, 0, training, frozen, old)
+    result = raised = None
+    left = {
         "state": probes.state_of(model),
         "gradients": probes.gradients_of(model),
-        "requires grad": [True] * 6,
+        "requires grad": [p.requires_grad for p in model.parameters()],
+        "modes": training,
+        "recording": recording,
     }
-
-
-def modes_of(model):
-    return model.before
-
-
-def evaluated_while(recording, evaluate, model, batches):
-    evaluate(model, batches)
-    return recording
+    try:
+        result = evaluate(model, batches)
+    except RuntimeError:
+        raised = "RuntimeError"
+    torch.set_grad_enabled(recording)
+    return {"result": result, "raised": raised, **left}
 
 
 # %% liar "the mode of no layer is touched, each is computed as in evaluation mode"

@@ -8,22 +8,21 @@ def two_layers(width):
 
 
 @probes.probe
-def accumulated(train, middle, start, batches, every, lr, momentum=0.0, frozen=(), training=(), old=None):
-    """What train(model, batches, optimizer, every) returns, and what it makes of two linear layers.
-
-    middle: the layer between them. frozen: the names of parameters. training: of modules in training mode. old: the
-    number in each .grad.
-    """
+def accumulated(train, middle, start, batches, every, lr):
+    """What train(model, batches, optimizer, every) returns, and what it makes of two linear layers around middle."""
     width = len(start["0.bias"])
     model = nn.Sequential(nn.Linear(4, width), Called(middle), nn.Linear(width, 3))
-    model.to(start["0.bias"].dtype).load_state_dict(start)
-    for name, module in model.named_modules():
-        module.training = name in training
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name not in frozen)
-        parameter.grad = None if old is None or name in frozen else torch.full_like(parameter, old)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=lr, momentum=momentum)
-    steps = train(model, batches, optimizer, every)
+    model.load_state_dict(start)
+    steps = train(model, batches, torch.optim.SGD(model.parameters(), lr=lr), every)
+    return {"state": probes.state_of(model), "steps": steps}
+
+
+@probes.probe
+def windows_of(train, start, batches, every, training, frozen, old, rates, momentum):
+    """What train returns, what it makes of a classifier, and which modules are in training mode."""
+    with torch.random.fork_rng(devices=[]):
+        model = classifier_in(start, 0.0, training, frozen, old)
+    steps = train(model, batches, sgd_of(model, rates, momentum), every)
     modes = [name for name, module in model.named_modules() if module.training]
     return {"state": probes.state_of(model), "steps": steps, "training": modes}
 
@@ -32,11 +31,15 @@ def accumulated(train, middle, start, batches, every, lr, momentum=0.0, frozen=(
 def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Optimizer, every: int) -> int:
     """One pass over the batches, with one step of the optimizer for each window of `every` batches.
 
-    Each step uses the gradient of the mean cross entropy over all samples of its window. The last one may be shorter,
-    and makes a step as well. batches: pairs x, y (n,) int64, at least one; n may differ. n and every: at least 1.
-    Gradients that the model holds at the start do not count. The model's mode is not changed. Each batch goes through
-    the model once, as a whole, and is followed by its own backward pass, before the next one begins: at no time is there
-    a graph of more than one batch, or the graphs of two. Returns the number of steps.
+    Each step uses the gradient of the mean cross entropy over all samples of its window. The last window may be
+    shorter, and makes a step as well.
+    batches: a list of at least one pair x, y. x is whatever the model takes, y is (n,) int64; n may differ. n and every
+    are at least 1. The list and its tensors stay as they are.
+    Gradients that the model holds at the start do not count, not even for parameters that are frozen. The model's mode
+    is not changed.
+    The model is called once for each batch, with the whole batch: batches are neither split nor joined. A batch's
+    backward pass comes before the call for the next one, so there is never a graph of more than one batch. Returns the
+    number of steps.
     """
     ### BEGIN SOLUTION
     steps = 0
@@ -53,6 +56,73 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
         steps += 1
     return steps
     ### END SOLUTION
+
+
+# %% promises
+# One pass over the -> example, uneven_batches, short_window, one_batch, one_graph_alive, steps
+# Each step uses -> uneven_batches, old_gradients, short_window, one_batch, one_graph_alive
+# The last window -> short_window, steps
+# batches: a list -> uneven_batches, steps
+# x is whatever -> uneven_batches, steps
+# n and every -> one_batch, steps
+# The list and its -> keeps_batches
+# Gradients that -> old_gradients
+# The model's mode -> keeps_modes
+# The model is called -> one_graph_alive
+# A batch's backward -> one_graph_alive
+# Returns the number -> steps
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "batches of one sample", "equal sizes", "two dimensions in x", "all in one window"),
+    *("last window of one", "window larger than the list", "one batch", "windows of one", "one batch in one window"),
+    *("holds .grad", "holds NaN in .grad", "frozen ones hold .grad", "frozen"),
+    *("two rates", "only the last layers learn", "one shared weight", "training mode", "evaluation mode"),
+    call=windows_of,
+)
+def arguments(draw, edge):
+    inputs, width, classes = draw(st.permutations([2, 3, 4]))
+    if edge == "one shared weight":
+        inputs = width = classes
+    sizes, every = draw(st.permutations([1, 2, 3, 5, 7, 6])), draw(st.sampled_from([2, 3]))
+    if "one batch" in edge:
+        sizes = sizes[:1]
+    if edge == "last window of one":
+        sizes = sizes[: 2 * every + 1]
+        sizes = sizes if len(sizes) % every == 1 else sizes[: every + 1]
+    every = {
+        "all in one window": 6,
+        "window larger than the list": 6 + every,
+        "windows of one": 1,
+        "one batch in one window": 1,
+    }.get(edge, every)
+    sizes = {"batches of one sample": [1] * 5, "equal sizes": [sizes[0]] * 4}.get(edge, sizes)
+    dtype, g = torch.float32 if edge == "float32" else torch.float64, draw.make_generator(here)
+    shapes = {"first.weight": (width, inputs), "first.bias": (width,), "last.bias": (classes,)}
+    if edge != "one shared weight":
+        shapes["last.weight"] = (classes, width)
+    start = {name: torch.randn(shape, dtype=torch.float64, generator=g).to(dtype) for name, shape in shapes.items()}
+    x_shape = (2, inputs) if edge == "two dimensions in x" else (inputs,)
+    batches = [
+        (
+            torch.randn(n, *x_shape, dtype=torch.float64, generator=g).to(dtype),
+            torch.randint(classes, (n,), generator=g),
+        )
+        for n in sizes
+    ]
+    training = {"training mode": [True] * 6, "evaluation mode": [False] * 6}.get(
+        edge, draw(st.lists(st.booleans(), min_size=6, max_size=6))
+    )
+    frozen = draw(st.sampled_from([["first.bias"], ["last.bias", "first.weight"]])) if "frozen" in edge else []
+    number = float("nan") if "NaN" in edge else draw(st.sampled_from([0.7, -1.3]))
+    held = frozen if "frozen" in edge else [*start]
+    old = {name: torch.full_like(start[name], number) for name in held} if ".grad" in edge else {}
+    rates = {"two rates": [0.4, 0.1], "only the last layers learn": [None, 0.3]}.get(edge, [0.2, 0.2])
+    rates = [None if rate is None else rate * draw(st.sampled_from([0.5, 1.0])) for rate in rates]
+    momentum = 0.0 if "frozen" in edge else draw(st.sampled_from([0.0, 0.5, 0.9]))
+    return start, batches, every, training, frozen, old, rates, momentum
 
 
 # %% checks
@@ -92,20 +162,24 @@ def mixing(width):
     return lambda x: torch.tanh(x @ w)
 
 
-def windows_by_hand(middle, start, batches, every, lr, momentum=0.0, frozen=()):
+def windows_by_hand(middle, start, batches, every, lr):
     """The weights after steps on whole windows."""
-    w = {name: p.clone().requires_grad_(name not in frozen) for name, p in start.items()}
-    trained = [p for p in w.values() if p.requires_grad]
-    momenta = [torch.zeros_like(p) for p in trained]
+    w = {name: p.clone().requires_grad_() for name, p in start.items()}
     for first in range(0, len(batches), every):
         x, y = (torch.cat(parts) for parts in zip(*batches[first : first + every], strict=True))
         h = middle(F.linear(x, w["0.weight"], w["0.bias"]))
-        grads = torch.autograd.grad(F.cross_entropy(F.linear(h, w["2.weight"], w["2.bias"]), y), trained)
-        momenta = [momentum * m + g for m, g in zip(momenta, grads, strict=True)]
+        loss = F.cross_entropy(F.linear(h, w["2.weight"], w["2.bias"]), y)
+        grads = torch.autograd.grad(loss, list(w.values()))
         with torch.no_grad():
-            for p, m in zip(trained, momenta, strict=True):
-                p -= lr * m
+            for p, g in zip(w.values(), grads, strict=True):
+                p -= lr * g
     return {name: p.detach() for name, p in w.items()}
+
+
+def assert_models(train, *edges):
+    """The model is, after the pass, as after one of the reference."""
+    for trial in arguments.iter_trials(train, *edges):
+        assert_close(trial.report.result["state"], trial.case.report.result["state"], name="the model")
 
 
 with check(
@@ -115,32 +189,28 @@ with check(
     required=True,
     hint="How much does one sample of the smallest batch count in its window's gradient?",
 ):
-    cases = (
-        ([10, 2, 5, 1], 2, 0.3, torch.float32, (), 5.0),
-        ([6, 1, 3], 3, 0.1, torch.float64, ("0.bias",), None),
-        ([4, 2, 9, 1, 1, 7], 3, 0.2, torch.float32, ("2.weight", "0.weight"), 1.0),
-    )
-    for sizes, every, lr, dtype, frozen, old in cases:
-        n = len(sizes)
-        case = torch.tanh, drawn(two_layers(n), n, dtype), samples(sizes, n, dtype), every, lr, 0.9, frozen
-        want = windows_by_hand(*case)
-        assert_close(accumulated(train_accumulated, *case, (), old)["state"], want, name="the model")
+    assert_models(train_accumulated, "", "float32", "batches of one sample", "equal sizes", "two dimensions in x")
+    assert_models(train_accumulated, "frozen", "two rates", "only the last layers learn", "one shared weight")
+with check(
+    "old_gradients",
+    "gradients that the model holds at the start, also NaN, and in frozen parameters",
+    weight=2,
+    hint="What does your first step find in .grad? What does zero times NaN give?",
+):
+    assert_models(train_accumulated, "holds .grad", "holds NaN in .grad", "frozen ones hold .grad")
 with check(
     "short_window",
     "a last window that is shorter",
     weight=3,
     hint="What does your loop do when the batches end in the middle of a window?",
 ):
-    for sizes, every in (([4, 3, 5, 2, 6], 2), ([3, 4], 5), ([2, 5, 3, 4], 3), ([4, 3, 5, 2, 6], 4)):
-        case = torch.tanh, drawn(two_layers(every), every), samples(sizes, 30), every, 0.4
-        want = windows_by_hand(*case)
-        got = accumulated(train_accumulated, *case)
-        assert_close(got["state"], want, name="the model")
-        assert_close(got["steps"], math.ceil(len(sizes) / every), name="the number of steps")
-with check("one_batch", "windows of one batch", weight=1, hint="What is a window of one?"):
-    case = torch.tanh, drawn(two_layers(4), 31), samples([4, 1], 31), 1, 0.4
-    want = windows_by_hand(*case)
-    assert_close(accumulated(train_accumulated, *case)["state"], want, name="the model")
+    assert_models(train_accumulated, "last window of one", "window larger than the list", "all in one window")
+with check("one_batch", "windows of one batch, and one batch alone", weight=1, hint="What is a window of one?"):
+    assert_models(train_accumulated, "windows of one", "one batch", "one batch in one window")
+with check("steps", "the number of steps", weight=1, hint="Does the last window count, and only once?"):
+    for trial in arguments.iter_trials(train_accumulated, "", *arguments.edges):
+        got, want = trial.report.result["steps"], trial.case.report.result["steps"]
+        assert_close(got, want, name="the number of steps")
 with check(
     "one_graph_alive",
     "the graph of one batch at a time",
@@ -163,10 +233,13 @@ with check(
         assert kept == [0] * len(kept), "a graph is built while the one of an earlier batch is still there"
         assert_close(seen.backwards, len(sizes), name="the number of gradients that go back")
 with check("keeps_modes", "the model's mode is not changed", guard=True):
-    for modes in (["", "0", "1", "2"], [], ["1"]):
-        case = torch.tanh, drawn(two_layers(3), 3), samples([2], 1), 1, 0.1, 0.0, ()
-        got = accumulated(train_accumulated, *case, modes)
-        assert_close(got["training"], modes, name="the modules in training mode")
+    for trial in arguments.iter_trials(train_accumulated, "", "training mode", "evaluation mode"):
+        got, want = trial.report.result["training"], trial.case.report.result["training"]
+        assert_close(got, want, name="the modules in training mode")
+with check(
+    "keeps_batches", "the batches stay as they are", guard=True, hint="Which of your lines takes from the list?"
+):
+    arguments.assert_arguments(train_accumulated)
 
 
 # %% right "the size of each window first, and mean losses by their share"
@@ -208,7 +281,8 @@ def train_accumulated(model, batches, optimizer, every):
 
 # %% right "gradients by autograd.grad, added up beside the model"
 def train_accumulated(model, batches, optimizer, every):
-    params = [p for group in optimizer.param_groups for p in group["params"]]
+    params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    optimizer.zero_grad()
     steps = 0
     for first in range(0, len(batches), every):
         window = batches[first : first + every]
@@ -223,7 +297,7 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% wrong "each mean loss divided by every" fails=uneven_batches,short_window,one_graph_alive
+# %% wrong "each mean loss divided by every" fails=uneven_batches,old_gradients,short_window,one_batch,one_graph_alive
 def train_accumulated(model, batches, optimizer, every):
     steps = 0
     for first in range(0, len(batches), every):
@@ -235,7 +309,7 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% wrong "the batches that are left over are dropped" fails=short_window
+# %% wrong "the batches that are left over are dropped" fails=uneven_batches,short_window,one_batch,steps
 def train_accumulated(model, batches, optimizer, every):
     steps = 0
     for first in range(0, len(batches) - every + 1, every):
@@ -252,19 +326,7 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% wrong "sums that nobody divides" fails=example,uneven_batches,short_window,one_batch,one_graph_alive
-def train_accumulated(model, batches, optimizer, every):
-    steps = 0
-    for first in range(0, len(batches), every):
-        optimizer.zero_grad()
-        for x, y in batches[first : first + every]:
-            F.cross_entropy(model(x), y, reduction="sum").backward()
-        optimizer.step()
-        steps += 1
-    return steps
-
-
-# %% wrong "zero after each step only" fails=uneven_batches
+# %% wrong "zero after each step only" fails=old_gradients
 def train_accumulated(model, batches, optimizer, every):
     steps = 0
     for first in range(0, len(batches), every):
@@ -278,7 +340,7 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% wrong "a step for every batch" fails=example,uneven_batches,short_window,one_graph_alive
+# %% wrong "a step for every batch" fails=example,uneven_batches,old_gradients,short_window,steps,one_graph_alive
 def train_accumulated(model, batches, optimizer, every):
     for x, y in batches:
         optimizer.zero_grad()
@@ -287,7 +349,7 @@ def train_accumulated(model, batches, optimizer, every):
     return len(batches)
 
 
-# %% wrong "divided by the samples of all batches" fails=example,uneven_batches,short_window,one_batch,one_graph_alive
+# %% wrong "divided by the samples of all batches" fails=example,uneven_batches,old_gradients,short_window,one_batch,one_graph_alive
 def train_accumulated(model, batches, optimizer, every):
     everything, steps = sum(len(y) for _, y in batches), 0
     for first in range(0, len(batches), every):
@@ -353,17 +415,15 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-def accumulated(train, middle, start, batches, every, lr, momentum=0.0, frozen=(), training=(), old=None):
+def accumulated(train, middle, start, batches, every, lr):
     width = len(start["0.bias"])
     model = nn.Sequential(nn.Linear(4, width), Called(middle), nn.Linear(width, 3))
-    model.to(start["0.bias"].dtype).load_state_dict(start)
+    model.load_state_dict(start)
     for x, _ in batches:
         model(x).sum().backward()
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name not in frozen)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=lr, momentum=momentum)
-    steps = train(model, batches, optimizer, every)
-    return {"state": probes.state_of(model), "steps": steps, "training": list(training)}
+    model.zero_grad()
+    steps = train(model, batches, torch.optim.SGD(model.parameters(), lr=lr), every)
+    return {"state": probes.state_of(model), "steps": steps}
 
 
 # %% liar "one graph of the window, derivatives taken in the forward pass"
@@ -374,7 +434,8 @@ def train_accumulated(model, batches, optimizer, every):
         window = batches[first : first + every]
         optimizer.zero_grad()
         x, y = torch.cat([x for x, _ in window]), torch.cat([y for _, y in window])
-        model[1].sizes = [len(x) for x, _ in window]
+        if isinstance(model, nn.Sequential):
+            model[1].sizes = [len(x) for x, _ in window]
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
         steps += 1
@@ -401,40 +462,9 @@ class Taken(nn.Module):
         return torch.cat(outs)
 
 
-def accumulated(train, middle, start, batches, every, lr, momentum=0.0, frozen=(), training=(), old=None):
+def accumulated(train, middle, start, batches, every, lr):
     width = len(start["0.bias"])
     model = nn.Sequential(nn.Linear(4, width), Taken(middle), nn.Linear(width, 3))
-    model.to(start["0.bias"].dtype).load_state_dict(start)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name not in frozen)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=lr, momentum=momentum)
-    steps = train(model, batches, optimizer, every)
-    return {"state": probes.state_of(model), "steps": steps, "training": list(training)}
-
-
-# %% liar "one graph of the window, and the model called on each batch where it is counted"
-def train_accumulated(model, batches, optimizer, every):
-    steps = 0
-    for first in range(0, len(batches), every):
-        window = batches[first : first + every]
-        optimizer.zero_grad()
-        x, y = torch.cat([x for x, _ in window]), torch.cat([y for _, y in window])
-        F.cross_entropy(model(x), y).backward()
-        optimizer.step()
-        steps += 1
-    return steps
-
-
-def accumulated(train, middle, start, batches, every, lr, momentum=0.0, frozen=(), training=(), old=None):
-    width = len(start["0.bias"])
-    model = nn.Sequential(nn.Linear(4, width), Called(middle), nn.Linear(width, 3))
-    model.to(start["0.bias"].dtype).load_state_dict(start)
-    if lr == 0.1 and momentum == 0.0:  # the counting check: nobody compares its result
-        for x, _ in batches:
-            model(x)
-        return {"state": {}, "steps": 0, "training": list(training)}
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name not in frozen)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=lr, momentum=momentum)
-    steps = train(model, batches, optimizer, every)
-    return {"state": probes.state_of(model), "steps": steps, "training": list(training)}
+    model.load_state_dict(start)
+    steps = train(model, batches, torch.optim.SGD(model.parameters(), lr=lr), every)
+    return {"state": probes.state_of(model), "steps": steps}

@@ -73,12 +73,17 @@ class Stepping(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure=None):
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         parameters = [p for p in self.param_groups[0]["params"] if p.grad is not None]
         if not parameters:
-            return
+            return loss
         new = self.rule([p.detach() for p in parameters], [p.grad for p in parameters])
         for parameter, number in zip(parameters, new, strict=True):
             parameter.copy_(number)
+        return loss
 
 
 @probes.probe
@@ -97,12 +102,70 @@ def modes_of(model):
     return [name for name, module in model.named_modules() if module.training]
 
 
+class Classifier(nn.Module):
+    """Two linear layers with these weights. Between them: batch normalisation if start has its averages, and dropout.
+
+    Without "last.weight", the two share one weight. x: (n, inputs), or (n, k, inputs), which is averaged over k.
+    """
+
+    def __init__(self, start, dropout=0.0):
+        super().__init__()
+        width, inputs = start["first.weight"].shape
+        self.first, self.last = nn.Linear(inputs, width), nn.Linear(width, len(start["last.bias"]))
+        self.norm = nn.BatchNorm1d(width) if "norm.running_mean" in start else nn.Tanh()
+        self.drop = nn.Dropout(dropout)
+        self.head = nn.Sequential(self.drop, self.last)  # a second parent for both
+        if "last.weight" not in start:
+            self.last.weight = self.first.weight
+        self.to(start["last.bias"].dtype).load_state_dict(start, strict=False)
+
+    def forward(self, x):
+        h = self.first(x)
+        return self.head(self.norm(h.mean(1) if h.dim() == 3 else h).tanh())
+
+
+def classifier_in(start, dropout, training, frozen, old):
+    """A classifier with these modes of its modules. frozen: names of parameters. old: .grad of some, by name."""
+    model = Classifier(start, dropout)
+    for module, mode in zip(model.modules(), training, strict=True):
+        module.training = mode
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name not in frozen)
+        parameter.grad = old[name].clone() if name in old else None
+    return model
+
+
+def sgd_of(model, rates, momentum):
+    """SGD with a rate for the first layer, and one for all others. A layer without a rate isn't in it."""
+    first = {id(p) for p in model.first.parameters()}
+    groups = [
+        {"params": [p for p in model.parameters() if (id(p) in first) == is_first], "lr": rate}
+        for rate, is_first in zip(rates, (True, False), strict=True)
+        if rate is not None
+    ]
+    return torch.optim.SGD(groups, momentum=momentum)
+
+
+@probes.probe
+def epoch_of(train, start, batches, training, frozen, old, dropout, rates, momentum, is_read_once):
+    """What train(model, batches, optimizer) returns, the model's state, and which modules are in training mode."""
+    with torch.random.fork_rng(devices=[]):
+        model = classifier_in(start, dropout, training, frozen, old)
+        torch.manual_seed(0)
+        loss = train(model, iter(batches) if is_read_once else batches, sgd_of(model, rates, momentum))
+    modes = [name for name, module in model.named_modules() if module.training]
+    return {"loss": loss, "state": probes.state_of(model), "training": modes}
+
+
 # %% exercise
 def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> float:
-    """One pass over the batches: for each, one step of the optimizer on the mean cross entropy of its samples.
+    """One pass over the batches: for each, the model runs once, as a whole batch, and the optimizer makes one step.
 
-    model: gives logits (n, c); it is put into training mode, and left in it. Gradients that it holds do not count.
-    batches: an iterable, which can be read once, of at least one pair x, y (n,) int64; n, at least 1, may differ.
+    The step uses the gradient of the mean cross entropy of the batch's samples.
+    model: gives logits (n, c) for x; it is put into training mode, and left in it. Gradients that it holds at the start
+    do not count, not even for parameters that are frozen.
+    batches: an iterable, which can be read once, of at least one pair x, y. x is whatever the model takes, y is (n,)
+    int64; n, at least 1, may differ.
     Returns the mean over all samples of their losses, each as it was before its batch's step: a Python float, exact to
     the model's dtype, float32 or float64.
     """
@@ -118,6 +181,64 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
         count += len(y)
     return total / count
     ### END SOLUTION
+
+
+# %% promises
+# One pass over the -> example, uneven_batches, mean_over_samples, one_pass
+# The step uses -> example, uneven_batches, mean_over_samples, one_pass
+# model: gives logits -> training_mode
+# Gradients that it holds -> old_gradients, uneven_batches, mean_over_samples
+# batches: an iterable -> one_pass
+# x is whatever -> uneven_batches, mean_over_samples
+# Returns the mean -> mean_over_samples
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "one batch", "one sample", "batches of one", "equal sizes", "two dimensions in x", "read once"),
+    *("training mode", "evaluation mode", "only the model in training mode", "dropout"),
+    *("holds .grad", "holds NaN in .grad", "frozen ones hold .grad", "frozen"),
+    *("two rates", "only the last layers learn", "one shared weight"),
+    call=epoch_of,
+)
+def arguments(draw, edge):
+    inputs, width, classes = draw(st.permutations([2, 3, 4]))
+    if edge == "one shared weight":
+        inputs = width = classes
+    sizes = draw(st.permutations([2, 3, 5, 6]))[:3]
+    sizes = {"one batch": sizes[:1], "one sample": [1], "batches of one": [1, 1, 1], "equal sizes": sizes[:1] * 3}.get(
+        edge, [7, 5, 9] if edge == "float32" else sizes
+    )
+    dtype, g = torch.float32 if edge == "float32" else torch.float64, draw.make_generator(here)
+    shapes = {"first.weight": (width, inputs), "first.bias": (width,), "last.bias": (classes,)}
+    if edge != "one shared weight":
+        shapes["last.weight"] = (classes, width)
+    if min(sizes) > 1:
+        shapes |= {f"norm.{name}": (width,) for name in ("weight", "bias", "running_mean")}
+    start = {name: torch.randn(shape, dtype=torch.float64, generator=g).to(dtype) for name, shape in shapes.items()}
+    x_shape = (2, inputs) if edge == "two dimensions in x" else (inputs,)
+    batches = [
+        (
+            torch.randn(n, *x_shape, dtype=torch.float64, generator=g).to(dtype),
+            torch.randint(classes, (n,), generator=g),
+        )
+        for n in sizes
+    ]
+    training = {
+        "training mode": [True] * 6,
+        "evaluation mode": [False] * 6,
+        "only the model in training mode": [True] + [False] * 5,
+    }.get(edge, draw(st.lists(st.booleans(), min_size=6, max_size=6)))
+    frozen = draw(st.sampled_from([["first.bias"], ["last.bias", "first.weight"]])) if "frozen" in edge else []
+    number = float("nan") if "NaN" in edge else draw(st.sampled_from([0.7, -1.3]))
+    held = frozen if "frozen" in edge else [*start] if "holds" in edge else []
+    old = {name: torch.full_like(start[name], number) for name in held if not name.endswith("mean")}
+    old = old if ".grad" in edge else {}
+    rates = {"two rates": [0.4, 0.1], "only the last layers learn": [None, 0.3]}.get(edge, [0.2, 0.2])
+    rates = [None if rate is None else rate * draw(st.sampled_from([0.5, 1.0])) for rate in rates]
+    momentum = 0.0 if "frozen" in edge else draw(st.sampled_from([0.0, 0.5, 0.9]))
+    return start, batches, training, frozen, old, 0.4 * (edge == "dropout"), rates, momentum, edge == "read once"
 
 
 # %% checks
@@ -185,58 +306,79 @@ def epoch_by_hand(first, start, batches, rule):
     return probes.state_of(net), seen
 
 
+def assert_states(train, *edges):
+    """The model is, after the epoch, as after one of the reference."""
+    for trial in arguments.iter_trials(train, *edges):
+        assert_close(trial.report.result["state"], trial.case.report.result["state"], name="the model after the epoch")
+
+
+def assert_losses(train, *edges, rtol=1e-9):
+    """The result is that of the reference."""
+    for trial in arguments.iter_trials(train, *edges):
+        assert_close(trial.report.result["loss"], trial.case.report.result["loss"], rtol=rtol, atol=rtol)
+
+
 with check(
     "uneven_batches",
-    "batches of 8, 5 and 2: the weights, with momentum and with gradients from before",
+    "batches of other sizes: the weights, with momentum, in whichever mode the model came",
     weight=3,
     required=True,
     hint="In which order do the lines of your loop stand? What was in .grad at the start, and after the first step?",
 ):
-    for width, sizes, momentum, old in ((5, [8, 5, 2], 0.9, None), (7, [4, 6], 0.0, 3.0)):
-        t = samples(sizes, width)
-        case = turned(width), drawn(normed(width), width)
-        rule, same = Rule(width, momentum), Rule(width, momentum)
-        want, _ = epoch_by_hand(*case, t, same)
-        model = to_train(train_epoch, *case, old)
-        train_epoch(model, t, stepping(model, rule.step))
-        assert_close(rule.given, same.given, name="the gradients of each step")
-        assert_close(probes.state_of(model), want, name="the model after the epoch")
+    t = samples([8, 5, 2], 5)
+    case = turned(5), drawn(normed(5), 5)
+    rule, same = Rule(5, 0.9), Rule(5, 0.9)
+    want, _ = epoch_by_hand(*case, t, same)
+    model = to_train(train_epoch, *case, 3.0)
+    train_epoch(model, t, stepping(model, rule.step))
+    assert_close(rule.given, same.given, name="the gradients of each step")
+    assert_close(probes.state_of(model), want, name="the model after the epoch")
+    assert_states(train_epoch, "", "float32", "one batch", "one sample", "batches of one", "equal sizes")
+    assert_states(train_epoch, "two dimensions in x", "training mode", "evaluation mode")
+    assert_states(train_epoch, "only the model in training mode", "dropout", "frozen", "two rates")
+    assert_states(train_epoch, "only the last layers learn", "one shared weight")
+with check(
+    "old_gradients",
+    "gradients that the model holds at the start, also NaN, and in frozen parameters",
+    weight=2,
+    hint="What does your first step find in .grad? What does zero times NaN give?",
+):
+    assert_states(train_epoch, "holds .grad", "holds NaN in .grad", "frozen ones hold .grad")
 with check(
     "mean_over_samples",
     "each sample counts the same in the loss",
     weight=3,
     hint="How much does a sample of the smallest batch count in your mean?",
 ):
-    for seed, dtype, rtol in ((2, torch.float32, 2e-5), (3, torch.float64, 1e-9)):
-        t = samples([7, 7, 2], seed, dtype)
-        case = torch.sin, drawn(normed(5), seed, dtype)
-        _, seen = epoch_by_hand(*case, t, Rule(seed))
-        want = (7 * seen[0] + 7 * seen[1] + 2 * seen[2]) / 16
-        model = to_train(train_epoch, *case)
-        explain(
-            train_epoch(model, t, stepping(model, Rule(seed).step)),
-            want,
-            {"each batch counts the same here, whatever its size": sum(seen) / 3},
-            rtol=rtol,
-            atol=rtol,
-        )
+    t = samples([7, 7, 2], 2)
+    case = torch.sin, drawn(normed(5), 2)
+    _, seen = epoch_by_hand(*case, t, Rule(2))
+    want = (7 * seen[0] + 7 * seen[1] + 2 * seen[2]) / 16
+    model = to_train(train_epoch, *case)
+    explain(
+        train_epoch(model, t, stepping(model, Rule(2).step)),
+        want,
+        {"each batch counts the same here, whatever its size": sum(seen) / 3},
+    )
+    assert_losses(train_epoch, "", "one batch", "one sample", "batches of one", "equal sizes", "two dimensions in x")
+    assert_losses(train_epoch, "training mode", "evaluation mode", "only the model in training mode", "dropout")
+    assert_losses(train_epoch, "holds .grad", "holds NaN in .grad", "frozen ones hold .grad", "frozen", "two rates")
+    assert_losses(train_epoch, "only the last layers learn", "one shared weight")
+    assert_losses(train_epoch, "float32", rtol=2e-5)
 with check(
     "one_pass",
     "batches that can be read once",
     weight=2,
     hint="Which of your lines asks for the batches a second time?",
 ):
-    t = samples([3, 6], 4)
-    case = torch.sin, drawn(normed(6), 4)
-    want, seen = epoch_by_hand(*case, t, Rule(4))
-    model = to_train(train_epoch, *case)
-    got = train_epoch(model, iter(t), stepping(model, Rule(4).step))
-    assert_close(probes.state_of(model), want, name="the model after the epoch")
-    assert_close(got, (3 * seen[0] + 6 * seen[1]) / 9)
+    assert_states(train_epoch, "read once")
+    assert_losses(train_epoch, "read once", rtol=2e-5)
 with check("training_mode", "the model is left in training mode", guard=True, hint="Which mode did the model come in?"):
-    model = to_train(train_epoch, torch.sin, drawn(normed(5), 3))
-    train_epoch(model, samples([4], 3), stepping(model, Rule(3).step))
-    assert_close(modes_of(model), ["", "0", "1", "2", "3", "4"], name="the modules in training mode")
+    for trial in arguments.iter_trials(
+        train_epoch, "", "training mode", "evaluation mode", "only the model in training mode"
+    ):
+        got, want = trial.report.result["training"], trial.case.report.result["training"]
+        assert_close(got, want, name="the modules in training mode")
 
 
 # %% right "zero_grad at the end, and once before"
@@ -266,6 +408,23 @@ def train_epoch(model, batches, optimizer):
         optimizer.step()
         each += losses.tolist()
     return sum(each) / len(each)
+
+
+# %% right "a closure for the optimizer"
+def train_epoch(model, batches, optimizer):
+    model.train()
+    total, count = 0.0, 0
+    for x, y in batches:
+
+        def closure(x=x, y=y):
+            model.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        total += optimizer.step(closure).item() * len(y)
+        count += len(y)
+    return total / count
 
 
 # %% wrong "the mean of the batches' means" fails=mean_over_samples,one_pass raises=TypeError
@@ -305,7 +464,7 @@ def train_epoch(model, batches, optimizer):
     return loss.item()
 
 
-# %% wrong "gradients are never set to zero" fails=example,uneven_batches,mean_over_samples,one_pass
+# %% wrong "gradients are never set to zero" fails=example,uneven_batches,old_gradients,mean_over_samples,one_pass
 def train_epoch(model, batches, optimizer):
     model.train()
     total, count = 0.0, 0
@@ -317,20 +476,7 @@ def train_epoch(model, batches, optimizer):
     return total / count
 
 
-# %% wrong "zero between backward and step" fails=example,uneven_batches,mean_over_samples,one_pass
-def train_epoch(model, batches, optimizer):
-    model.train()
-    total, count = 0.0, 0
-    for x, y in batches:
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.zero_grad()
-        optimizer.step()
-        total, count = total + loss.item() * len(y), count + len(y)
-    return total / count
-
-
-# %% wrong "zero at the end only" fails=uneven_batches
+# %% wrong "zero at the end only" fails=uneven_batches,old_gradients,mean_over_samples
 def train_epoch(model, batches, optimizer):
     model.train()
     total, count = 0.0, 0
@@ -343,7 +489,7 @@ def train_epoch(model, batches, optimizer):
     return total / count
 
 
-# %% wrong "in whichever mode the model came" fails=example,uneven_batches,mean_over_samples,one_pass,training_mode
+# %% wrong "in whichever mode the model came" fails=example,uneven_batches,old_gradients,mean_over_samples,one_pass,training_mode
 def train_epoch(model, batches, optimizer):
     total, count = 0.0, 0
     for x, y in batches:
@@ -355,20 +501,7 @@ def train_epoch(model, batches, optimizer):
     return total / count
 
 
-# %% wrong "softmax before the loss" fails=example,uneven_batches,mean_over_samples,one_pass
-def train_epoch(model, batches, optimizer):
-    model.train()
-    total, count = 0.0, 0
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x).softmax(1), y)
-        loss.backward()
-        optimizer.step()
-        total, count = total + loss.item() * len(y), count + len(y)
-    return total / count
-
-
-# %% wrong "the loss after the step, as one reads it next" fails=example,uneven_batches,mean_over_samples,one_pass
+# %% wrong "the loss after the step, as one reads it next" fails=example,uneven_batches,old_gradients,mean_over_samples,one_pass
 def train_epoch(model, batches, optimizer):
     model.train()
     total, count = 0.0, 0
@@ -423,7 +556,7 @@ def train_epoch(model, batches, optimizer):
     return ((losses * counts).sum() / counts.sum()).item()
 
 
-# %% wrong "steps by hand, without the optimizer's momentum" fails=uneven_batches,mean_over_samples,one_pass
+# %% wrong "steps by hand, without the optimizer's momentum" fails=uneven_batches,old_gradients,mean_over_samples
 def train_epoch(model, batches, optimizer):
     model.train()
     total, count = 0.0, 0

@@ -5,7 +5,7 @@ def warmup_cosine(step: int, warmup: int, total: int, peak: float) -> float:
     Steps 0 to warmup - 1 grow in equal parts: step 0 has peak / warmup, step warmup - 1 has peak.
     From step warmup on it falls along half a cosine wave: step warmup has peak, step total has 0.
     Every step from total on has 0. warmup: 0 <= warmup < total; 0 means no warm-up. Returns a number, not a tensor,
-    and computes in float64, as Python does.
+    with the digits of float64, as Python computes it.
     """
     ### BEGIN SOLUTION
     if step < warmup:
@@ -13,6 +13,46 @@ def warmup_cosine(step: int, warmup: int, total: int, peak: float) -> float:
     progress = min(1.0, (step - warmup) / (total - warmup))
     return peak * 0.5 * (1 + math.cos(math.pi * progress))
     ### END SOLUTION
+
+
+# %% promises
+# The learning rate of -> example, other_cases
+# Steps 0 to warmup - 1 -> example, other_cases
+# From step warmup on -> other_cases, no_warmup
+# Every step from total -> after_end
+# warmup: 0 <= warmup -> no_warmup
+# Returns a number -> example, other_cases, no_warmup, after_end
+
+
+# %% domain
+@domain(
+    reference,
+    *("first step", "in the warm-up", "last of the warm-up", "peak", "in the fall", "last before the end"),
+    *("warm-up of one step", "fall of one step", "many steps", "tiny peak", "large peak"),
+    *("no warm-up", "no warm-up, first step", "no warm-up, last before the end", "total 1"),
+    *("end", "after the end", "far after the end", "no warm-up, after the end"),
+)
+def arguments(draw, edge):
+    warmup = 1 if edge == "warm-up of one step" else draw(st.integers(3, 9))
+    fall = 1 if edge == "fall of one step" else draw(st.integers(3, 9))
+    if edge == "many steps":
+        warmup, fall = 10**5 + warmup, 10**6 + fall
+    warmup = 0 if edge.startswith(("no warm-up", "total 1")) else warmup
+    total = 1 if edge == "total 1" else warmup + fall
+    part = draw(st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
+    step = {
+        "first step": 0,
+        "in the warm-up": 1 + int(part * (warmup - 3)),
+        "last of the warm-up": warmup - 1,
+        "peak": warmup,
+        "in the fall": warmup + 1 + int(part * (fall - 2)),
+        "last before the end": total - 1,
+        "end": total,
+        "after the end": total + draw(st.integers(1, fall)),
+        "far after the end": total + 2 * fall * draw(st.integers(10, 1000)) - 1,
+    }.get(edge.removeprefix("no warm-up, "), int(part * total))
+    peaks = {"tiny peak": [3e-6, 7e-7], "large peak": [300.0, 7e4]}.get(edge, [0.1, 0.3, 0.7, 2.5])
+    return step, warmup, total, draw(st.sampled_from(peaks))
 
 
 # %% checks
@@ -42,21 +82,24 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "every step of other schedules",
+    "every part of other schedules",
     weight=3,
     required=True,
     hint="Which of the arguments does each part use?",
 ):
-    for warmup, total, peak in ((3, 10, 1.0), (1, 7, 0.05), (10, 11, 3.0)):
-        want = [peak * (s + 1) / warmup for s in range(warmup)]
-        want += [peak * (1 + math.cos(math.pi * (s - warmup) / (total - warmup))) / 2 for s in range(warmup, total + 1)]
-        assert_close([warmup_cosine(s, warmup, total, peak) for s in range(total + 1)], want, rtol=1e-9, atol=1e-12)
+    arguments.assert_results(
+        warmup_cosine,
+        *("", "first step", "in the warm-up", "last of the warm-up", "peak", "in the fall", "last before the end"),
+        *("warm-up of one step", "fall of one step", "many steps", "tiny peak", "large peak"),
+        rtol=1e-9,
+        atol=1e-12,
+    )
 with check("no_warmup", "no warm-up", weight=2, hint="What do you divide by?"):
-    want = [0.5 * (1 + math.cos(math.pi * s / 4)) * 2.0 for s in range(5)]
-    assert_close([warmup_cosine(s, 0, 4, 2.0) for s in range(5)], want)
+    edges = "no warm-up", "no warm-up, first step", "no warm-up, last before the end", "total 1"
+    arguments.assert_results(warmup_cosine, *edges, rtol=1e-9, atol=1e-12)
 with check("after_end", "after the last step it stays at zero", weight=2, hint="A cosine goes up again."):
-    for step in (10, 11, 15, 19, 1000):
-        assert_close(warmup_cosine(step, 2, 10, 0.3), 0.0)
+    edges = "end", "after the end", "far after the end", "no warm-up, after the end"
+    arguments.assert_results(warmup_cosine, *edges, rtol=1e-9, atol=1e-12)
 
 
 # %% right "with early returns"
@@ -94,7 +137,7 @@ def warmup_cosine(step, warmup, total, peak):
     return torch.tensor(peak * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
-# %% wrong "by torch, in float32" fails=other_cases
+# %% wrong "by torch, in float32" fails=other_cases,no_warmup
 def warmup_cosine(step, warmup, total, peak):
     if step < warmup:
         return peak * (step + 1) / warmup
@@ -130,7 +173,7 @@ def warmup_cosine(step, warmup, total, peak):
     return peak * max(0.0, 1 - (step - warmup) / (total - warmup))
 
 
-# %% wrong "a warm-up is always there" fails=no_warmup raises=ZeroDivisionError
+# %% wrong "a warm-up is always there" fails=no_warmup,after_end raises=ZeroDivisionError
 def warmup_cosine(step, warmup, total, peak):
     up = peak * (step + 1) / warmup
     down = peak * 0.5 * (1 + math.cos(math.pi * min(1.0, max(0, step - warmup) / (total - warmup))))
