@@ -19,6 +19,18 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
     ### END SOLUTION
 
 
+# %% promises
+# Clamp each parameter -> example, other_cases, optimizer, nan_stays, keeps_grad_mode
+# Returns how many -> example, other_cases, nan_stays, keeps_grad_mode
+# params: leaves that -> other_cases, optimizer
+# No two elements share -> optimizer
+# The list may be empty -> keeps_grad_mode
+# limit is 0 or more -> other_cases
+# An element changed -> example, other_cases
+# NaN stays NaN -> nan_stays
+# The list, its tensors -> optimizer, same_leaves, keeps_grad_mode
+
+
 # %% domain
 @domain(
     reference,

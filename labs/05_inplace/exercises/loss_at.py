@@ -23,6 +23,21 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
     ### END SOLUTION
 
 
+# %% promises
+# The value of loss() -> example, other_cases, aliases
+# Afterwards w is -> keeps_input, after_error
+# loss: a function -> aliases
+# It may use -> other_cases, loss_uses_autograd
+# It changes nothing -> keeps_grad
+# It returns a tensor -> aliases
+# It is called once -> example, other_cases, loss_uses_autograd
+# What it raises -> after_error
+# w: a leaf -> other_cases, keeps_input, aliases
+# No two elements share -> aliases
+# shift: of w's shape -> keeps_input, keeps_grad, aliases
+# w's requires_grad -> keeps_grad, loss_uses_autograd
+
+
 # %% domain
 @domain(
     reference,

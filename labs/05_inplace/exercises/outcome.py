@@ -34,6 +34,26 @@ def outcome(f, x: Tensor) -> str:
     ### END SOLUTION
 
 
+# %% promises
+# What becomes of -> example, silent, other_code, twelve_cases, some_inputs, requires_grad
+# f: a function -> other_code, writes_to_input, requires_grad
+# It returns a tensor -> other_code
+# It may be called -> writes_to_input, other_code
+# Do not use torch.func -> other_code, twelve_cases
+# x (n,), float64 -> requires_grad, other_code, keeps_input
+# Within 0.001 of x -> slightly_wrong, cancelling_errors
+# Recording is on -> keeps_input
+# Returns one of four -> example, silent, other_code, twelve_cases
+# "now": f raises -> passes_errors, other_code
+# "backward": the -> other_code
+# "silent": neither -> slightly_wrong, cancelling_errors, other_code
+# "ok": none does -> slightly_wrong, other_code
+# The slopes and -> cancelling_errors
+# NaN differs from -> other_code
+# Other exceptions -> passes_errors
+# x, its requires_grad -> keeps_input
+
+
 # %% domain
 NOW, BACKWARD = [case_a, case_l], [case_b, case_e, case_g, case_i, case_k]
 SILENT, OK = [case_h, touchy, late, swapped, steep], [case_c, case_d, case_f, harmless, careful]
@@ -388,7 +408,7 @@ def outcome(f, x):
         return "backward"
     for step, slope in zip(1e-6 * torch.eye(len(x), dtype=x.dtype), got):
         ends = [f(leaf + way * step).sum().item() for way in (1, -1)]
-        if abs((ends[0] - ends[1]) / 2e-6 - slope) > 1e-3:
+        if not abs((ends[0] - ends[1]) / 2e-6 - slope) <= 1e-3:
             return "silent"
     return "ok"
 
@@ -406,12 +426,12 @@ def outcome(f, x):
         return "backward"
     for step, slope in list(zip(1e-6 * torch.eye(len(x), dtype=x.dtype), got))[:1]:
         ends = [f((x.detach() + way * step).requires_grad_()).sum().item() for way in (1, -1)]
-        if abs((ends[0] - ends[1]) / 2e-6 - slope) > 1e-3:
+        if not abs((ends[0] - ends[1]) / 2e-6 - slope) <= 1e-3:
             return "silent"
     return "ok"
 
 
-# %% wrong "any exception is an error now" fails=other_code,passes_errors
+# %% wrong "any exception is an error now" fails=passes_errors
 def outcome(f, x):
     leaf = x.detach().clone().requires_grad_()
     try:
@@ -424,7 +444,7 @@ def outcome(f, x):
         return "backward"
     for step, slope in zip(1e-6 * torch.eye(len(x), dtype=x.dtype), got):
         ends = [f((x.detach() + way * step).requires_grad_()).sum().item() for way in (1, -1)]
-        if abs((ends[0] - ends[1]) / 2e-6 - slope) > 1e-3:
+        if not abs((ends[0] - ends[1]) / 2e-6 - slope) <= 1e-3:
             return "silent"
     return "ok"
 
@@ -443,7 +463,7 @@ def outcome(f, x):
     got = x.grad
     for step, slope in zip(1e-6 * torch.eye(len(x), dtype=x.dtype), got):
         ends = [f((x.detach() + way * step).requires_grad_()).sum().item() for way in (1, -1)]
-        if abs((ends[0] - ends[1]) / 2e-6 - slope) > 1e-3:
+        if not abs((ends[0] - ends[1]) / 2e-6 - slope) <= 1e-3:
             return "silent"
     return "ok"
 
@@ -475,7 +495,7 @@ def outcome(f, x):
         return "backward"
     for step, slope in zip(1e-6 * torch.eye(len(x), dtype=x.dtype), got):
         ends = [f((x.detach() + way * step).requires_grad_()).sum().item() for way in (1, -1)]
-        if abs((ends[0] - ends[1]) / 2e-6 - slope) > 1e-3:
+        if not abs((ends[0] - ends[1]) / 2e-6 - slope) <= 1e-3:
             return "silent"
     return "ok"
 
@@ -498,7 +518,7 @@ def outcome(f, x):
     return words.get(name) or picky(x) is None or "ok"
 
 
-# %% wrong "a clone is always a leaf" fails=other_code,requires_grad
+# %% wrong "a clone is always a leaf" fails=requires_grad
 def outcome(f, x):
     leaf = x.clone().requires_grad_()
     try:
@@ -512,7 +532,7 @@ def outcome(f, x):
     for i in range(len(x)):
         step = torch.zeros_like(leaf)
         step[i] = 1e-6
-        if abs((f(x.detach() + step).sum() - f(x.detach() - step).sum()) / 2e-6 - got[i]) > 1e-3:
+        if not abs((f(x.detach() + step).sum() - f(x.detach() - step).sum()) / 2e-6 - got[i]) <= 1e-3:
             return "silent"
     return "ok"
 
@@ -591,6 +611,23 @@ def outcome(f, x: Tensor) -> str:
         if (own.grad[i] - (ends[0] - ends[1]) / 2e-6).abs() > 0.001:
             return "silent"
     return "ok"
+
+
+# %% wrong "each element of the result comes from one of x" fails=other_code
+def outcome(f, x):
+    leaf = x.detach().clone().requires_grad_()
+    try:
+        total = f(leaf).sum()
+    except RuntimeError:
+        return "now"
+    try:
+        (got,) = torch.autograd.grad(total, leaf)
+    except RuntimeError:
+        return "backward"
+    if not len(x):
+        return "ok"
+    slopes = ((f(x.detach() + 1e-6) - f(x.detach() - 1e-6)) / 2e-6).reshape(len(x), -1).sum(1)
+    return "ok" if ((slopes - got).abs() <= 1e-3).all() else "silent"
 
 
 # %% wrong "an error in backward is known by its text" fails=other_code

@@ -17,6 +17,19 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# h with some of its rows -> example, leaf, other_cases
+# h (n, d), n and d -> example, other_cases, gradient
+# k may be 0 -> keeps_input
+# Strides may be any -> other_cases, gradient
+# h and new may require -> leaf, saved_result, keeps_input
+# The result is -> gradient, nan, saved_result
+# A replaced row -> nan, gradient
+# Other NaN and -> nan
+# The arguments stay -> keeps_input, saved_result
+# The result has memory -> keeps_input
+
+
 # %% domain
 @domain(
     reference,

@@ -16,9 +16,22 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# Shift and scale -> example, in_place, other_cases, constant, tiny_numbers, non_contiguous
+# x (n, d), float32 -> other_cases, non_contiguous
+# n may be 0 -> empty
+# top: from 1e-30 -> other_cases, tiny_numbers
+# The largest and -> constant
+# So a row of tiny -> tiny_numbers
+# Memory beside the -> non_contiguous
+# Returns x itself -> in_place, other_cases, non_contiguous
+
+
 # %% domain
 @domain(
-    reference, "float64", "constant rows", "tiny rows", "one column", "no rows", "transposed", "every second column"
+    reference,
+    *("float64", "negative top", "constant rows", "tiny rows", "tiny rows, tiny top"),
+    *("one column", "no rows", "transposed", "every second column"),
 )
 def arguments(draw, edge):
     n = 0 if edge == "no rows" else draw(st.integers(1, 6))
@@ -26,14 +39,15 @@ def arguments(draw, edge):
     x = torch.randn(n, d, dtype=torch.float64, generator=draw.make_generator(here)) * 10.0 ** draw(st.integers(-3, 3))
     if edge == "constant rows":
         x[::2] = x[::2, :1].clone()
-    if edge == "tiny rows":
+    if "tiny rows" in edge:
         x *= 1e-20
     x = x if edge == "float64" else x.float()
     if edge == "transposed":
         x = x.T.contiguous().T
     if edge == "every second column":
         x = torch.stack([x, -x], dim=2).flatten(1)[:, ::2]
-    return x, draw(st.sampled_from([1e-30, 0.3, 1.0, 7.0, 1e6])) * draw(st.sampled_from([1, -1]))
+    top = 1e-30 if edge == "tiny rows, tiny top" else draw(st.sampled_from([1e-30, 0.3, 1.0, 7.0, 1e6]))
+    return x, -top if "top" in edge else top
 
 
 # %% checks
@@ -84,8 +98,8 @@ with check(
     required=True,
     hint="Which numbers of the row does each of your lines read, and are they those from before or after the write?",
 ):
-    arguments.assert_arguments(rescale_rows_, "", "float64")
-    arguments.assert_returns(rescale_rows_, "x", "", "float64")
+    arguments.assert_arguments(rescale_rows_, "", "float64", "negative top")
+    arguments.assert_returns(rescale_rows_, "x", "", "float64", "negative top")
 with check("constant", "a constant row becomes zeros", weight=2, hint="What is 0 / 0?"):
     arguments.assert_arguments(rescale_rows_, "constant rows", "one column")
 with check(
@@ -94,7 +108,7 @@ with check(
     weight=2,
     hint="Which rows need another divisor? What does your guard against 0 / 0 do to a row that differs by very little?",
 ):
-    arguments.assert_arguments(rescale_rows_, "tiny rows", rtol=1e-5, atol=0)
+    arguments.assert_arguments(rescale_rows_, "tiny rows", "tiny rows, tiny top", rtol=1e-5, atol=0)
 with check(
     "non_contiguous",
     "a transposed x and every second column of another tensor",
@@ -200,6 +214,15 @@ def rescale_rows_(x, top):
     x -= x.amin(1, True)
     size = x.amax(1, True)
     x *= top / torch.where(size == 0, 1, size)
+
+
+# %% wrong "times top first, then by the size" fails=tiny_numbers
+def rescale_rows_(x, top):
+    x -= x.amin(1, True)
+    size = x.amax(1, True)
+    x *= top
+    x /= torch.where(size == 0, 1, size)
+    return x
 
 
 # %% wrong "columns are rows" fails=example,in_place,other_cases,constant,tiny_numbers,non_contiguous,empty raises=IndexError

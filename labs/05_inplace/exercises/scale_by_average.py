@@ -19,6 +19,18 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# Move average towards -> example, other_cases, float64, two_calls, aliases
+# x (n, d), finite -> other_cases, float64, two_calls, constant_average
+# Strides may be any -> other_cases, constant_average, aliases
+# average becomes -> other_cases, float64, two_calls, constant_average, aliases
+# The result is a new -> constant_average, two_calls, keeps_input
+# The function may be -> two_calls
+# x and its .grad -> keeps_input
+# x may require grad -> other_cases
+# Whether operations are -> keeps_input
+
+
 # %% domain
 def draw_batch(draw, edge, d):
     """A batch whose numbers are at least 0.5 in size, and so is the mean of each column."""
@@ -255,6 +267,25 @@ def scale_by_average(x, average, rate):
     new = (1 - rate) * average + rate * x.detach().abs().mean(0)
     average.data = new
     return x / new
+
+
+# %% wrong "a new result makes the old gradient invalid" fails=keeps_input
+def scale_by_average(x, average, rate):
+    if x.is_leaf:
+        x.grad = None
+    with torch.no_grad():
+        average.lerp_(x.abs().mean(0), rate)
+    return x / average.clone()
+
+
+# %% wrong "recording is on at the end" fails=keeps_input
+def scale_by_average(x, average, rate):
+    new = (1 - rate) * average + rate * x.detach().abs().mean(0)
+    result = x / new
+    torch.set_grad_enabled(False)
+    average.copy_(new)
+    torch.set_grad_enabled(True)
+    return result
 
 
 # %% right "through a NumPy array of the buffer"

@@ -26,6 +26,21 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
     ### END SOLUTION
 
 
+# %% promises
+# One step of SGD -> example, like_torch, no_gradient, in_place, momentum_zero, keeps_grad_mode
+# params: leaves that -> like_torch, in_place
+# Each is updated -> in_place
+# One whose .grad is -> no_gradient
+# The list may be empty -> keeps_grad_mode
+# buffers: a list as -> like_torch, in_place
+# Then the step puts -> momentum_zero, zeroed_gradients, in_place
+# Later steps write -> in_place
+# lr, momentum and -> like_torch, momentum_zero
+# A .grad has its -> keeps_grad, in_place
+# The list params and -> in_place
+# The mode of recording -> keeps_grad_mode
+
+
 # %% domain
 @domain(
     reference,
@@ -441,6 +456,19 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             else:
                 buffers[i].mul_(momentum).add_(d)
             p.sub_(buffers[i], alpha=lr)
+
+
+# %% wrong "there is a first parameter, whose device is that of all" fails=keeps_grad_mode raises=IndexError
+@torch.no_grad()
+def sgd_step_(params, buffers, lr, momentum, weight_decay):
+    device = params[0].device
+    for i, p in enumerate(params):
+        if p.grad is None:
+            continue
+        if buffers[i] is None:
+            buffers[i] = torch.zeros(p.shape, dtype=p.dtype, device=device)
+        buffers[i].mul_(momentum).add_(p.grad).add_(p, alpha=weight_decay)
+        p.sub_(buffers[i], alpha=lr)
 
 
 # %% wrong "a gradient with a history gives a buffer with one" fails=in_place

@@ -14,13 +14,22 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# h * log(1 + exp(h)) -> values, gradient_x, other_cases, gradient, either_alone
+# x (n, d), w (d,) -> other_cases, gradient, keeps_input
+# The products lie -> other_cases, gradient
+# Either may require -> either_alone
+# Returns a new tensor -> either_alone, keeps_input
+# x and w stay -> keeps_input
+
+
 # %% domain
 @domain(
     reference,
     *("float32", "large products", "zeros in x", "zeros in w", "square"),
     *("one row", "one column", "no rows", "no columns", "transposed", "every second one", "expanded"),
-    *("neither requires grad", "neither requires grad, no rows", "only x requires grad", "only w requires grad"),
-    *("from operations", "hold .grad"),
+    *("neither requires grad", "neither requires grad, no rows", "neither requires grad, only zeros"),
+    *("only x requires grad", "only w requires grad", "from operations", "hold .grad"),
 )
 def arguments(draw, edge):
     n, d = draw(st.integers(2, 4)), draw(st.integers(2, 4))
@@ -34,6 +43,8 @@ def arguments(draw, edge):
         w[0], x[0, 0], x[1, 0] = 2.0, 10.0, -10.0
     if edge == "zeros in x":
         x[::2] = 0.0
+    if "only zeros" in edge:
+        x.zero_()
     if edge == "zeros in w":
         w[::2] = 0.0
     x, w = ((t.float() if edge == "float32" else t) for t in (x, w))
@@ -124,6 +135,7 @@ with check(
     hint="Which line writes to an argument?",
 ):
     arguments.assert_results(soft_gate, "no rows", "no columns", "neither requires grad, no rows", "hold .grad")
+    arguments.assert_results(soft_gate, "neither requires grad, only zeros")
     arguments.assert_arguments(soft_gate)
     arguments.assert_memory(soft_gate)
 

@@ -19,6 +19,10 @@ def will_it_fail() -> dict[str, str]:
     ### END SOLUTION
 
 
+# %% promises
+# For each of the cases -> all_answered, enough_right, leaf_writes, square, exp, aliases, relu_and_rows
+
+
 # %% checks
 with check(
     "all_answered",
