@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
+import importlib
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
@@ -36,7 +36,7 @@ def simulate_second_device() -> Iterator[None]:
     try:
         with pytest.MonkeyPatch.context() as patch, TwoDevices():
             patch.setattr(torch, "Generator", Generator)
-            for module in (sys.modules["labkit.device"], labkit):
+            for module in (importlib.import_module("labkit.device"), labkit):
                 patch.setattr(module, "device", lambda: SECOND)
             yield
     finally:

@@ -25,6 +25,7 @@ def run_step(model: nn.Module, x: Tensor) -> memory.Watch:
         watch.mark("backward")
         out.sum().backward()
         del out
+    assert watch.now == 0, watch.timeline
     return watch
 
 
