@@ -38,6 +38,8 @@ class Domain:
         errors: Which exceptions are right if the reference raises one.
     """
 
+    run_trials = staticmethod(run_trials)  # gradlab prove replaces it
+
     def __init__(
         self,
         draw_arguments: DrawArguments,
@@ -189,7 +191,7 @@ class Domain:
                 cases.setdefault(edge if edge in self.contexts else "", []).extend(self.list_cases(edge))
         for context, needed in cases.items():
             with self._enter_context(context):
-                trials = run_trials(function, needed, self.call)
+                trials = self.run_trials(function, needed, self.call)
             for trial in trials:
                 self._trials.setdefault(trial.case.drawn.edge, []).append(trial)
         return [trial for edge in edges for trial in self._trials[edge]]

@@ -18,6 +18,7 @@ from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.proving import liars, replacements
+from autograder.proving.edge_trials import DomainEdge, use_switch_at_edge
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.shared_log import NOTE
 from autograder.proving.unsandboxed_process import FORK_SECONDS, fork_process, run_cell_in
@@ -44,6 +45,8 @@ class AnswerRun:
     """How to replace the object that the source defines, see make_replacement()."""
     note: str = ""
     """The attribute of that object's note to read."""
+    edge: DomainEdge | None = None
+    """Where that object is wrong. Its note is then an EdgeSwitch."""
     final_cell: str = ""
     """A cell to run after all others."""
     lie_args: tuple[Any, ...] = ()
@@ -92,6 +95,9 @@ def _examine_run(
         run_cell_in(process, run.final_cell)
     if run.lie_args:
         run_cell_in(process, _render_install_cell(liars.install_liar, run.name, *run.lie_args))
+    if run.edge:
+        use_switch_at_edge(run.edge, lambda: namespace[NOTE])
+        defined = [*defined, NOTE]
     with open_check_connection(process, run.name) as connection:
         outcomes = run_checks(run.checks, make_check_file(run.name), namespace, defined, connection)
         for outcome in outcomes:

@@ -14,10 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-from autograder.proving.spoiled_results import Function, Spoiler
-
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
+from autograder.proving.spoiled_results import Args, Function, Kwargs, Spoiler
 
 
 def get_near_misses() -> dict[str, Spoiler]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,7 @@ from typing import Any
 
 from autograder.proving.call_recorder import CallRecorder
 from autograder.proving.constant_objects import replace_methods
-from autograder.proving.edge_spoilers import WRONG_AT, spoil_edge
-from autograder.proving.method_edges import SpoiledMethods, make_handled_class
+from autograder.proving.edge_spoilers import WRONG_AT, EdgeSwitch
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.shared_log import NOTE
 from autograder.proving.side_effects import get_side_effects
@@ -37,24 +35,21 @@ def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[A
     """Return the replacement of the reference, and its note.
 
     Args:
-        label: The label of a generated wrong answer; HARD_CODED with the number of visible calls; WRONG_AT with digests
-            of arguments; or RECORDED with the parameters to watch. The note of a generated answer has `has_effect`,
-            that of RECORDED is a CallRecorder.
+        label: The label of a generated wrong answer; HARD_CODED with the number of visible calls; WRONG_AT; or RECORDED
+            with the parameters to watch. The note of a generated answer has `has_effect`, that of WRONG_AT is an
+            EdgeSwitch, that of RECORDED is a CallRecorder.
     """
     if label == RECORDED:
         recorder = CallRecorder(reference, *args)
         return (reference if inspect.isclass(reference) else recorder), recorder
-    if inspect.isclass(reference) and label == WRONG_AT:
-        methods = SpoiledMethods(frozenset(args))
-        return make_handled_class(reference, methods), methods
+    if label == WRONG_AT:
+        switch = EdgeSwitch()
+        return (switch.wrap_class(reference) if inspect.isclass(reference) else switch.wrap(reference)), switch
     if inspect.isclass(reference):
         change = METHODS.get(label)
         return (replace_methods(change, reference) if change else reference), ReplacementEffect(change is not None)
     if label == HARD_CODED:
         hard_coded = HardCodedFunction(reference, *args)
         return hard_coded, hard_coded
-    if label == WRONG_AT:
-        spoiled = SpoiledFunction(reference, functools.partial(spoil_edge, frozenset(args)))
-        return spoiled, spoiled
     spoiled = SpoiledFunction(reference, (get_spoilers() | get_near_misses() | get_side_effects())[label])
     return spoiled, spoiled

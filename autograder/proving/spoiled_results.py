@@ -34,8 +34,10 @@ METHODS: dict[str, Change] = {
 }
 
 Function = Callable[..., Any]
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
 # Takes a function and a call's arguments. Returns a result, and whether it differs from the function's.
-Spoiler = Callable[[Function, tuple[Any, ...], dict[str, Any]], tuple[Any, bool]]
+Spoiler = Callable[[Function, Args, Kwargs], tuple[Any, bool]]
 
 
 class SpoiledFunction:
@@ -87,15 +89,13 @@ def get_spoilers() -> dict[str, Spoiler]:
     }
 
 
-def _return_first_argument(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+def _return_first_argument(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
     """Return an argument without calling the function, so its arguments don't change either."""
     values = [*args, *kwargs.values()]
     return (values[0], True) if values else (function(), False)
 
 
-def _map_result(
-    change: Callable[[Any], Any], function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, bool]:
+def _map_result(change: Callable[[Any], Any], function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
     result = function(*args, **kwargs)
     leaves, structure = tree_flatten(result)
     changed = [change(leaf) for leaf in leaves]

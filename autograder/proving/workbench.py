@@ -19,10 +19,10 @@ from autograder.proving.answer_result import AnswerResult
 from autograder.proving.answer_run import AnswerRun, open_check_connection, run_through_examiner
 from autograder.proving.check_source import has_probe_call, select_checks
 from autograder.proving.declared_domains import find_ineffective_edges, read_domains
-from autograder.proving.edge_spoilers import WRONG_AT, find_digests
+from autograder.proving.edge_spoilers import WRONG_AT
+from autograder.proving.edge_trials import DomainEdge
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
-from autograder.proving.method_edges import find_method_digests
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.replacements import RECORDED
 from autograder.proving.side_effects import get_side_effects
@@ -66,18 +66,16 @@ class Workbench:
     def try_edges(self) -> dict[str, AnswerResult]:
         """Try answers that are wrong at one edge of a domain each. Returns the results by edge.
 
-        A class is left out if its calls with the edge raise an exception, or if no method of it can be made wrong.
+        An edge with which a class can't be made wrong is left out.
         """
         results: dict[str, AnswerResult] = {}
         for number, domain in enumerate(self._domains, 1):
             is_class = isinstance(domain.reference.function, type)
-            for edge in domain.edges:
-                if is_class and all(case.report.error for case in domain.list_cases(edge)):
-                    continue
-                digests = find_method_digests(domain, edge) if is_class else find_digests(domain, edge)
-                result = self._run(self._reference, (WRONG_AT, *digests))
+            for name in domain.edges:
+                edge = DomainEdge(domain.draw_arguments.__name__, name)
+                result = self._run(self._reference, (WRONG_AT,), edge=edge)
                 if not is_class or result.has_effect or result.failure:
-                    results[f"{edge} (domain {number})" if edge in results else edge] = result
+                    results[f"{name} (domain {number})" if name in results else name] = result
         return results
 
     def find_ineffective_edges(self) -> list[str]:
@@ -147,11 +145,16 @@ class Workbench:
         return run_through_examiner(run, self.process, self.namespace, self.defined)["note"]
 
     def _run(
-        self, source: str, replace: tuple[Any, ...] = (), lie: tuple[Any, ...] = (), last: str = ""
+        self,
+        source: str,
+        replace: tuple[Any, ...] = (),
+        lie: tuple[Any, ...] = (),
+        last: str = "",
+        edge: DomainEdge | None = None,
     ) -> AnswerResult:
         _ = self._domains  # drawn here, or each fork would draw the inputs again, which takes most of its time
         note = "has_effect" if replace or lie else ""
-        run = AnswerRun(self.exercise.name, source, self.check_cell.source, replace, note, last, lie)
+        run = AnswerRun(self.exercise.name, source, self.check_cell.source, replace, note, edge, last, lie)
         try:
             report = run_through_examiner(run, self.process, self.namespace, self.defined)
         except ForkError as failure:
