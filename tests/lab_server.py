@@ -7,6 +7,7 @@ import secrets
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -86,6 +87,17 @@ def run_lab_server(
             yield LabServer(_wait_for(process, home / "runtime", log), token, folder, log)
         finally:
             _end_server(process)
+
+
+def ask_extension(server: LabServer, path: str, body: object = None) -> tuple[int, str]:
+    """(status, text) of a request to the extension."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{server.url}gradlab/{path}", data, {"Authorization": f"token {server.token}"})
+    try:
+        with DIRECT.open(request) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
 
 
 def _end_server(process: subprocess.Popen[bytes]) -> None:

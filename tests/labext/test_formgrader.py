@@ -1,4 +1,4 @@
-"""The formgrader in an instructor's server: nothing of a student's can act with the instructor's login."""
+"""An instructor's server: nothing of a student's can act with the instructor's login."""
 
 import json
 import os
@@ -8,25 +8,30 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from nbgrader.api import Gradebook
 
 from labext.workspace import can_configure, find_workspace
-from tests.lab_server import DIRECT, LabServer, run_lab_server
+from tests.lab_server import DIRECT, LabServer, ask_extension, run_lab_server
 
 LAB = "01_squares"
 FILES = ("evil.html", "evil.svg", "evil.xhtml", "evil.xml", "evil", "data/evil.htm", "plot.png")
 SCRIPT = "<html><svg xmlns='http://www.w3.org/2000/svg'><script>fetch('/api/contents')</script></svg></html>"
 
 
-@pytest.fixture
-def server(small_course: Path, tmp_path: Path) -> Iterator[LabServer]:
-    """A server on a course, with nbgrader's formgrader."""
-    home = tmp_path / "home"
-    (home / "config").mkdir(parents=True)
+@pytest.fixture(scope="module")
+def server(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    """A server on a course, with nbgrader's formgrader. Each test has a student of its own."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "config").mkdir()
     enable = {"ServerApp": {"jpserver_extensions": {"nbgrader.server_extensions.formgrader": True}}}
     (home / "config" / "jupyter_server_config.json").write_text(json.dumps(enable))
-    with run_lab_server(small_course, home, course=True, start=("jupyter_server",)) as server:
+    course = shutil.copytree(built_course, tmp_path_factory.mktemp("taught") / "course")
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        gradebook.update_or_create_assignment(LAB)
+        gradebook.update_or_create_notebook(LAB, LAB)
+    with run_lab_server(course, home, course=True, start=("jupyter_server",)) as server:
         yield server
 
 
@@ -38,8 +43,6 @@ def test_no_file_of_a_submission_is_a_page_that_may_run_a_script(server: LabServ
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(SCRIPT)
     with Gradebook(f"sqlite:///{server.folder / 'gradebook.db'}") as gradebook:
-        gradebook.add_assignment(LAB)
-        gradebook.add_notebook(LAB, LAB)
         gradebook.add_student("mallory")
         submission = gradebook.add_submission(LAB, "mallory").notebooks[0].id
     (server.folder / "own.html").write_text(SCRIPT)
@@ -69,12 +72,10 @@ def test_a_students_name_is_shown_as_text(server: LabServer) -> None:
     """Slow: a server starts."""
     name = "<img src=x onerror=alert(1)>"
     with Gradebook(f"sqlite:///{server.folder / 'gradebook.db'}") as gradebook:
-        gradebook.add_assignment(LAB)
-        gradebook.add_notebook(LAB, LAB)
-        gradebook.add_student("mallory", first_name=name, last_name=name)
+        gradebook.add_student("trudy", first_name=name, last_name=name)
         gradebook.add_student(name)
-        ids = [gradebook.add_submission(LAB, student).notebooks[0].id for student in ("mallory", name)]
-    folder = server.folder / "autograded" / "mallory" / LAB
+        ids = [gradebook.add_submission(LAB, student).notebooks[0].id for student in ("trudy", name)]
+    folder = server.folder / "autograded" / "trudy" / LAB
     folder.mkdir(parents=True)
     (folder / f"{LAB}.ipynb").write_bytes((server.folder / "release" / LAB / f"{LAB}.ipynb").read_bytes())
     with DIRECT.open(server.address(f"formgrader/submissions/{ids[0]}/")) as response:
@@ -93,7 +94,7 @@ def test_a_students_name_is_shown_as_text(server: LabServer) -> None:
 def test_no_address_makes_it_run_a_configuration_of_another_user(server: LabServer, tmp_path: Path) -> None:
     """Slow: a server starts. A picture in a submission can name any address of this server."""
     trace = tmp_path / "it_ran"
-    submission, shared = server.folder / "submitted" / "mallory" / LAB, tmp_path / "shared"
+    submission, shared = server.folder / "submitted" / "eve" / LAB, tmp_path / "shared"
     for folder in (submission, shared):
         folder.mkdir(parents=True)
         (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
@@ -114,6 +115,47 @@ def test_no_address_makes_it_run_a_configuration_of_another_user(server: LabServ
     with pytest.raises(urllib.error.HTTPError, match="403"):
         DIRECT.open(urllib.request.Request(course_address, headers={"Sec-Fetch-Dest": "image"}))
     DIRECT.open(course_address).close()
+    assert not trace.exists()
+
+
+def list_children(server: LabServer) -> list[psutil.Process]:
+    """The graders that the server has started."""
+    return [
+        p
+        for p in psutil.process_iter()
+        if str(server.folder) in " ".join(_read_command(p)) and "mark" in _read_command(p)
+    ]
+
+
+def _read_command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+@pytest.mark.slow
+def test_opening_a_submission_that_brings_a_course_runs_nothing(server: LabServer, tmp_path: Path) -> None:
+    """Slow: a server starts."""
+    trace, course = tmp_path / "it_ran", server.folder
+    content = json.loads((course / "release" / LAB / f"{LAB}.ipynb").read_text())
+    for cell in content["cells"]:
+        if cell["metadata"].get("gradlab", {}).get("kind") == "exercise":
+            cell["source"] = "something = 'was written'"
+    submission = course / "submitted" / "mallory" / LAB
+    for folder in (
+        submission,
+        submission / LAB,
+    ):  # the second is the place of a student's copy, if the first were the root
+        shutil.copytree(course / "source" / LAB, folder / "source" / LAB)
+        (folder / f"{LAB}.ipynb").write_text(json.dumps(content))
+        (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
+    for path in (submission, submission / LAB):
+        notebook = (path / f"{LAB}.ipynb").relative_to(course).as_posix()
+        assert ask_extension(server, "state", {"path": notebook, "notebook": content})[0] == 200
+        assert ask_extension(server, "mark", {"path": notebook, "agreed": True})[0] == 409
+        assert ask_extension(server, f"page/{notebook}")[0] == 404
+    assert not list_children(server)
     assert not trace.exists()
 
 

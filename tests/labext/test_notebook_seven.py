@@ -11,7 +11,10 @@ import pytest
 from labkit.start import build_jupyter_environment
 
 
-@pytest.mark.parametrize(("start_page", "opened"), [(True, "notebooks/00_start_here.ipynb"), (False, "tree")])
+@pytest.mark.parametrize(
+    ("start_page", "opened"),
+    [(True, "notebooks/00_start_here.ipynb"), pytest.param(False, "tree", marks=pytest.mark.nightly)],
+)
 def test_the_first_page_is_opened_if_there_is_one(start_page: bool, opened: str, tmp_path: Path) -> None:
     folder, home = tmp_path / "work", tmp_path / "home"
     for directory in (folder, home):

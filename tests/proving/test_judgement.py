@@ -22,9 +22,23 @@ LAST = "    arguments.assert_arguments(sum_of_squares)"  # line of the checks
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "labs").mkdir()
-    (tmp_path / "labs" / "course.toml").write_text('title = "t"\n')
-    return create_lab(tmp_path, "01_squares")
+    return create_squares(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return create_squares(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture(scope="module")
+def template_proof(template: Path) -> Proof:
+    return prove(template, mutate=True)
+
+
+def create_squares(course: Path) -> Path:
+    (course / "labs").mkdir()
+    (course / "labs" / "course.toml").write_text('title = "t"\n')
+    return create_lab(course, "01_squares")
 
 
 def edit(folder: Path, old: str, new: str) -> None:
@@ -39,12 +53,11 @@ def prove(folder: Path, mutate: bool = False) -> Proof:
     return prove_lab(read_lab(folder, ENTRY), mutate)
 
 
-def test_the_template_of_a_new_lab_is_proved(folder: Path) -> None:
-    proof = prove(folder, mutate=True)
-    assert proof.problems == []
-    assert (proof.right, proof.wrong) == (2, 4)
-    assert proof.generated >= 6
-    assert proof.mutants >= 3
+def test_the_template_of_a_new_lab_is_proved(template_proof: Proof) -> None:
+    assert template_proof.problems == []
+    assert (template_proof.right, template_proof.wrong) == (2, 4)
+    assert template_proof.generated >= 6
+    assert template_proof.mutants >= 3
 
 
 # Each line is a mistake and the problem that names it. Independent mistakes are tried in one proof, of which
@@ -101,8 +114,8 @@ def test_an_edge_has_to_change_what_is_drawn(folder: Path) -> None:
     assert 'with the edge "float64", the same inputs are drawn' in problem
 
 
-def test_each_promise_is_broken_alone_by_an_answer(folder: Path) -> None:
-    breaches = prove(folder).breaches["sum_of_squares"]
+def test_each_promise_is_broken_alone_by_an_answer(template: Path, template_proof: Proof) -> None:
+    breaches = template_proof.breaches["sum_of_squares"]
     assert list(breaches) == [
         "Sum of x * x over all elements of x: a 0-dim tensor of x's dtype.",
         "x has any shape, and is float32 or float64.",
@@ -114,7 +127,7 @@ def test_each_promise_is_broken_alone_by_an_answer(folder: Path) -> None:
     assert breaches["It may be empty."] == ("wrong at an edge: empty",)
     assert "numbers of an argument changed" in breaches["It isn't changed."]
 
-    lab = read_lab(folder, ENTRY)
+    lab = read_lab(template, ENTRY)
     (problem,) = judge_promises(lab, lab.exercise("sum_of_squares"), breaches | {"It may be empty.": ()})
     assert 'no answer to sum_of_squares breaks this promise alone: "It may be empty."' in problem
 

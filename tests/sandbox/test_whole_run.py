@@ -17,22 +17,24 @@ FULL = (NETWORK, IPC, MOUNTS, PROC, LANDLOCK, SECCOMP)
 
 
 @pytest.fixture(scope="module")
-def report() -> dict[str, Any]:
-    return {}
+def reports() -> dict[str, Any]:
+    """The results by identity."""
+    command = [sys.executable, "-m", "tests.sandbox.whole_run", *WITH_CONTAINER]
+    process = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    report: dict[str, Any] = json.loads(process.stdout)
+    return report
 
 
 @pytest.fixture(params=WITH_CONTAINER)
-def runs(request: pytest.FixtureRequest, report: dict[str, Any], needs: Needs) -> dict[str, Any]:
+def runs(request: pytest.FixtureRequest, needs: Needs) -> dict[str, Any]:
     identity = request.param
     if identity == "user" and ROOT and not has_capability(CAP_SYS_ADMIN):
         pytest.skip("root needs CAP_SYS_ADMIN to show an ordinary user a separate file tree")
     needs(*FULL, PID if identity == "user" else UID, identity=identity)
-    if identity not in report:
-        command = [sys.executable, "-m", "tests.sandbox.whole_run", identity]
-        process = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
-        assert process.returncode == 0, process.stderr
-        report[identity] = json.loads(process.stdout)
-    return dict(report[identity])
+    report = request.getfixturevalue("reports")[identity]
+    assert "error" not in report, report["error"]
+    return dict(report)
 
 
 def test_an_honest_run_works(runs: dict[str, Any]) -> None:

@@ -1,4 +1,5 @@
 # Forks until nothing is left.
+# night: the sandbox's own tests reach the limit of processes by day
 # expects: shift=any total=any
 
 # %% before

@@ -1,4 +1,5 @@
 # The call changes the default dtype, autocast, inference mode and determinism.
+# night: tests of the examiner change PyTorch's settings by day
 
 # %% exercise
 import torch

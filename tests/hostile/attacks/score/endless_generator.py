@@ -1,4 +1,5 @@
 # The result is an endless generator of numbers.
+# night: endless_call reaches the same limit by day
 
 # %% exercise
 import itertools

@@ -1,4 +1,5 @@
 # Clocks stop, so no time limit is ever reached.
+# night: endless_call reaches the same limit by day
 
 # %% before
 import time
