@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 
 from autograder.authoring.exercise_file import EQUIVALENT_MUTANT
 from autograder.authoring.raw_cells import RawCell
+from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
 from autograder.model.course import Answer, AnswerKind, Check
 
@@ -49,7 +49,7 @@ def _parse_answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answe
             f"it has {', '.join(ids)}; gradlab prove --update writes this list",
         )
     try:
-        ast.parse(raw.source)
+        parse_source(raw.source)
     except SyntaxError as error:
         line = raw.first_line + (error.lineno or 1) - 1
         raise SourceError(raw.path, line, f"not valid Python: {error.msg}", "correct this line") from None

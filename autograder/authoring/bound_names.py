@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pyflakes import checker, messages
 
+from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell
 
@@ -71,7 +72,7 @@ def refuse_undefined(cells: Sequence[Cell]) -> None:
 
 def refuse_unseeded(cell: Cell) -> None:
     """Raise SourceError if a call draws from the global random state before the cell seeds it."""
-    calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(parse_source(cell.source)) if isinstance(node, ast.Call)]
     seed_line = min((c.lineno for c in calls if get_called_name(c) in SEEDS), default=None)
     for call in sorted(calls, key=lambda c: c.lineno):
         if get_called_name(call) not in RANDOM or any(k.arg in ("generator", "rng") for k in call.keywords):

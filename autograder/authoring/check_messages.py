@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from autograder.authoring.checks import is_check
 from autograder.authoring.regions import HIDDEN, find_regions
+from autograder.authoring.syntax_trees import parse_source
 from autograder.authoring.taint import COMPARISONS
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, CellKind, StepKind
@@ -37,7 +38,7 @@ def refuse_revealing_messages(cells: Sequence[Cell], student_names: Collection[s
             continue
         _refuse_quoting_messages(cell)
         hidden = [region for region in find_regions(cell) if region.kind == HIDDEN]
-        for node in ast.parse(cell.source).body:
+        for node in parse_source(cell.source).body:
             if is_check(node) and not any(node.lineno - 1 in region for region in hidden):
                 continue
             for inner in ast.walk(node):
@@ -48,7 +49,7 @@ def refuse_revealing_messages(cells: Sequence[Cell], student_names: Collection[s
 
 def _refuse_quoting_messages(cell: Cell) -> None:
     """Refuse str.join() and exceptions in messages: they bypass the masks of autograder/rpc/masked_text.py."""
-    tree = ast.parse(cell.source)
+    tree = parse_source(cell.source)
     exceptions = {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)}
     for message in (message for node in ast.walk(tree) for message in _list_messages(node)):
         for part in ast.walk(message):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autograder.authoring.regions import HIDDEN, find_regions
+from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, Check, Exercise
 
@@ -30,7 +31,7 @@ def is_check(node: ast.AST) -> bool:
 
 def read_checks(cell: Cell) -> tuple[Check, ...]:
     """Return each `with check(...)` of the cell, in order. It must be at the top level, with its own id and label."""
-    tree = ast.parse(cell.source)
+    tree = parse_source(cell.source)
     hidden = [region for region in find_regions(cell) if region.kind == HIDDEN]
     top_level = [node for node in tree.body if isinstance(node, ast.With) and is_check(node)]
     allowed = {id(item.context_expr) for node in top_level for item in node.items}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from autograder.authoring.syntax_trees import parse_source
+
 
 def read_hints(source: str) -> tuple[str, ...]:
     """Return the hints of such a cell; () for any other cell."""
@@ -26,6 +28,6 @@ def find_lost_hint(source: str) -> int:
 def _parse_statements(source: str) -> list[ast.stmt]:
     """Return the statements of the cell; [] if it isn't pure Python."""
     try:
-        return ast.parse(source).body
+        return parse_source(source).body
     except (SyntaxError, ValueError):
         return []

@@ -21,6 +21,7 @@ from autograder.authoring.raw_cells import RawCell, read_cells, repeat_line
 from autograder.authoring.reference import join_domain, render_reference
 from autograder.authoring.regions import add_hidden
 from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable
+from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
 from autograder.model.course import Answer, Cell, CellKind, Exercise, Lab, LabEntry, QuizStatement
 from autograder.model.metadata import NAMED, make_cell_name
@@ -201,7 +202,7 @@ class _LabReader:
 def _has_only_imports(source: str) -> bool:
     """Return whether there are only imports. Invalid Python is refused elsewhere."""
     try:
-        return all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(source).body)
+        return all(isinstance(node, ast.Import | ast.ImportFrom) for node in parse_source(source).body)
     except SyntaxError:
         return False
 
@@ -227,7 +228,7 @@ def _build_exercise(exercise: _ExerciseCells) -> Exercise:
 
 
 def _find_parameters(cell: Cell) -> tuple[str, ...]:
-    for node in ast.parse(cell.source).body:
+    for node in parse_source(cell.source).body:
         if isinstance(node, ast.ClassDef) and node.name == cell.name:
             return ()
         if isinstance(node, ast.FunctionDef) and node.name == cell.name:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from autograder.authoring.raw_cells import RawCell
+from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
 from autograder.model.course import Check, Promise
 
@@ -52,6 +53,6 @@ def read_promises(raw: RawCell, source: str, checks: Sequence[Check]) -> tuple[P
 
 def list_sentences(source: str) -> list[str]:
     """List the sentences of all docstrings in a cell, in order."""
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    nodes = [node for node in ast.walk(parse_source(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     texts = [text for node in nodes if (text := ast.get_docstring(node))]
     return [" ".join(sentence.split()) for text in texts for sentence in END_OF_SENTENCE.split(text.strip())]

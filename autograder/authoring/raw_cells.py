@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import tokenize
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
 
 HEADER = re.compile(r"^# %%(?P<rest>.*)$")
@@ -87,6 +89,9 @@ def _uncomment_lines(lines: list[str], path: Path, first: int) -> list[str]:
 
 def _refuse_open_string(lines: list[str], path: Path, header: int) -> None:
     """Refuse a header inside a string. Other invalid Python isn't refused here."""
+    with contextlib.suppress(SyntaxError, ValueError):
+        parse_source("\n".join(lines))
+        return
     try:
         for _ in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
             pass

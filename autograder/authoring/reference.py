@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from autograder.authoring.raw_cells import RawCell, repeat_line
 from autograder.authoring.regions import strip_markers
+from autograder.authoring.syntax_trees import parse_source
 
 IMPORTS = (
     "from hypothesis import strategies as st\n\n"
@@ -47,7 +48,7 @@ def join_domain(begin: str, domain: RawCell, checks: RawCell) -> tuple[str, tupl
 def _collect_used(source: str, earlier: Mapping[str, str]) -> list[str]:
     """Return the cells of the exercises that this one uses, each after those that it uses itself."""
     used: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse_source(source)):
         if isinstance(node, ast.Name) and (cell := earlier.get(node.id)):
             used += [other for other in (*_collect_used(cell, earlier), cell) if other not in used]
     return used

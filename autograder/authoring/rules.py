@@ -9,6 +9,7 @@ from autograder.authoring.bound_names import CellNames, find_names, refuse_undef
 from autograder.authoring.check_messages import refuse_revealing_messages
 from autograder.authoring.checks import is_check, refuse_excess_observed
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
+from autograder.authoring.syntax_trees import parse_source
 from autograder.authoring.trusting_checks import find_given_probes, refuse_trusting_checks
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, CellKind, Exercise, StepKind
@@ -65,7 +66,7 @@ def refuse_unparsable(cell: Cell, source: str = "", description: str = "this cel
         source: Source to check instead of the cell's own.
     """
     try:
-        ast.parse(source or cell.source)
+        parse_source(source or cell.source)
     except (SyntaxError, ValueError) as error:
         line = cell.get_line(getattr(error, "lineno", None) or 1)
         problem = f"{description} is not valid Python on its own: {error.args[0]}"
@@ -125,7 +126,7 @@ def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, CellNames]) 
 
 
 def _refuse_use_outside_checks(cell: Cell, exercises: set[str]) -> None:
-    for statement in ast.parse(cell.source).body:
+    for statement in parse_source(cell.source).body:
         for node in ast.walk(statement) if not is_check(statement) else ():
             if isinstance(node, ast.Name) and node.id in exercises:
                 raise SourceError(

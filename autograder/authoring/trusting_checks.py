@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from autograder.authoring.checks import is_check
+from autograder.authoring.syntax_trees import parse_source
 from autograder.authoring.taint import find_early_uses
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, CellKind, Exercise, StepKind
@@ -27,7 +28,9 @@ READING = {"np.load", "numpy.load", "torch.export.load", "torch.jit.load", "torc
 
 def find_given_probes(cells: Iterable[Cell]) -> list[str]:
     """Return the names of functions in given cells that run in the student's process."""
-    nodes = [node for cell in cells if cell.kind.traits.step is StepKind.GIVEN for node in ast.parse(cell.source).body]
+    nodes = [
+        node for cell in cells if cell.kind.traits.step is StepKind.GIVEN for node in parse_source(cell.source).body
+    ]
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef) and is_probe(node)]
 
 
@@ -45,7 +48,7 @@ def refuse_trusting_checks(cells: Sequence[Cell], exercises: Sequence[Exercise])
     _refuse_file_reads(cells)
     for exercise in exercises:
         cell = by_id[exercise.check_id]
-        nodes = [n for n in ast.parse(cell.source).body if isinstance(n, ast.With) and is_check(n)]
+        nodes = [n for n in parse_source(cell.source).body if isinstance(n, ast.With) and is_check(n)]
         for check, node in zip(exercise.checks, nodes, strict=True):
             for line, use in find_early_uses(node, student_names):
                 raise SourceError(
@@ -69,14 +72,14 @@ def _refuse_file_reads(cells: Sequence[Cell]) -> None:
         node.name: (cell, node)
         for cell in cells
         if cell.kind.traits.step is StepKind.GIVEN
-        for node in ast.parse(cell.source).body
+        for node in parse_source(cell.source).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_probe(node)
     }
     waiting: list[tuple[Cell, ast.AST]] = [
         (cell, node)
         for cell in cells
         if cell.kind is CellKind.CHECK
-        for node in ast.parse(cell.source).body
+        for node in parse_source(cell.source).body
         if not is_probe(node)
     ]
     while waiting:
