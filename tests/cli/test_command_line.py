@@ -87,13 +87,14 @@ def test_a_lab_that_does_not_exist_is_not_built(two_labs: Path, cli: CommandLine
     assert "name one of 01_squares, 02_cubes" in cli("build 03_none", status=1)
 
 
-def test_a_missing_exchange_is_reported_only_by_commands_that_use_it(small_course: Path) -> None:
+def test_a_missing_exchange_is_reported_only_by_commands_that_use_it(small_course: Path, cli: CommandLine) -> None:
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(f'c.Exchange.root = "{small_course}/nowhere"\n')
-    output = run_gradlab("status", cwd=small_course)
+    output = cli("status")
     assert "nowhere" not in output and "instructor" not in output, output
     output = run_gradlab("watch", "01_squares", "--once", status=1, cwd=small_course)
     assert "contact your instructor" not in output and f"there is no {small_course}/nowhere/gradlab/inbound" in output
+    assert "set c.Exchange.root" in output
 
 
 def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) -> None:

@@ -395,10 +395,3 @@ def test_a_page_that_explains_a_missing_mark_is_no_page_of_a_mark(course: Path) 
     assert page.exists() and not inbox.has_page(arrival, LAB)
     inbox.write_page(arrival, LAB, b"<!doctype html>")
     assert inbox.has_page(arrival, LAB)
-
-
-def test_a_watch_without_an_exchange_says_what_to_do(small_course: Path) -> None:
-    with (small_course / "nbgrader_config.py").open("a") as config:
-        config.write(f"\nc.Exchange.root = {str(small_course / 'nowhere')!r}\n")
-    output = start(small_course, "--once").communicate()[0]
-    assert "set c.Exchange.root" in output and "Traceback" not in output
