@@ -66,12 +66,14 @@ class Workbench:
     def try_edges(self) -> dict[str, AnswerResult]:
         """Try answers that are wrong at one edge of a domain each. Returns the results by edge.
 
-        An edge with which a class can't be made wrong is left out.
+        An edge with which a class raises an exception, or can't be made wrong, is left out.
         """
         results: dict[str, AnswerResult] = {}
         for number, domain in enumerate(self._domains, 1):
             is_class = isinstance(domain.reference.function, type)
             for name in domain.edges:
+                if is_class and all(case.report.error for case in domain.list_cases(name)):
+                    continue
                 edge = DomainEdge(domain.draw_arguments.__name__, name)
                 result = self._run(self._reference, (WRONG_AT,), edge=edge)
                 if not is_class or result.has_effect or result.failure:
