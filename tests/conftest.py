@@ -6,11 +6,13 @@ Imports are inside the fixtures: pytest's first process reads this file but runs
 from __future__ import annotations
 
 import gc
+import io
 import os
 import shutil
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +31,7 @@ settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Files of more than a quarter of a minute, without .py.
-LONGEST = """hostile/test_attacks workers/test_cluster repository/test_teaching browser/test_course
+LONGEST = """hostile/test_attacks workers/test_cluster browser/test_course
     classroom/test_resume browser/test_pictures watch/test_watch proving/test_liars demo/test_demo
     cli/test_command_line workers/test_pool browser/test_student images/test_student
     nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader stock/test_like_nbgrader
@@ -102,9 +104,12 @@ def labs(course: Course) -> list[Lab]:
 def fork_server() -> Iterator[ForkServerClient]:
     """One for all tests that only need student processes: starting one imports torch."""
     from autograder.forkserver.client import ForkServerClient, ProcessSettings
+    from autograder.forkserver.imports import COMPILER, LABKIT
+    from autograder.forkserver.server_process import start_fork_server_process
     from autograder.sandbox import find_layers, find_strongest_level
 
-    process = ForkServerClient(ProcessSettings(find_strongest_level(find_layers())))
+    settings = ProcessSettings(find_strongest_level(find_layers()))
+    process = ForkServerClient(settings, server_process=start_fork_server_process(1, (COMPILER, LABKIT)))
     yield process
     process.close()
 
@@ -151,20 +156,22 @@ def small_course(built_course: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(built_course, tmp_path, dirs_exist_ok=True))
 
 
-@pytest.fixture
-def cli(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """Runs a command in this process, in the small course's folder: a new process would import torch."""
+def run_main(arguments: str, folder: Path, status: int = 0) -> str:
+    """Run a command of gradlab in this process, in this folder: a new process would import torch."""
     from autograder.cli import main
 
-    def run(arguments: str, status: int = 0) -> str:
-        monkeypatch.chdir(small_course)
-        monkeypatch.setattr(sys, "argv", ["gradlab", *arguments.split()])
+    output = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(output):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["gradlab", *arguments.split()])
         with pytest.raises(SystemExit) as end:
             main()
-        captured = capsys.readouterr()
-        output = captured.out + captured.err
-        assert (end.value.code or 0) == status, output
-        assert "Traceback" not in output
-        return output
+    assert (end.value.code or 0) == status, output.getvalue()
+    assert "Traceback" not in output.getvalue()
+    return output.getvalue()
 
-    return run
+
+@pytest.fixture
+def cli(small_course: Path) -> CommandLine:
+    """Runs a command in the small course's folder."""
+    return lambda arguments, status=0: run_main(arguments, small_course, status)

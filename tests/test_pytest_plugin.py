@@ -35,6 +35,7 @@ def test_every_answer_is_a_test_that_is_named_for_what_it_shows(lab: Path) -> No
     assert "wrong: the square of the sum" in names
 
 
+@pytest.mark.nightly  # by day tests/proving/test_judgement.py proves it
 def test_a_correct_exercise_is_proved(lab: Path) -> None:
     assert "7 passed" in run_pytest(lab, "labs")
 

@@ -30,7 +30,7 @@ def test_the_first_version_has_the_problems_that_the_page_shows(small_course: Pa
         assert problem.splitlines()[0].partition("row_softmax ")[2] in block
 
 
-@pytest.mark.parametrize("with_exception", [True, False])
+@pytest.mark.parametrize("with_exception", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_the_last_version_is_proved_once_the_exception_is_named(small_course: Path, with_exception: bool) -> None:
     exercise = EXERCISE.replace("# %% checks\n", f"{DOMAIN}\n\n# %% checks\n").replace(
         "# %% domain\n", f"{PROMISES}\n\n# %% domain\n"

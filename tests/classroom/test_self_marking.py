@@ -39,7 +39,7 @@ def test_a_damaged_notebook_is_answered_and_the_next_one_is_marked(small_course:
         small_course,
         [json.dumps({"notebook": str(path)}) for path in copies.values()],
         output,
-        start_fork_server_process(1),
+        start_fork_server_process(1, ()),
     )
     answers = dict(zip(files, map(json.loads, output.getvalue().splitlines()), strict=True))
     assert answers["cp1252"]["points"] == answers["sound"]["points"] == 2

@@ -14,7 +14,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.sandbox.doctor import LEVELS
 from autograder.sandbox.layers import LAYERS
-from tests.conftest import ROOT, CommandLine
+from tests.conftest import ROOT, CommandLine, run_main
 from tests.reports.written_class import LAB, StudentWork, write_class
 
 
@@ -169,14 +169,10 @@ def graded_term(built_course: Path, tmp_path_factory: pytest.TempPathFactory) ->
     (course / "submitted" / "eve" / "01_squares" / "my answers.ipynb").write_text(right)
     (course / "submitted" / "slash" / "sub").mkdir(parents=True)
     (course / "submitted" / "Ada" / "sub").mkdir(parents=True)
-    commands = (
-        "grade 01_squares",
-        "grade 01_squares --student ada",
-        "feedback 01_squares",
-        "report 01_squares",
-        "export",
-    )
-    return GradedTerm(course, {command: run_gradlab(*command.split(), cwd=course) for command in commands})
+    outputs = {"grade 01_squares": run_gradlab("grade", "01_squares", cwd=course)}
+    for command in ("grade 01_squares --student ada", "feedback 01_squares", "report 01_squares", "export"):
+        outputs[command] = run_main(command, course)
+    return GradedTerm(course, outputs)
 
 
 @pytest.mark.slow

@@ -315,6 +315,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
     assert not read_documents(small_course)
 
 
+@pytest.mark.nightly  # by day test_a_worker_with_other_code_is_refused
 def test_a_worker_that_joins_later_is_checked_too() -> None:
     expected = replace(collect_environment(None), torch="0.1")
     with pytest.raises(GradlabError, match=r"torch is .* and must be 0.1"):
