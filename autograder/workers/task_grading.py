@@ -12,6 +12,8 @@ from pathlib import Path
 
 from autograder.base.errors import GradlabError
 from autograder.forkserver.client import ForkServerClient, ProcessSettings
+from autograder.forkserver.imports import find_import_groups
+from autograder.forkserver.server_process import start_fork_server_process
 from autograder.grading.lab_submission import GradedSubmission, grade_lab_task
 from autograder.grading.stock_submission import grade_stock_task
 from autograder.grading.task import Task
@@ -131,5 +133,6 @@ def _get_fork_server(task: Task, secret_folders: Sequence[Path], fork_servers: F
     if key in fork_servers and fork_servers[key].lost:
         fork_servers.pop(key).hang_up()
     if key not in fork_servers:
-        fork_servers[key] = ForkServerClient(key, secret_folders)
+        server_process = start_fork_server_process(1, find_import_groups([task.source]))
+        fork_servers[key] = ForkServerClient(key, secret_folders, server_process)
     return fork_servers[key]
