@@ -104,9 +104,9 @@ def labs(course: Course) -> list[Lab]:
 def fork_server() -> Iterator[ForkServerClient]:
     """One for all tests that only need student processes: starting one imports torch."""
     from autograder.forkserver.client import ForkServerClient, ProcessSettings
-    from autograder.forkserver.imports import COMPILER, LABKIT
     from autograder.forkserver.server_process import start_fork_server_process
     from autograder.sandbox import find_layers, find_strongest_level
+    from autograder.student_process.imports import COMPILER, LABKIT
 
     settings = ProcessSettings(find_strongest_level(find_layers()))
     process = ForkServerClient(settings, server_process=start_fork_server_process(1, (COMPILER, LABKIT)))

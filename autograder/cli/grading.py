@@ -109,8 +109,8 @@ def watch(
     executor_name: ExecutorName = "dask",
 ) -> None:
     """Mark submissions as they arrive, and release their feedback. term.toml limits attempts, waits and times."""
-    from autograder.forkserver.imports import find_course_import_groups
     from autograder.forkserver.server_process import start_fork_server_process
+    from autograder.student_process.imports import find_course_import_groups
 
     course = course.resolve()
     with contextlib.ExitStack() as stack:
@@ -159,8 +159,8 @@ def mark(
     serve: Annotated[bool, typer.Option("--serve", hidden=True, help="Answer JupyterLab's requests.")] = False,
 ) -> None:
     """Mark your own copy of a lab in work/, hidden checks included, and write its feedback page."""
-    from autograder.forkserver.imports import find_course_import_groups
     from autograder.forkserver.server_process import start_fork_server_process
+    from autograder.student_process.imports import find_course_import_groups
 
     course = course.resolve()
     path = Path(lab) if lab.endswith(".ipynb") else course / "work" / lab / f"{lab}.ipynb"

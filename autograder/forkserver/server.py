@@ -2,7 +2,8 @@
 
 It has imported what labs import, and holds no secret. Run it as `python -P -m autograder.forkserver.server GROUPS
 DESCRIPTOR...`, with a socket for each client: forks of the first process serve the second and later ones. It runs no
-parallel operation and no CUDA call before a fork. GROUPS, joined by commas, are imported in advance, see imports.py.
+parallel operation and no CUDA call before a fork. GROUPS, joined by commas, are imported in advance, see
+student_process/imports.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
 from autograder.base.fork_memory import make_forks_cheap
-from autograder.forkserver.imports import ALWAYS, EVERYTHING, FIGURES, FIRST_USED, LABKIT
 from autograder.forkserver.orders import Order, OrderKind, read_order, read_server_settings
 from autograder.forkserver.supervisor import Supervisor
 from autograder.rpc.frames import ConnectionClosed, WireValue, receive, send
@@ -33,6 +33,7 @@ from autograder.sandbox import (
     list_layer_names,
     select_required_layers,
 )
+from autograder.student_process.imports import EVERYTHING, FIGURES, LABKIT, import_groups
 
 if TYPE_CHECKING:
     from autograder.student_process.kernel import Kernel
@@ -133,8 +134,7 @@ def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     from autograder.student_process.shell import raise_once
 
     torch.set_num_threads(1)
-    for name in (*ALWAYS, *(name for group in groups for name in FIRST_USED[group])):
-        importlib.import_module(name)
+    import_groups(groups)
     if LABKIT in groups:
         labkit = importlib.import_module("labkit")
         for name in labkit.__all__:

@@ -14,8 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.forkserver.imports import EVERYTHING
 from autograder.sandbox.home import build_process_environment
+from autograder.student_process.imports import EVERYTHING
 
 # A process can't be forked after a library started threads.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -48,7 +48,7 @@ def start_fork_server_process(clients: int = 1, groups: Collection[str] = EVERYT
     """Start a fork server, before anything secret is read.
 
     Args:
-        groups: The modules to import in advance, see imports.py.
+        groups: The modules to import in advance, see student_process/imports.py.
     """
     home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
     pairs = [socket.socketpair() for _ in range(clients)]

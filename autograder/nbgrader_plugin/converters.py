@@ -13,7 +13,6 @@ from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAut
 from traitlets import Float, Unicode
 
 from autograder.forkserver.client import ForkServerClient, ProcessSettings
-from autograder.forkserver.imports import find_course_import_groups
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.history import remember_mark
@@ -49,6 +48,7 @@ from autograder.reports.feedback import PageOptions, render_page_with_fallback
 from autograder.sandbox import Isolation, Limits
 from autograder.sandbox.grader_limits import limit_memory_on
 from autograder.stock.content import upgrade_metadata
+from autograder.student_process.imports import find_course_import_groups
 
 _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServerClient] = {}
 

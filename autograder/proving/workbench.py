@@ -29,6 +29,7 @@ from autograder.proving.side_effects import get_side_effects
 from autograder.proving.spoiled_results import HARD_CODED, get_spoilers
 from autograder.proving.unsandboxed_process import CellError, run_cell_in, start_process
 from autograder.rpc.random_states import seed_all
+from autograder.student_process.imports import find_import_groups, import_groups
 from labkit.domain import Domain
 from labkit.outcome import build_outcome, compute_earned
 
@@ -64,10 +65,7 @@ class Workbench:
         return results
 
     def try_edges(self) -> dict[str, AnswerResult]:
-        """Try answers that are wrong at one edge of a domain each. Returns the results by edge.
-
-        An edge with which a class raises an exception, or can't be made wrong, is left out.
-        """
+        """Try answers that are wrong at one edge each, except where a class can't be. Returns the results by edge."""
         results: dict[str, AnswerResult] = {}
         for number, domain in enumerate(self._domains, 1):
             is_class = isinstance(domain.reference.function, type)
@@ -180,6 +178,7 @@ def iter_workbenches(lab: Lab) -> Iterator[Workbench]:
     The lab's cells run with the reference solutions: given ones in this process, and all in a student process.
     """
     seed_all()
+    import_groups(find_import_groups(cell.source.encode() for cell in lab.cells))
     namespace = create_namespace()
     process = start_process()
     by_cell = {e.cell_id: e for e in lab.exercises}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autograder.forkserver.imports import find_course_import_groups
 from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
 from autograder.gradebook.result_documents import get_result_path
 from autograder.gradebook.submission_folders import list_submitted_students
+from autograder.student_process.imports import find_course_import_groups
 
 
 def start_early_server(

@@ -21,9 +21,9 @@ import torch
 
 from autograder.base.stop_request import StopRequest
 from autograder.forkserver.client import ForkServerClient, ProcessSettings, start_fork_servers
-from autograder.forkserver.imports import find_import_groups
 from autograder.forkserver.server_process import ForkServerProcess, start_fork_server_process
 from autograder.grading.task import GradingSettings, Task
+from autograder.student_process.imports import find_import_groups
 from autograder.workers.task_grading import (
     STUCK_SECONDS,
     GradingFailure,

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from autograder.base.errors import GradlabError
 from autograder.forkserver.client import ForkServerClient, ProcessSettings
-from autograder.forkserver.imports import find_import_groups
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.grading.lab_submission import GradedSubmission, grade_lab_task
 from autograder.grading.stock_submission import grade_stock_task
 from autograder.grading.task import Task
 from autograder.model.assignments import AssignmentKind
 from autograder.sandbox.grader_limits import limit_memory_on
+from autograder.student_process.imports import find_import_groups
 from autograder.workers.compile_cache import prepare_compile_cache
 
 TRIES = 2

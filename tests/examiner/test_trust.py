@@ -183,7 +183,7 @@ def test_a_call_imports_nothing() -> None:
     """Each fork would repeat any import beyond the fork server's: it once took two seconds."""
     code = """
 import importlib, sys, torch
-from autograder.forkserver.imports import ALWAYS, FIRST_USED
+from autograder.student_process.imports import ALWAYS, FIRST_USED
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.student_process.call_server import CallServer
 from autograder.rpc.frames import decode_message, encode_message

@@ -16,11 +16,11 @@ from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.examiner.time_budget import TimeBudget, Timeouts
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServerClient, ProcessSettings, refuse_readable_secrets
-from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_import_groups
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.model.course import StepKind
 from autograder.nbgrader_plugin import converters
 from autograder.sandbox import Limits, find_layers, find_strongest_level
+from autograder.student_process.imports import COMPILER, EVERYTHING, find_course_import_groups
 from tests.waiting import wait_until
 
 LEVEL = find_strongest_level(find_layers())

@@ -7,11 +7,11 @@ import pytest
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServerClient, ProcessSettings
-from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, find_course_import_groups
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.grading.lab_cells import parse_cells
 from autograder.model.course import Lab, StepKind
 from autograder.sandbox import find_layers, find_strongest_level
+from autograder.student_process.imports import COMPILER, FIGURES, SKLEARN, find_course_import_groups
 from tests.conftest import ROOT
 
 LEFT_OUT = {COMPILER: "torch._dynamo", FIGURES: "matplotlib", SKLEARN: "sklearn"}
