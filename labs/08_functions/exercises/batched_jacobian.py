@@ -12,9 +12,9 @@ def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """The Jacobian of f at each row of x.
 
     f: a function from one sample (m,) to (k,), with m and k at least 1, made of PyTorch's differentiable operations, so
-    torch.func can run it too. Each result is computed from the sample. f may work for x's dtype only, and may use
+    torch.func can run it too; each result is computed from the sample. f may work for x's dtype only, and may use
     tensors that require grad. x: (n, m), n at least 1, any strides, float32 or float64; it may require grad, and may be
-    the result of recorded operations. Recording is on.
+    the result of recorded operations; recording is on.
     Returns (n, k, m) in x's dtype: element (i, a, b) is the derivative of output a by input b at row i. If x requires
     grad, and the Jacobian depends on x, gradients go back through the result to x. That of a linear f does not depend
     on x, and may have no history. x, its requires_grad and its .grad stay as they are, and so does the .grad of each
@@ -23,6 +23,17 @@ def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     ### BEGIN SOLUTION
     return torch.func.vmap(torch.func.jacrev(f))(x)
     ### END SOLUTION
+
+
+# %% promises
+# The Jacobian of f -> polar, other_cases
+# f: a function from one sample -> other_cases
+# f may work for x's dtype only -> other_cases, keeps_input
+# x: (n, m) -> other_cases, double_backward
+# Returns (n, k, m) -> other_cases
+# If x requires grad -> double_backward
+# That of a linear f -> other_cases
+# x, its requires_grad -> keeps_input
 
 
 # %% domain
