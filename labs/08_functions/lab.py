@@ -41,7 +41,6 @@ from labkit import (
     probes,
     show_over,
     show_straight_through,
-    unchanged,
     use_device,
 )
 
