@@ -42,6 +42,17 @@ def ste_sign(x: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# 1 if x >= 0 -> example, other_cases, zero
+# x: any shape -> non_contiguous
+# It may require grad -> other_cases, non_contiguous, keeps_input
+# The result has x's shape -> other_cases, zero, non_contiguous
+# The gradient by x is -> example, other_cases, zero, non_contiguous
+# At -1 and 1 -> zero
+# The result has history only -> keeps_input
+# x, its requires_grad -> example, keeps_input
+
+
 # %% domain
 @domain(
     reference,
