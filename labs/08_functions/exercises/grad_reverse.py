@@ -26,7 +26,7 @@ def grad_reverse(x: Tensor, lam: float) -> Tensor:
 
     x: any shape, also () and without elements, any strides, float32 or float64; it may hold NaN. It may require grad or
     not, and may be the result of recorded operations. lam: an int or float from 0 to 100. The result has x's shape and
-    dtype, and exactly x's values, also those that are infinite, or near the largest number of the dtype. It may share
+    dtype, and exactly x's values, also those that are infinite, or near the largest number of the dtype; it may share
     x's memory. It requires grad only if x does. x, its requires_grad and its .grad stay as they are, and a gradient
     that reaches x on another way is not reversed. Works under torch.func.grad too, and when torch.func.vmap runs such a
     gradient for each row of a batch.
@@ -51,6 +51,17 @@ def grad_reverse(x: Tensor, lam: float) -> Tensor:
     result: Tensor = Reverse.apply(x, lam)
     return result
     ### END SOLUTION
+
+
+# %% promises
+# x forward -> example, other_cases, two_in_row
+# x: any shape -> other_cases, extreme_values, keeps_input
+# It may require grad -> other_cases, keeps_input
+# lam: an int or float -> other_cases
+# The result has x's shape -> other_cases, extreme_values
+# It requires grad only -> keeps_input
+# x, its requires_grad -> example, two_in_row, keeps_input
+# Works under torch.func.grad -> torch_func
 
 
 # %% domain
