@@ -50,6 +50,16 @@ def log_sigmoid(x: Tensor) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# The logarithm of sigmoid(x) -> example, values, gradient, double_backward
+# x: any shape -> values, gradient, double_backward
+# It may require grad -> gradient, double_backward, keeps_input
+# The result has x's shape -> values, gradient, double_backward, keeps_input
+# For |x| up to 80 -> values, gradient, double_backward
+# Farther out -> extreme_values
+# x, its requires_grad -> example, keeps_input
+
+
 # %% domain
 @domain(
     reference,
@@ -389,7 +399,3 @@ def log_sigmoid(x):
 def log_sigmoid(x):
     low, high = x.float().clamp(max=0), x.float().clamp(min=0)
     return torch.where(x >= 0, -torch.log1p(torch.exp(-high)), low - torch.log1p(torch.exp(low))).to(x.dtype)
-
-
-# %% equivalent "an argument that equals the result returned instead of it"
-# Where x is so low that the result equals it to the bit. The gradient is 1 there, and no new tensor is promised.
