@@ -1,9 +1,29 @@
 # %% given
-def small_of(state, frozen):
-    """A Small of these tensors. frozen: the names of parameters that do not require grad."""
-    weight, bias = state["first.weight"], state["last.bias"]
-    model = Small(weight.shape[1], len(bias), weight.dtype)
-    model.load_state_dict(state)
+class Shared(nn.Module):
+    """(n, i) -> (n, i). Its two layers share their weight. In training mode, the result is doubled."""
+
+    def __init__(self, size):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(size)
+            self.part = nn.Linear(size, size)
+            self.part_2 = nn.Linear(size, size)
+        self.part_2.weight = self.part.weight
+
+    def forward(self, x):
+        logits = self.part_2(self.part(x).tanh())
+        return 2 * logits if self.training else logits
+
+
+def model_of(state, frozen):
+    """A Small of these tensors, or a Shared. frozen: the names of parameters that do not require grad."""
+    if "part.weight" in state:
+        model = Shared(len(state["part.bias"])).to(state["part.bias"].dtype)
+        model.load_state_dict({**state, "part_2.weight": state["part.weight"]})
+    else:
+        weight, bias = state["first.weight"], state["last.bias"]
+        model = Small(weight.shape[1], len(bias), weight.dtype)
+        model.load_state_dict(state)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name not in frozen)
     return model
@@ -12,23 +32,24 @@ def small_of(state, frozen):
 @probes.probe
 def sample_gradients(per_sample, state, frozen, x, y, average=False):
     """What per_sample finds for a Small; its mean over the samples if average."""
-    found = per_sample(small_of(state, frozen), x, y)
+    found = per_sample(model_of(state, frozen), x, y)
     return {name: t.detach().mean(0) if average else t.detach() for name, t in found.items()}
 
 
 @probes.probe
 def left_by(per_sample, state, frozen, modes, grads, x, y):
-    """What per_sample leaves behind of a Small in these modes, and with these .grad."""
-    model = small_of(state, frozen)
+    """What per_sample finds for a model in these modes, and with these .grad, and what it leaves behind of it."""
+    model = model_of(state, frozen)
     for module, mode in zip(model.modules(), modes, strict=True):
         module.training = mode
     for name, parameter in model.named_parameters():
         parameter.grad = grads[name]
     found = per_sample(model, x, y)
     return {
+        "found": {name: t.detach() for name, t in found.items()},
         "history": [name for name, t in found.items() if t.requires_grad],
         "state": probes.state_of(model),
-        "grads": probes.gradients_of(model),
+        "grads": [parameter.grad for parameter in model.parameters()],
         "modes": [module.training for module in model.modules()],
         "frozen": [name for name, p in model.named_parameters() if not p.requires_grad],
     }
@@ -38,12 +59,14 @@ def left_by(per_sample, state, frozen, modes, grads, x, y):
 def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor]:
     """The gradient of each sample's own cross entropy by each parameter that requires grad.
 
-    model: from (n, ...) to logits (n, classes), each row from its own sample: no dropout, no batch normalisation in
-    training mode. Some of its parameters may not require grad. x: (n, ...), n at least 1, does not either. y: (n,),
-    int64.
-    Returns the name of each parameter that requires grad, as in named_parameters(), with a tensor (n, *its shape) of
-    the parameter's dtype, without history: zeros for one that the model does not use. The model stays as it is, with
-    its modes and its .grad.
+    model: from (n, ...) to logits (n, classes), each row from its own sample: no dropout, and no batch normalisation in
+    training mode. It is called in the modes that it has, and a call changes nothing in it. Some of its parameters may
+    not require grad; at least one that it uses does. Two of its modules may share a parameter. x: (n, ...), n at least
+    1, any strides, of the parameters' dtype, without requires_grad. y: (n,), int64, classes; recording is on.
+    Returns a dict with the name of each parameter that requires grad, as in named_parameters(), which names a shared
+    one once, and with a tensor (n, *its shape) of the parameter's dtype, without history: zeros for a parameter that
+    the model does not use. The model stays as it is: the mode of each module, and the requires_grad and .grad of each
+    parameter. So do x and y.
     """
     ### BEGIN SOLUTION
     trained: dict[str, Tensor] = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -55,6 +78,74 @@ def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor
     found: dict[str, Tensor] = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
     return {name: t.detach() for name, t in found.items()}
     ### END SOLUTION
+
+
+# %% promises
+# The gradient of each sample's -> mean, each_sample
+# model: from (n, ...) -> each_sample
+# It is called in the modes -> each_sample, shared
+# Some of its parameters -> each_sample
+# Two of its modules -> shared
+# x: (n, ...) -> each_sample
+# y: (n,), int64 -> each_sample
+# Returns a dict -> mean, each_sample, no_history
+# The model stays as it is -> no_history
+# So do x and y -> keeps_input
+
+
+# %% domain
+def drawn_state(model, generator):
+    """Tensors of a Small or a Shared, by name."""
+    state = {}
+    for name, t in [*model.named_parameters(), *model.named_buffers()]:
+        whole = not t.is_floating_point()
+        state[name] = torch.tensor(7) if whole else torch.randn(t.shape, dtype=t.dtype, generator=generator)
+    if "norm.running_var" in state:
+        state["norm.running_var"] = state["norm.running_var"].abs() + 0.5
+    return state
+
+
+@domain(
+    reference,
+    *("float32", "one sample", "one input", "one class", "square", "two axes", "the same class"),
+    *("nothing frozen", "one parameter trained", "only the unused one frozen", "training mode", "evaluation mode"),
+    *("shared", "shared, evaluation mode", "shared, weight frozen", "shared, weight trained"),
+    *("transposed", "every second one", "expanded"),
+    call=left_by,
+)
+def arguments(draw, edge):
+    n, inputs, outputs = draw(st.permutations([3, 4, 5]))
+    n, inputs, outputs = {
+        "one sample": (1, inputs, outputs),
+        "one input": (n, 1, outputs),
+        "one class": (n, inputs, 1),
+        "square": (4, 4, 4),
+    }.get(edge, (n, inputs, outputs))
+    g, dtype = draw.make_generator(here), torch.float32 if edge == "float32" else torch.float64
+    x = torch.randn(n, inputs, 2, dtype=dtype, generator=g)
+    x = x if edge == "two axes" else x[..., 0].clone()
+    y = torch.randint(0, inputs if "shared" in edge else outputs, (n,), generator=g)
+    if edge == "the same class":
+        y[:] = y[0]
+    model = Shared(inputs).to(dtype) if "shared" in edge else Small(inputs, outputs, dtype)
+    state = drawn_state(model, g)
+    names = [name for name, _ in model.named_parameters()]
+    grads = {name: torch.randn(state[name].shape, dtype=dtype, generator=g) for name in names}
+    grads[draw(st.sampled_from(names))] = None
+    frozen = draw(st.permutations(["first.weight", "first.bias", "norm.weight", "norm.bias", "spare"]))[:2]
+    modes = [draw(st.booleans()), draw(st.booleans()), False, True]
+    if edge == "one parameter trained":
+        frozen = [name for name in names if name != "norm.weight"]
+    if edge in ("nothing frozen", "only the unused one frozen"):
+        frozen = ["spare"] if "unused" in edge else []
+    if "mode" in edge:
+        modes = [True, True, False, True] if edge == "training mode" else [False] * 4
+    if "shared" in edge:
+        frozen = {"shared, weight frozen": ["part.weight"], "shared, weight trained": ["part.bias", "part_2.bias"]}.get(
+            edge, []
+        )
+        modes = [edge != "shared, evaluation mode", draw(st.booleans()), False]
+    return state, list(frozen), modes, grads, draw.apply_layout(x, edge), draw.apply_layout(y, edge)
 
 
 # %% checks
@@ -80,17 +171,9 @@ with check(
 # %% hidden checks
 
 
-def drawn_state(inputs, outputs, dtype, generator):
-    """Tensors of a Small."""
-    state = Small(inputs, outputs, dtype).state_dict()
-    drawn = {name: torch.randn(t.shape, dtype=dtype, generator=generator) for name, t in state.items()}
-    count = {"norm.num_batches_tracked": torch.tensor(inputs)}
-    return {**drawn, "norm.running_var": drawn["norm.running_var"].abs() + 0.5, **count}
-
-
 def one_by_one(state, frozen, x, y):
     """The gradients of the samples."""
-    model = small_of(state, frozen)
+    model = model_of(state, frozen)
     parts = {name: p for name, p in model.named_parameters() if p.requires_grad}
     losses = [F.cross_entropy(model(x[k : k + 1]), y[k : k + 1]) for k in range(len(x))]
     rows = [torch.autograd.grad(loss, list(parts.values()), materialize_grads=True) for loss in losses]
@@ -112,7 +195,7 @@ with check(
         generator = torch.Generator(here).manual_seed(n)
         t = torch.randn(n, inputs, 2, dtype=dtype, generator=generator)
         t_y = torch.randint(0, outputs, (n,), generator=generator)
-        t_state = drawn_state(inputs, outputs, dtype, generator)
+        t_state = drawn_state(Small(inputs, outputs, dtype), generator)
         want = one_by_one(t_state, frozen, t, t_y)
         t_means = {name: part.mean(0).expand_as(part) for name, part in want.items()}
         t_parts = {name: part / n for name, part in want.items()}
@@ -126,23 +209,33 @@ with check(
                 "each row holds the sum of all rows before it too": t_sums if n > 1 else None,
             },
         )
+    for trial in arguments.iter_trials(
+        per_sample_grads,
+        *("", "float32", "one sample", "one input", "one class", "square", "two axes", "the same class"),
+        *("nothing frozen", "one parameter trained", "only the unused one frozen", "training mode", "evaluation mode"),
+        *("transposed", "every second one", "expanded"),
+    ):
+        assert_close(trial.report.result["found"], trial.case.report.result["found"])
 with check(
-    "no_history", "no history, and .grad, modes and parameters as before", weight=2, hint="Which calls write to .grad?"
+    "shared",
+    "a model whose layers share a weight, and which depends on its mode",
+    hint="Which name has a parameter that two modules use? In which mode is the model called?",
 ):
-    generator = torch.Generator(here).manual_seed(8)
-    t, t_y = torch.randn(4, 3, generator=generator), torch.tensor([2, 0, 1, 1])
-    t_state = drawn_state(3, 4, torch.float32, generator)
-    t_grads = {name: torch.randn(p.shape, generator=generator) for name, p in Small(3, 4).named_parameters()}
-    t_grads = {**t_grads, "last.bias": None}
-    want = {
-        "history": [],
-        "state": {name: part.clone() for name, part in t_state.items()},
-        "grads": {name: None if part is None else part.clone() for name, part in t_grads.items()},
-        "modes": [False, True, False, True],
-        "frozen": ["norm.weight"],
-    }
-    got = left_by(per_sample_grads, t_state, ["norm.weight"], [False, True, False, True], t_grads, t, t_y)
-    assert_close(got, want, name="what is there afterwards")
+    for trial in arguments.iter_trials(
+        per_sample_grads, "shared", "shared, evaluation mode", "shared, weight frozen", "shared, weight trained"
+    ):
+        assert_close(trial.report.result["found"], trial.case.report.result["found"])
+with check(
+    "no_history",
+    "no history, and .grad, modes and parameters as before",
+    weight=2,
+    hint="Which calls write to .grad?",
+):
+    for trial in arguments.iter_trials(per_sample_grads, "", *arguments.edges):
+        for key in ("history", "state", "grads", "modes", "frozen"):
+            assert_close(trial.report.result[key], trial.case.report.result[key], name="what is there afterwards")
+with check("keeps_input", "x and y stay as they are", guard=True, hint="Is anything done in place?"):
+    arguments.assert_arguments(per_sample_grads)
 
 
 # %% right "a loop"
@@ -174,14 +267,14 @@ def per_sample_grads(model, x, y):
     return torch.func.jacrev(losses)(trained)
 
 
-# %% wrong "the mean gradient for everybody" fails=each_sample
+# %% wrong "the mean gradient for everybody" fails=each_sample,shared
 def per_sample_grads(model, x, y):
     trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
     grads = torch.autograd.grad(F.cross_entropy(model(x), y), list(trained.values()), materialize_grads=True)
     return {n: g.expand(len(x), *g.shape) for n, g in zip(trained, grads)}
 
 
-# %% wrong "divided by n once more" fails=mean,each_sample
+# %% wrong "divided by n once more" fails=mean,each_sample,shared
 def per_sample_grads(model, x, y):
     trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
 
@@ -191,7 +284,7 @@ def per_sample_grads(model, x, y):
     return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
 
 
-# %% wrong "backward adds up" fails=mean,each_sample,no_history
+# %% wrong "backward adds up" fails=mean,each_sample,shared,no_history
 def per_sample_grads(model, x, y):
     model.zero_grad()
     found = {n: [] for n, p in model.named_parameters() if p.requires_grad}
@@ -215,7 +308,7 @@ def per_sample_grads(model, x, y):
     return {n: torch.stack(rows) for n, rows in found.items()}
 
 
-# %% wrong "frozen parameters too" fails=mean,each_sample
+# %% wrong "frozen parameters too" fails=mean,each_sample,shared
 def per_sample_grads(model, x, y):
     def loss(parameters, one, label):
         return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
@@ -224,7 +317,7 @@ def per_sample_grads(model, x, y):
     return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(everything, x, y)
 
 
-# %% wrong "evaluation mode, and training mode afterwards" fails=no_history
+# %% wrong "evaluation mode, and training mode afterwards" fails=shared,no_history
 def per_sample_grads(model, x, y):
     model.eval()
     trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
@@ -237,7 +330,7 @@ def per_sample_grads(model, x, y):
     return found
 
 
-# %% wrong "the largest logit instead of the loss" fails=mean,each_sample
+# %% wrong "the largest logit instead of the loss" fails=mean,each_sample,shared
 def per_sample_grads(model, x, y):
     trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
 
@@ -265,7 +358,7 @@ def per_sample_grads(model, x, y):
     return {n: g for n, g in zip(trained, grads) if g is not None}
 
 
-# %% wrong "through float32" fails=each_sample
+# %% wrong "through float32" fails=each_sample,shared
 def per_sample_grads(model, x, y):
     trained = {n: p.detach().float() for n, p in model.named_parameters() if p.requires_grad}
     base = copy.deepcopy(model).float()
@@ -277,7 +370,7 @@ def per_sample_grads(model, x, y):
     return {n: t.to(x.dtype) for n, t in found.items()}
 
 
-# %% wrong "the first sample is asked for its shape, and left out" fails=mean,each_sample
+# %% wrong "the first sample is asked for its shape, and left out" fails=mean,each_sample,shared
 def per_sample_grads(model, x, y):
     trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
     found = {n: torch.zeros(len(x), *p.shape, dtype=p.dtype) for n, p in trained.items()}
