@@ -28,7 +28,7 @@ def voters(states, modes, ask):
     """Voters of these tensors, by name, with their modules in these modes."""
     made = []
     for state, training in zip(states, modes, strict=True):
-        model = AskingVoter(*state["last.weight"].T.shape, seed=0)
+        model = AskingVoter(*state["last.weight"].T.shape, seed=0).to(state["last.weight"].dtype)
         model.ask = lambda *tensors: ask(*tensors)
         with torch.no_grad():
             for name, t in [*model.named_parameters(), *model.named_buffers()]:
@@ -41,24 +41,37 @@ def voters(states, modes, ask):
 
 @probes.probe
 def ensemble_result(predict, states, modes, ask, x):
-    """The prediction of voters."""
-    return predict(voters(states, modes, ask), x).detach()
+    """The prediction of a tuple of voters."""
+    return predict(tuple(voters(states, modes, ask)), x).detach()
+
+
+def heated(x, weight, bias, heat):
+    """What the head of one Voter computes, or of several whose tensors are stacked."""
+    return heat[..., None, None] * (x @ weight.mT + bias[..., None, :])
 
 
 @probes.probe
-def left_by_prediction(predict, states, modes, grads, ask, x):
-    """What a prediction leaves behind of voters, each with its .grad of the last weight."""
+def left_by_prediction(predict, states, modes, grads, frozen, ask, x):
+    """A prediction of a list of voters, and what it leaves behind of them.
+
+    grads: the .grad of each one's last weight. frozen: the names of parameters that do not require grad.
+    """
     models = voters(states, modes, ask)
     for model, grad in zip(models, grads, strict=True):
         model.last.weight.grad = grad
-    result = predict(models, x)
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(name not in frozen)
+    listed = list(models)
+    result = predict(listed, x)
     tensors = [dict([*model.named_parameters(), *model.named_buffers()]) for model in models]
     return {
+        "result": result.detach(),
         "history": result.requires_grad,
         "states": [{name: t.detach() for name, t in named.items()} for named in tensors],
         "modes": [[module.training for module in model.modules()] for model in models],
-        "grads": [model.last.weight.grad for model in models],
+        "grads": [[p.grad for p in model.parameters()] for model in models],
         "trained": [[p.requires_grad for p in model.parameters()] for model in models],
+        "listed": listed == models,
     }
 
 
@@ -66,10 +79,14 @@ def left_by_prediction(predict, states, modes, grads, ask, x):
 def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
     """The mean of the models' probabilities, each in evaluation mode.
 
-    models: at least one, all of the same class and sizes, with parameters and buffers of their own, in any modes. x:
-    (n, ...). A model gives logits (n, c), and their softmax along c is its probabilities.
-    Returns (n, c), without history. All models are asked at once: forward is called one time in all. The models stay as
-    they are, with their modes, buffers and .grad.
+    models: a list or tuple of at least one, all of the same class, sizes and dtype, with parameters and buffers of
+    their own, also buffers that are not in state_dict. Each of their modules may be in training or evaluation mode. A
+    parameter requires grad in all of them or in none. x: (n, ...), n at least 1, any strides; it may require grad, and
+    may be the result of recorded operations. A model gives logits (n, c), and their softmax along c is its
+    probabilities. c may be 1.
+    Returns (n, c) in the logits' dtype, without history. All models are asked at once: forward is called one time in
+    all. The models stay as they are: the mode of each module, parameters and buffers, requires_grad and .grad. So do a
+    list of them and x.
     """
     ### BEGIN SOLUTION
     copies = [copy.deepcopy(model).eval() for model in models]
@@ -83,6 +100,67 @@ def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
         result: Tensor = torch.func.vmap(probabilities)(parameters, buffers).mean(0)
     return result
     ### END SOLUTION
+
+
+# %% promises
+# The mean of the models' -> sums_to_one, mean, runs_once
+# models: a list or tuple -> mean, runs_once
+# Each of their modules -> mean
+# A parameter requires grad -> mean
+# x: (n, ...) -> mean
+# A model gives logits -> sums_to_one, mean, runs_once
+# c may be 1 -> mean
+# Returns (n, c) -> mean, no_history
+# All models are asked -> runs_once
+# The models stay -> no_history
+# So do a list -> no_history, keeps_input
+
+
+# %% domain
+def drawn_voters(inputs, classes, count, generator, dtype=torch.float32):
+    """Tensors and modes of voters."""
+    states = []
+    for _ in range(count):
+        model = Voter(inputs, classes, 0)
+        sizes = {name: t.shape for name, t in [*model.named_parameters(), *model.named_buffers()]}
+        state = {name: torch.randn(size, dtype=dtype, generator=generator) for name, size in sizes.items()}
+        state["norm.running_var"] = state["norm.running_var"].abs() + 0.5
+        states.append({**state, "norm.num_batches_tracked": torch.tensor(count), "heat": state["heat"].abs() + 2})
+    modes = [[bool(mode) for mode in row] for row in torch.randint(0, 2, (count, 4), generator=generator)]
+    return states, modes
+
+
+@domain(
+    reference,
+    *("float32", "one model", "seven models", "one sample", "one input", "one class", "square", "equal models"),
+    *("training mode", "evaluation mode", "only the models in training mode", "only Dropout in training mode"),
+    *("frozen", "all frozen", "without .grad"),
+    *("transposed", "every second one", "expanded", "requires grad", "from an operation", "holds .grad"),
+    call=left_by_prediction,
+)
+def arguments(draw, edge):
+    n, inputs, classes = draw(st.permutations([3, 4, 5]))
+    n, classes = {"one sample": (1, classes), "one class": (n, 1)}.get(edge, (n, classes))
+    count, inputs = draw(st.integers(2, 3)), 1 if edge == "one input" else inputs
+    count = {"one model": 1, "seven models": 7}.get(edge, count)
+    n, inputs, classes, count = (3, 3, 3, 3) if edge == "square" else (n, inputs, classes, count)
+    g, dtype = draw.make_generator(here), torch.float32 if edge == "float32" else torch.float64
+    states, modes = drawn_voters(inputs, classes, count, g, dtype)
+    if edge == "equal models":
+        states = [{name: t.clone() for name, t in states[0].items()} for _ in states]
+    same = {
+        "training mode": [True] * 4,
+        "evaluation mode": [False] * 4,
+        "only the models in training mode": [True, False, False, False],
+        "only Dropout in training mode": [False, False, True, False],
+    }
+    modes = [list(same[edge]) for _ in modes] if edge in same else modes
+    grads = [torch.randn(classes, inputs, dtype=dtype, generator=g) for _ in states]
+    grads = [None] * count if edge == "without .grad" else [None, *grads[1:]]
+    names = ["norm.weight", "norm.bias", "last.weight", "last.bias"]
+    frozen = {"frozen": draw(st.permutations(names))[:2], "all frozen": names}.get(edge, [])
+    x = draw.apply_layout(torch.randn(n, inputs, dtype=dtype, generator=g), edge)
+    return states, modes, grads, list(frozen), heated, draw.apply_gradient_state(x, edge)
 
 
 # %% checks
@@ -108,19 +186,6 @@ with check(
     assert_close(got, want)
 
 # %% hidden checks
-
-
-def drawn_voters(inputs, classes, count, generator):
-    """Tensors and modes of voters."""
-    states = []
-    for _ in range(count):
-        model = Voter(inputs, classes, 0)
-        sizes = {name: t.shape for name, t in [*model.named_parameters(), *model.named_buffers()]}
-        state = {name: torch.randn(size, generator=generator) for name, size in sizes.items()}
-        state["norm.running_var"] = state["norm.running_var"].abs() + 0.5
-        states.append({**state, "norm.num_batches_tracked": torch.tensor(count), "heat": state["heat"].abs() + 2})
-    modes = [[bool(mode) for mode in row] for row in torch.randint(0, 2, (count, 4), generator=generator)]
-    return states, modes
 
 
 def asked_in_turn(states, ask, x):
@@ -163,25 +228,23 @@ with check(
                 "this is the first model alone": t_first if count > 1 else None,
             },
         )
+    for trial in arguments.iter_trials(
+        ensemble_predict,
+        *("", "float32", "one model", "seven models", "one sample", "one input", "one class", "square"),
+        *("equal models", "training mode", "evaluation mode", "only the models in training mode"),
+        *("only Dropout in training mode", "frozen", "all frozen", "without .grad"),
+        *("transposed", "every second one", "expanded", "requires grad", "from an operation", "holds .grad"),
+    ):
+        assert_close(trial.report.result["result"], trial.case.report.result["result"])
 with check(
     "no_history",
     "no history, and the models are as before",
     weight=2,
     hint="Which modes did they have? Whose mode do you change?",
 ):
-    generator = torch.Generator(here).manual_seed(5)
-    t, t_head = torch.randn(4, 3, generator=generator), mixing(torch.eye(3))
-    t_states, t_modes = drawn_voters(3, 2, 3, generator)
-    t_grads = [torch.randn(2, 3, generator=generator), None, torch.randn(2, 3, generator=generator)]
-    want = {
-        "history": False,
-        "states": [{name: part.clone() for name, part in state.items()} for state in t_states],
-        "modes": [list(row) for row in t_modes],
-        "grads": [None if grad is None else grad.clone() for grad in t_grads],
-        "trained": [[True] * 4] * 3,
-    }
-    got = left_by_prediction(ensemble_predict, t_states, t_modes, t_grads, t_head, t)
-    assert_close(got, want, name="what is there afterwards")
+    for trial in arguments.iter_trials(ensemble_predict, "", *arguments.edges):
+        for key in ("history", "states", "modes", "grads", "trained", "listed"):
+            assert_close(trial.report.result[key], trial.case.report.result[key], name="what is there afterwards")
 with check("runs_once", "forward is called once", weight=1, required=True, hint="What does vmap run over?"):
     for inputs, count in ((3, 5), (4, 2)):
         generator = torch.Generator(here).manual_seed(count)
@@ -194,6 +257,8 @@ with check("runs_once", "forward is called once", weight=1, required=True, hint=
         t_seen = Seen(t_head)
         assert_close(ensemble_result(ensemble_predict, t_states, t_modes, t_seen, t), want)
         assert_close(len(t_seen.calls), 1, name="the number of calls of forward")
+with check("keeps_input", "x stays as it is", guard=True, hint="Is anything done in place?"):
+    arguments.assert_arguments(ensemble_predict, ignore=("states", "modes", "grads", "frozen"))
 
 
 # %% right "log-softmax, and the first copy on the meta device"
@@ -216,7 +281,7 @@ def ensemble_predict(models, x):
     base = copy.deepcopy(models[0])
     base.eval()
     logits = torch.func.vmap(torch.func.functional_call, in_dims=(None, 0, None))(base, stacked, (x,))
-    return logits.softmax(dim=2).mean(dim=0)
+    return logits.softmax(dim=2).mean(dim=0).detach()
 
 
 # %% wrong "softmax of the mean" fails=sums_to_one,mean,runs_once
