@@ -66,9 +66,9 @@ class LinearFunction(torch.autograd.Function):
     upstream gradient, which may have any strides too, keep their values. Other calls may come between a call and its
     backward. Gradients may be differentiated again, and torch.func.grad works.
     If x was changed in place between the two passes, and the gradient of weight is needed, backward raises
-    RuntimeError, and so it does if weight was changed and the gradient of x is needed. If what was changed is not
+    RuntimeError, and so it does if weight was changed and the gradient of x is needed; if what was changed is not
     needed, it may raise RuntimeError or not.
-    backward makes one matrix product for each gradient of x and weight that is needed, and no other of that size. A
+    backward makes one matrix product for each gradient of x and weight that is needed, and no other of that size; a
     smaller one, such as ones @ upstream for the bias, is allowed. The checks wrap your three methods in a Function of
     their own, so overriding apply has no effect.
     """
@@ -83,7 +83,7 @@ class LinearFunction(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
-        """Keep in ctx what backward needs. inputs: the arguments of forward."""
+        """Keep in ctx what backward needs of inputs, the arguments of forward."""
         ### BEGIN SOLUTION
         x, weight, _ = inputs
         ctx.save_for_backward(x, weight)
@@ -101,6 +101,23 @@ class LinearFunction(torch.autograd.Function):
             upstream.sum(0) if needs[2] else None,
         )
         ### END SOLUTION
+
+
+# %% promises
+# x @ weight.T + bias -> example, other_cases, one_gradient
+# LinearFunction.apply(x, weight, bias): -> other_cases, one_gradient
+# n may be 0 -> empty
+# Each of the three may require grad -> one_gradient
+# They and the upstream gradient -> keeps_arguments
+# Other calls may come -> example, other_cases, one_gradient, raises
+# Gradients may be differentiated again -> double_backward, torch_func
+# If x was changed -> raises
+# backward makes one matrix product -> unneeded_product
+# The checks wrap -> example, other_cases, one_gradient, raises, double_backward
+# The result, (n, o) -> example, other_cases, one_gradient
+# Keep in ctx -> example, other_cases, one_gradient, raises
+# The gradients of x, weight -> other_cases, one_gradient
+# One that is not needed -> one_gradient, unneeded_product
 
 
 # %% domain
@@ -294,6 +311,28 @@ class LinearFunction(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         a, b, c = ctx.needs_input_grad
         return g.mm(weight) if a else None, g.t().mm(x) if b else None, g if ctx.has_bias else None
+
+
+# %% wrong "the upstream gradient's memory is cleared" fails=keeps_arguments
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(x, weight, bias):
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, upstream):
+        x, weight = ctx.saved_tensors
+        needs = ctx.needs_input_grad
+        of_x = upstream @ weight if needs[0] else None
+        of_weight = upstream.T @ x if needs[1] else None
+        of_bias = upstream.sum(0) if needs[2] else None
+        if not torch.is_grad_enabled() and upstream.is_contiguous():
+            upstream.zero_()
+        return of_x, of_weight, of_bias
 
 
 # %% wrong "the products of the forward pass" fails=example,other_cases,one_gradient,empty,raises,double_backward,torch_func,unneeded_product raises=RuntimeError
