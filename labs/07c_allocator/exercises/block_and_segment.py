@@ -2,9 +2,9 @@
 def block_and_segment(request: int) -> tuple[int, int]:
     """The bytes of the block for a request, and those of the new segment if no cached block fits.
 
-    request: bytes, an int above 0. The block is the request rounded up to a multiple of 512. The
-    segment has 2 MiB for a block of at most 1 MiB, 20 MiB for a larger block below 10 MiB, and
-    else the block rounded up to a multiple of 2 MiB. Both are ints.
+    request: bytes, an int from 1 to 2 ** 50. The block is the request rounded up to a multiple of 512. The segment has
+    2 MiB for a block of at most 1 MiB, 20 MiB for a larger block below 10 MiB, and for any other the block rounded up to
+    a multiple of 2 MiB. Both are ints.
     """
     ### BEGIN SOLUTION
     block = math.ceil(request / 512) * 512
@@ -14,6 +14,40 @@ def block_and_segment(request: int) -> tuple[int, int]:
         return block, 20 * MIB
     return block, math.ceil(block / (2 * MIB)) * 2 * MIB
     ### END SOLUTION
+
+
+# %% promises
+# The bytes of the block -> example, others, ints
+# request: bytes, an int -> edges, others
+# The block is the request -> edges, others
+# The segment has -> edges
+# Both are ints -> ints
+
+
+# %% domain
+BLOCKS_IN_BYTES = {  # by edge, the sizes of blocks
+    "at most 512 bytes": (512, 512),
+    "a block of 1 MiB": (MIB, MIB),
+    "a block just above 1 MiB": (MIB + 512, MIB + 512),
+    "a block just below 10 MiB": (10 * MIB - 512, 10 * MIB - 512),
+    "a block of 10 MiB": (10 * MIB, 10 * MIB),
+    "a block just above 10 MiB": (10 * MIB + 512, 10 * MIB + 512),
+    "below 20 MiB": (12 * MIB + 512, 18 * MIB),
+    "huge": (2**45, 2**50),
+}
+
+
+@domain(reference, *BLOCKS_IN_BYTES, "one byte", "a multiple of 512", "one byte more", "a multiple of 2 MiB")
+def arguments(draw, edge):
+    if edge == "one byte":
+        return (1,)
+    if edge == "a multiple of 2 MiB":
+        return (2 * MIB * draw(st.integers(5, 99)),)
+    sizes = [BLOCKS_IN_BYTES[edge]] if edge in BLOCKS_IN_BYTES else [(1024, MIB), (MIB, 10 * MIB), (10 * MIB, 2**34)]
+    least, most = draw(st.sampled_from(sizes))
+    block = 512 * draw(st.integers(least // 512, most // 512))
+    less = {"a multiple of 512": 0, "one byte more": 511}.get(edge, draw(st.integers(1, 510)))
+    return (block - less,)
 
 
 # %% checks
@@ -59,22 +93,16 @@ with check(
     weight=4,
     hint="Is 512 rounded? Does a block of exactly 1 MiB count for the small ones? And one of exactly 10 MiB?",
 ):
-    sizes = [(1, 512, 2), (511, 512, 2), (512, 512, 2), (513, 1024, 2), (MIB - 1, MIB, 2), (MIB, MIB, 2)]
-    sizes += [(MIB + 1, MIB + 512, 20), (10 * MIB - 512, 10 * MIB - 512, 20), (10 * MIB - 511, 10 * MIB, 10)]
-    sizes += [(10 * MIB, 10 * MIB, 10), (10 * MIB + 1, 10 * MIB + 512, 12), (12 * MIB, 12 * MIB, 12)]
-    assert_close(
-        [block_and_segment(request) for request, _, _ in sizes],
-        [(block, many * MIB) for _, block, many in sizes],
-        name="your blocks and segments",
-    )
+    arguments.assert_results(block_and_segment, "one byte", "at most 512 bytes", "a multiple of 512", "one byte more")
+    arguments.assert_results(block_and_segment, "a block of 1 MiB", "a block just above 1 MiB")
+    arguments.assert_results(block_and_segment, "a block just below 10 MiB", "a block of 10 MiB")
+    arguments.assert_results(block_and_segment, "a block just above 10 MiB", "below 20 MiB", "a multiple of 2 MiB")
 with check("others", "other requests", weight=3, required=True, hint="In which order do you round and compare?"):
-    sizes = [(77_777, 77_824, 2), (9_000_000, 9_000_448, 20), (2**31 + 5, 2**31 + 512, 2050), (33 * MIB, 33 * MIB, 34)]
-    sizes += [(3 * 2**40 + 1, 3 * 2**40 + 512, 3 * 2**20 + 2), (12 * MIB + 1, 12 * MIB + 512, 14)]
-    assert_close(
-        [block_and_segment(request) for request, _, _ in sizes],
-        [(block, many * MIB) for _, block, many in sizes],
-        name="your blocks and segments",
-    )
+    arguments.assert_results(block_and_segment, "", "huge")
+with check("ints", "both numbers are ints", hint="What does a division with / give, and what does numpy.ceil?"):
+    for trial in arguments.iter_trials(block_and_segment, "", "huge"):
+        assert_close(trial.report.result, trial.case.report.result)
+        assert not any(isinstance(n, float) for n in trial.report.result), "one of your numbers is a float"
 
 
 # %% right "a helper that rounds up"
@@ -97,16 +125,7 @@ def block_and_segment(request):
     return [block, segment]
 
 
-# %% right "a loop over limits"
-def block_and_segment(request):
-    block = (request + 511) // 512 * 512
-    for limit, size in ((MIB, 2 * MIB), (10 * MIB - 512, 20 * MIB)):
-        if block <= limit:
-            return block, size
-    return block, (block + 2 * MIB - 1) // (2 * MIB) * (2 * MIB)
-
-
-# %% wrong "the request is not rounded" fails=example,edges,others
+# %% wrong "the request is not rounded" fails=example,edges,others,ints
 def block_and_segment(request):
     if request <= MIB:
         return request, 2 * MIB
@@ -115,46 +134,16 @@ def block_and_segment(request):
     return request, math.ceil(request / (2 * MIB)) * 2 * MIB
 
 
-# %% wrong "one more for a multiple of 512" fails=example,edges,others
-def block_and_segment(request):
-    block = (request // 512 + 1) * 512
-    if block <= MIB:
-        return block, 2 * MIB
-    if block < 10 * MIB:
-        return block, 20 * MIB
-    return block, math.ceil(block / (2 * MIB)) * 2 * MIB
-
-
-# %% wrong "segments always in steps of 2 MiB" fails=example,edges,others
+# %% wrong "segments always in steps of 2 MiB" fails=example,edges,others,ints
 def block_and_segment(request):
     block = math.ceil(request / 512) * 512
     return block, math.ceil(block / (2 * MIB)) * 2 * MIB
 
 
-# %% wrong "segments of 20 MiB and their multiples" fails=example,edges,others
+# %% wrong "segments of 20 MiB and their multiples" fails=example,edges,others,ints
 def block_and_segment(request):
     block = math.ceil(request / 512) * 512
     return block, 2 * MIB if block <= MIB else math.ceil(block / (20 * MIB)) * 20 * MIB
-
-
-# %% wrong "a block of 1 MiB is large" fails=edges
-def block_and_segment(request):
-    block = math.ceil(request / 512) * 512
-    if block < MIB:
-        return block, 2 * MIB
-    if block < 10 * MIB:
-        return block, 20 * MIB
-    return block, math.ceil(block / (2 * MIB)) * 2 * MIB
-
-
-# %% wrong "a block of 10 MiB still gets 20" fails=edges
-def block_and_segment(request):
-    block = math.ceil(request / 512) * 512
-    if block <= MIB:
-        return block, 2 * MIB
-    if block <= 10 * MIB:
-        return block, 20 * MIB
-    return block, math.ceil(block / (2 * MIB)) * 2 * MIB
 
 
 # %% wrong "the segment by the request, the block by rounding" fails=edges
@@ -167,7 +156,7 @@ def block_and_segment(request):
     return block, math.ceil(block / (2 * MIB)) * 2 * MIB
 
 
-# %% wrong "millions of bytes" fails=example,edges,others
+# %% wrong "millions of bytes" fails=example,edges,others,ints
 def block_and_segment(request):
     block = math.ceil(request / 512) * 512
     if block <= 1_000_000:
@@ -175,3 +164,12 @@ def block_and_segment(request):
     if block < 10_000_000:
         return block, 20_000_000
     return block, math.ceil(block / 2_000_000) * 2_000_000
+
+
+# %% wrong "any number will do" fails=ints
+def block_and_segment(request):
+    def up(n, unit):
+        return n + -n % unit
+
+    block = float(up(request, 512))
+    return block, 2.0 * MIB if block <= MIB else 20.0 * MIB if block < 10 * MIB else up(block, 2 * MIB)
