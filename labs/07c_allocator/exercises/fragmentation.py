@@ -2,14 +2,15 @@
 def fragmentation(segments: list[dict]) -> dict[str, int]:
     """What is reserved, what of it is in use, and what the rest is good for.
 
-    segments: in the form of a snapshot's, in any order, blocks in the order of their addresses.
+    segments: in the form of a snapshot's, in any order, with blocks in the order of their addresses. It may be empty,
+    and it isn't changed. All sizes are multiples of 512. Two neighbours in a segment are never both inactive.
     The result has five keys, each with bytes as an int:
     "reserved": of all segments. "allocated": of the blocks in state "active_allocated".
     "releasable": of the segments whose blocks are all inactive. empty_cache() gives these back.
     "split": of the inactive blocks in all other segments.
-    "largest": of the largest request that an inactive block has room for. Requests of more than
-    1 MiB go to segments whose segment_type is "large", others to "small" ones. 0 if there is none.
-    In a "large" segment each inactive block has more than 1 MiB, as the rule for splitting leaves it.
+    "largest": of the largest request that fits into one inactive block. A request of more than 1 MiB only goes to a
+    segment whose segment_type is "large", any other only to a "small" one. It's 0 if no request fits.
+    In a "large" segment, each inactive block has more than 1 MiB.
     """
     ### BEGIN SOLUTION
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
@@ -24,6 +25,64 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
     ### END SOLUTION
 
 
+# %% promises
+# What is reserved, what -> example, others, small_segments, awaiting
+# segments: in the form -> others, small_segments, awaiting
+# It may be empty -> keeps_input
+# All sizes are -> others, small_segments, awaiting
+# Two neighbours in -> others, small_segments, awaiting
+# The result has five -> others, small_segments, awaiting
+# "allocated": of the -> awaiting
+# "releasable": of -> awaiting, others
+# empty_cache() gives -> example, others, small_segments, awaiting
+# "split": of the -> awaiting, others
+# "largest": of the -> others, awaiting
+# A request of more than -> small_segments
+# It's 0 if -> small_segments, awaiting, keeps_input
+# In a "large" segment -> others
+
+
+# %% domain
+def draw_segment(draw, number, small, states, scale=1):
+    """A segment whose blocks have these states."""
+    more = [512 * draw(st.integers(1, 900)) for _ in states[1:]]
+    sizes = [n if small else (n + MIB) * scale for n in more]
+    total = 2 * MIB if small else 2 * MIB * draw(st.integers(10, 12)) * scale
+    sizes.insert(draw(st.integers(0, len(more))), total - sum(sizes))
+    return segment(2 ** (33 + number), *zip(sizes, states, strict=True))
+
+
+@domain(
+    reference,
+    *("no segments", "one segment", "one small segment", "all free", "all in use", "nothing releasable", "huge"),
+    *("a small segment is free", "only small pieces are free", "only small ones are in use"),
+    *("some blocks wait", "whole segments wait", "all others wait", "only those that wait are in use"),
+)
+def arguments(draw, edge):
+    used, free, waits = "active_allocated", "inactive", "active_pending_free"
+    cut = [[free, used, free], [used, free, used, free], [used, free, used], [free, used], [free, used, used, free]]
+    pieces = [draw(st.sampled_from(cut)) for _ in range(3)]
+    small, large = [pieces[0]], [*pieces[1:], [used], *([[free]] if draw(st.booleans()) else [])]
+    small, large = {
+        "no segments": ([], []),
+        "one segment": ([], [pieces[0]]),
+        "one small segment": ([pieces[0]], []),
+        "all free": ([[free]], [[free], [free]]),
+        "all in use": ([[used], [used, used]], [[used], [used, used, used]]),
+        "nothing releasable": (small, pieces[1:]),
+        "a small segment is free": ([[free], [used]], [[used, used], [used]]),
+        "only small pieces are free": (pieces[:2], [[used, used], [used]]),
+        "only small ones are in use": (small, [[free], [free]]),
+        "some blocks wait": (small, [[waits, used, free], *draw(st.permutations([[used, free, waits, free], [free]]))]),
+        "whole segments wait": ([[waits]], [*large, [waits], [waits, waits]]),
+        "all others wait": ([[waits, free]], [[free, waits, free], [waits, free, waits], [free]]),
+        "only those that wait are in use": ([[waits]], [[waits], [waits, waits]]),
+    }.get(edge, (small, large))
+    kinds = draw(st.permutations([*enumerate([(True, one) for one in small] + [(False, one) for one in large])]))
+    scale = 2**15 if edge == "huge" else 1
+    return ([draw_segment(draw, n, is_small, states, scale) for n, (is_small, states) in kinds],)
+
+
 # %% checks
 with check(
     "example",
@@ -32,7 +91,7 @@ with check(
     required=True,
     hint=(
         "Which key differs? Which blocks of the picture are in it, and which should be?",
-        "allocated and releasable do not share a segment. split is what is neither of the two. largest is one block.",
+        "split counts inactive blocks in segments that hold something else too. largest is the size of a single block.",
     ),
 ):
     t = cut_up()
@@ -74,47 +133,11 @@ with check(
 # %% hidden checks
 
 
-def drawn_segments(seed, count, waits=0):
-    """Segments cut at random. waits: of ten blocks in use, so many wait until they are free."""
-    source = torch.Generator().manual_seed(seed)
-    found, address = [], 2**33
-    for _ in range(count):
-        small = torch.rand((), generator=source).item() < 0.4
-        unit = 512 if small else MIB + MIB // 2
-        pieces, free = [], bool(torch.rand((), generator=source) < 0.5)
-        for _ in range(torch.randint(5, (), generator=source).item()):
-            many, wait = torch.randint(10, (2,), generator=source).tolist()
-            state = "inactive" if free else "active_pending_free" if wait < waits else "active_allocated"
-            pieces.append(((many + 1) * unit, state))
-            free = not free
-        missing = (2 * MIB if small else 64 * MIB) - sum(size for size, _ in pieces)
-        pieces.append((missing, "inactive" if free else "active_allocated"))
-        found.append(segment(address, *pieces))
-        address += 2**30
-    return found
-
-
-def counted(segments):
-    """What the exercise asks for, key by key."""
-    rows = [
-        (
-            len(s["blocks"]) == 1,
-            s["segment_type"],
-            b["size"],
-            b["state"] == "inactive",
-            b["state"] == "active_allocated",
-        )
-        for s in segments
-        for b in s["blocks"]
-    ]
-    fits = [size if kind == "large" or size < MIB else MIB for _, kind, size, free, _ in rows if free]
-    return {
-        "reserved": sum(size for *_, size, _, _ in rows),
-        "allocated": sum(size for *_, size, _, used in rows if used),
-        "releasable": sum(size for alone, _, size, free, _ in rows if alone and free),
-        "split": sum(size for alone, _, size, free, _ in rows if free and not alone),
-        "largest": max(fits, default=0),
-    }
+def assert_bytes(count, *edges):
+    """Compare the results, which have no float."""
+    arguments.assert_results(count, *edges)
+    for trial in arguments.iter_trials(count, *edges):
+        assert not any(isinstance(n, float) for n in trial.report.result.values()), "one of your numbers is a float"
 
 
 with check(
@@ -124,54 +147,26 @@ with check(
     required=True,
     hint="Take one segment at a time. When is it releasable, and what do you add to split when it is not?",
 ):
-    for seed in range(4):
-        t = drawn_segments(seed, 5 + seed)
-        want = counted(t)
-        assert_close(fragmentation(t[::-1]), want)
-    t = [segment(2**33, (22 * MIB, "inactive")), segment(2**34, (2 * MIB, "active_allocated"))]
-    want = counted(t)
-    assert_close(fragmentation(t), want)
-    t = [segment(2**40, (2**34 + 512, "active_allocated"), (2**34 + 1536, "inactive"))]
-    t.append(segment(2**41, (2**35 + 2 * MIB, "inactive")))
-    for k in (1, 2):
-        want = counted(t[:k])
-        assert_close(fragmentation(t[:k]), want)
+    assert_bytes(fragmentation, "", "one segment", "one small segment", "all free", "nothing releasable", "huge")
 with check(
     "small_segments",
     "only small segments have room: a request of more than 1 MiB goes elsewhere",
     weight=2,
     hint="A segment of 2 MiB is free. Does a request of 1.5 MiB go there?",
 ):
-    t = [segment(2**33, (2 * MIB, "inactive")), segment(2**34, (24 * MIB, "active_allocated"))]
-    want = counted(t)
-    assert_close(fragmentation(t), want)
-    t = [segment(2**33, (2 * MIB, "active_allocated")), segment(2**34, (24 * MIB, "active_allocated"))]
-    want = counted(t)
-    assert_close(fragmentation(t), want)
-    t = [segment(2**33, (2 * MIB - 512, "active_allocated"), (512, "inactive"))]
-    t.append(segment(2**34, (3 * 512, "inactive"), (2 * MIB - 3 * 512, "active_allocated")))
-    want = counted(t)
-    assert_close(fragmentation(t), want)
+    assert_bytes(fragmentation, "a small segment is free", "only small pieces are free", "all in use")
+    assert_bytes(fragmentation, "only small ones are in use")
 with check(
     "awaiting",
     "blocks that wait until they are free",
     weight=2,
     hint="A block in state active_pending_free: is it allocated? Is it free? Can its segment be given back?",
 ):
-    t = [segment(2**33, (20 * MIB, "active_pending_free")), segment(2**34, (2 * MIB, "active_pending_free"))]
-    t.append(segment(2**35, (3 * MIB, "active_pending_free"), (17 * MIB, "inactive")))
-    want = counted(t)
-    assert_close(fragmentation(t), want)
-    for seed in range(3):
-        t = drawn_segments(10 + seed, 6, waits=6)
-        want = counted(t)
-        assert_close(fragmentation(t), want)
+    assert_bytes(fragmentation, "some blocks wait", "whole segments wait", "all others wait")
+    assert_bytes(fragmentation, "only those that wait are in use")
 with check("keeps_input", "segments stay as they are, and no segments are no bytes", guard=True):
-    t = [segment(2**33, (2 * MIB, "inactive")), segment(2**34, (4 * MIB, "active_allocated"), (16 * MIB, "inactive"))]
-    want = counted(t)
-    assert_close(unchanged(fragmentation, t), want)
-    nothing = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    assert_close(fragmentation([]), nothing)
+    arguments.assert_arguments(fragmentation)
+    arguments.assert_results(fragmentation, "no segments")
 
 
 # %% right "one sum for each key"
@@ -231,13 +226,13 @@ def fragmentation(segments):
     }
 
 
-# %% wrong "empty_cache gives all free blocks back" fails=example,others,small_segments,awaiting,keeps_input
+# %% wrong "empty_cache gives all free blocks back" fails=example,others,small_segments,awaiting
 def fragmentation(segments):
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
     for one in segments:
-        found["reserved"] += one["total_size"]
         free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
+        found["reserved"] += one["total_size"]
+        found["allocated"] += one["allocated_size"]
         found["releasable"] += sum(free)
         found["split"] += sum(free) if len(free) < len(one["blocks"]) else 0
         largest = max(free, default=0)
@@ -245,16 +240,41 @@ def fragmentation(segments):
     return found
 
 
-# %% wrong "every inactive block is split" fails=example,others,small_segments,awaiting,keeps_input
+# %% wrong "every inactive block is split" fails=example,others,small_segments,awaiting
 def fragmentation(segments):
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
     for one in segments:
-        found["reserved"] += one["total_size"]
         free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
+        found["reserved"] += one["total_size"]
+        found["allocated"] += one["allocated_size"]
         found["split"] += sum(free)
         found["releasable"] += sum(free) if len(free) == len(one["blocks"]) else 0
         largest = max(free, default=0)
+        found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
+    return found
+
+
+# %% wrong "free bytes add up to a request" fails=example,others,small_segments,awaiting
+def fragmentation(segments):
+    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
+    for one in segments:
+        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
+        found["reserved"] += one["total_size"]
+        found["allocated"] += one["allocated_size"]
+        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
+        found["largest"] += sum(free)
+    return found
+
+
+# %% wrong "free bytes of one segment add up" fails=others,small_segments,awaiting
+def fragmentation(segments):
+    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
+    for one in segments:
+        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
+        found["reserved"] += one["total_size"]
+        found["allocated"] += one["allocated_size"]
+        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
+        largest = sum(free)
         found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
     return found
 
@@ -263,9 +283,9 @@ def fragmentation(segments):
 def fragmentation(segments):
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
     for one in segments:
-        found["reserved"] += one["total_size"]
         free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] != "inactive")
+        found["reserved"] += one["total_size"]
+        found["allocated"] += one["active_size"]
         found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
         largest = max(free, default=0)
         found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
@@ -276,9 +296,9 @@ def fragmentation(segments):
 def fragmentation(segments):
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
     for one in segments:
-        found["reserved"] += one["total_size"]
         free = [b["size"] for b in one["blocks"] if b["state"] != "active_allocated"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
+        found["reserved"] += one["total_size"]
+        found["allocated"] += one["allocated_size"]
         found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
         largest = max(free, default=0)
         found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
@@ -289,89 +309,25 @@ def fragmentation(segments):
 def fragmentation(segments):
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
     for one in segments:
-        found["reserved"] += one["total_size"]
         free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
-        found["releasable" if all(b["state"] != "active_allocated" for b in one["blocks"]) else "split"] += sum(free)
+        found["reserved"] += one["total_size"]
+        found["allocated"] += one["allocated_size"]
+        found["releasable" if one["allocated_size"] == 0 else "split"] += sum(free)
         largest = max(free, default=0)
         found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
     return found
 
 
-# %% wrong "free bytes add up to a request" fails=example,others,small_segments,awaiting,keeps_input
+# %% wrong "a small segment serves any request" fails=others,small_segments
 def fragmentation(segments):
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
     for one in segments:
-        found["reserved"] += one["total_size"]
         free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
-        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
-        found["largest"] = found["largest"] + sum(free)
-    return found
-
-
-# %% wrong "free bytes of one segment add up" fails=others,awaiting
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
         found["reserved"] += one["total_size"]
-        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
-        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
-        largest = sum(free)
-        found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
-    return found
-
-
-# %% wrong "a small segment serves any request" fails=small_segments,awaiting
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
-        found["reserved"] += one["total_size"]
-        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
+        found["allocated"] += one["allocated_size"]
         found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
         largest = max(free, default=0)
         found["largest"] = max(found["largest"], largest)
-    return found
-
-
-# %% wrong "only large segments have room" fails=small_segments,awaiting
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
-        found["reserved"] += one["total_size"]
-        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
-        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
-        largest = max(free, default=0)
-        found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else 0)
-    return found
-
-
-# %% wrong "room only where nothing can be given back" fails=example,others,small_segments,awaiting
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
-        found["reserved"] += one["total_size"]
-        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
-        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
-        largest = max(free, default=0) if len(free) < len(one["blocks"]) else 0
-        found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
-    return found
-
-
-# %% wrong "reserved without what is in use" fails=example,others,small_segments,awaiting,keeps_input
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
-        found["reserved"] += one["total_size"] - one["active_size"]
-        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["allocated"] += sum(b["size"] for b in one["blocks"] if b["state"] == "active_allocated")
-        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
-        largest = max(free, default=0)
-        found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
     return found
 
 
