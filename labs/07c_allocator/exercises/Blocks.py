@@ -32,8 +32,8 @@ def after_each(make, size, events):
 class Blocks:
     """One segment of `size` bytes, cut into blocks: at first into one, which is free.
 
-    size: 2 * MIB, or a multiple of it of at least 10 * MIB. Addresses count from the segment's
-    beginning, which is 0.
+    size: 2 * MIB, or a multiple of it of at least 10 * MIB. Addresses are counted from the segment's beginning, which
+    is 0. Two segments have nothing in common.
     """
 
     def __init__(self, size: int) -> None:
@@ -51,11 +51,10 @@ class Blocks:
     def alloc(self, request: int) -> int | None:
         """The address of a block for request > 0 bytes, rounded up to a multiple of 512.
 
-        It is the smallest free block that is large enough; of equal ones, that with the smallest
-        address. The request gets its beginning. The rest becomes a free block of its own, if it
-        is large enough for that: at least 512 bytes in a segment of 2 MiB, more than 1 MiB in
-        other segments. Otherwise the block is used whole. Where no free block is large enough,
-        None comes back, and nothing changes.
+        It is the smallest free block that is large enough; of equal ones, that with the smallest address. The request
+        gets its beginning. The rest becomes a free block of its own if it has at least 512 bytes in a segment of 2 MiB,
+        or more than 1 MiB in any other. Otherwise the block is used whole. If no free block is large enough, alloc
+        returns None, and nothing changes.
         """
         ### BEGIN SOLUTION
         request = math.ceil(request / 512) * 512
@@ -73,7 +72,7 @@ class Blocks:
         ### END SOLUTION
 
     def free(self, address: int) -> None:
-        """Free the block in use at this address. It becomes one block with free neighbours."""
+        """Free the block in use at this address. It and its free neighbours become one block."""
         ### BEGIN SOLUTION
         joined: list[tuple[int, int, bool]] = []
         for at, size, used in self.found:
@@ -84,6 +83,121 @@ class Blocks:
                 joined.append((at, size, used))
         self.found = joined
         ### END SOLUTION
+
+
+# %% promises
+# One segment of -> example, small, large, just_fits
+# size: 2 * MIB, or -> small, large
+# Addresses are counted -> example, small, large, just_fits, equal, two_segments
+# Two segments have -> two_segments
+# (address, size, whether -> example, small, large, just_fits, equal
+# The address of a block -> small
+# It is the smallest free -> small, equal
+# The request gets its -> small, just_fits
+# The rest becomes a free -> just_fits, large
+# Otherwise the block -> large
+# If no free block -> just_fits
+# Free the block in use -> small, just_fits
+# It and its free -> small
+
+
+# %% domain
+def draw_events(draw, size):
+    """Events in a random order. Each free is of a block in use."""
+    g = draw.make_generator()
+
+    def pick(count):
+        return int(torch.randint(count, (), generator=g))
+
+    one, in_use, events = reference.function(size), {}, []
+    for n in range(40):
+        if in_use and pick(5) < 2:
+            name = sorted(in_use)[pick(len(in_use))]
+            one.free(in_use.pop(name))
+            events.append(("free", name))
+        else:
+            events.append(("alloc", f"n{n:02}", 1 + pick(size * 2 // 5)))
+            address = one.alloc(events[-1][2])
+            in_use |= {} if address is None else {events[-1][1]: address}
+    return events
+
+
+@domain(
+    reference,
+    *("multiples of 512", "one byte more", "best fit", "equal sizes", "between free neighbours", "one free neighbour"),
+    *("exact fit", "a rest of 512 bytes", "nothing fits", "the whole segment", "a rest of 1 MiB"),
+    *("a rest above 1 MiB", "10 MiB", "two segments", "a run, small", "a run, large"),
+    call=after_each,
+)
+def arguments(draw, edge):
+    size = draw(st.sampled_from([48 * MIB, 60 * MIB] if edge.endswith(("1 MiB", "large")) else [2 * MIB, 60 * MIB]))
+    size = {"10 MiB": 10 * MIB, "a rest of 512 bytes": 2 * MIB, "a run, small": 2 * MIB}.get(edge, size)
+    unit = 512 if size == 2 * MIB else MIB
+
+    def alloc(*names, **units):
+        """Requests that are rounded to so many units; each of names is a block of a units."""
+        for name, n in {**dict.fromkeys(names, a), **units}.items():
+            less = {"multiples of 512": 0, "one byte more": 511}.get(edge, draw(st.integers(1, 510)))
+            events.append(("alloc", name, unit * n - less))
+
+    def free(names):
+        events.extend(("free", name) for name in names)
+
+    a, b, c, d = sorted(draw(st.permutations([2, 3, 4, 5, 6, 7, 8]))[:4])
+    events, whole = [], size // unit
+    if edge.startswith("a run"):
+        events = draw_events(draw, size)
+    elif edge == "best fit":
+        p, q, r, s = draw(st.permutations([a, b, c, d]))
+        alloc(p=p, u=1, q=q, v=1, r=r, w=1, s=s, x=1)
+        free("pqrs")
+        alloc(e=b, f=a, g=a, h=d)
+    elif edge == "equal sizes":
+        alloc(*"pqrstu")
+        free(draw(st.permutations("qsu")))
+        alloc("e", "f", g=1)
+    elif edge == "between free neighbours":
+        alloc(p=a, q=b, r=c, s=d)
+        free([*draw(st.permutations("pr")), "q"])
+        alloc(e=a + b + c)
+    elif edge == "one free neighbour":
+        alloc(p=a, q=b, r=a, s=d)
+        free(["q", draw(st.sampled_from("pr"))])
+        alloc(e=a + b)
+    elif edge in ("exact fit", "a rest of 512 bytes"):
+        alloc(p=a, q=c, r=b)
+        free("q")
+        alloc(e=c - (edge != "exact fit"), f=1)
+    elif edge == "nothing fits":
+        alloc(p=a, q=b, r=c, s=whole - a - b - c)
+        free("pr")
+        alloc(e=c + 1, f=c, g=a + 1, h=a)
+    elif edge == "the whole segment":
+        alloc(p=whole, q=1)
+        free("p")
+        alloc(r=whole)
+        free("r")
+    elif edge in ("a rest of 1 MiB", "10 MiB"):
+        alloc(p=whole - 1, q=1)
+        free("p")
+        alloc(r=whole - 2, s=2)
+    elif edge == "a rest above 1 MiB":
+        events = [("alloc", "p", size - MIB - draw(st.integers(512, 1023))), ("alloc", "q", MIB + 1)]
+    elif edge == "two segments":
+        alloc(p=b)
+        events.append(("other",))
+        alloc(q=c)
+        events.append(("other",))
+        alloc(r=a)
+        free("p")
+        events.append(("other",))
+        free("q")
+    else:
+        alloc(p=d, q=a, r=c)
+        free("p")
+        alloc(e=b, f=d)
+        free("r")
+    return size, events
 
 
 # %% checks
@@ -136,142 +250,46 @@ with check(
 # %% hidden checks
 
 
-class Segment:
-    """What the exercise describes, with the beginnings of blocks in one list."""
-
-    def __init__(self, size):
-        self.size, self.marks, self.taken = size, [0], set()
-
-    def blocks(self):
-        ends = [*self.marks[1:], self.size]
-        return [[at, end - at, at in self.taken] for at, end in zip(self.marks, ends, strict=True)]
-
-    def alloc(self, request):
-        request += -request % 512
-        best = None
-        for at, size, used in self.blocks():
-            if not used and size >= request and (best is None or size < best[1]):
-                best = (at, size)
-        if best is None:
-            return None
-        if best[1] - request >= (512 if self.size == 2 * MIB else MIB + 512):
-            self.marks = sorted([*self.marks, best[0] + request])
-        self.taken.add(best[0])
-        return best[0]
-
-    def free(self, address):
-        self.taken.remove(address)
-        kept = []
-        for at in self.marks:
-            if not kept or at in self.taken or kept[-1] in self.taken:
-                kept.append(at)
-        self.marks = kept
-
-
-def expected(size, events):
-    """What after_each should give."""
-    segments, addresses, seen, now = [Segment(size), Segment(size)], {}, {}, 0
-    for number, (event, *arguments) in enumerate(events, 1):
-        said = event
-        if event == "other":
-            now = 1 - now
-        elif event == "alloc":
-            got = segments[now].alloc(arguments[1])
-            addresses[arguments[0]] = got
-            said = "nothing fits" if got is None else f"at {got}"
-        else:
-            segments[now].free(addresses.pop(arguments[0]))
-        seen[f"event {number}, {said}"] = segments[now].blocks()
-    return seen
-
-
-def drawn(size, unit, seed, count):
-    """Random events: requests of up to ten units, in random order with frees."""
-    source = torch.Generator().manual_seed(seed)
-    segment, in_use, events = Segment(size), {}, []
-    for number in range(count):
-        way, request, which = torch.randint(1 << 30, (3,), generator=source).tolist()
-        if in_use and way % 5 < 2:
-            name = sorted(in_use)[which % len(in_use)]
-            segment.free(in_use.pop(name))
-            events.append(("free", name))
-        else:
-            name = f"n{number:03}"
-            request = request % (10 * unit) + 1
-            got = segment.alloc(request)
-            events.append(("alloc", name, request))
-            if got is not None:
-                in_use[name] = got
-    return events
-
-
-def assert_blocks(got, want):
+def assert_blocks(make, *edges):
     """The same after each event. The message names an event by its place, from 0 on: the texts hold addresses."""
-    assert_close([*got.values()], [*want.values()], name="your blocks")
-    assert [*got] == [*want], "the blocks are right, and what alloc returned is not"
+    for trial in arguments.iter_trials(make, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close([*got.values()], [*want.values()], name="your blocks")
+        assert [*got] == [*want], "the blocks are right, and what alloc returned is not"
 
 
 with check(
     "small",
-    "a segment of 2 MiB: requests that are rounded, cut and joined in many orders",
+    "requests that are rounded, cut and joined in many orders",
     weight=4,
     required=True,
     hint="After which event does it differ first? Is the freed block joined on both sides?",
 ):
-    for seed in range(3):
-        events = drawn(2 * MIB, 60_000, seed, 40)
-        want = expected(2 * MIB, events)
-        assert_blocks(after_each(Blocks, 2 * MIB, events), want)
+    assert_blocks(Blocks, "", "a run, small", "multiples of 512", "one byte more", "best fit")
+    assert_blocks(Blocks, "between free neighbours", "one free neighbour")
 with check(
     "large",
     "larger segments: what is left of a block and is not more than 1 MiB stays with it",
     weight=3,
     hint="Does a rest of exactly 1 MiB become a block? In which segments does a rest of 512 bytes?",
 ):
-    for size in (12 * MIB, 20 * MIB, 60 * MIB):
-        events = drawn(size, size // 25, size // MIB, 30)
-        want = expected(size, events)
-        assert_blocks(after_each(Blocks, size, events), want)
-    events = [("alloc", "a", 18 * MIB), ("alloc", "b", MIB + 1), ("free", "b"), ("free", "a"), ("alloc", "c", 19 * MIB)]
-    events += [("free", "c"), ("alloc", "d", 19 * MIB - 511), ("free", "d"), ("alloc", "e", 19 * MIB - 512)]
-    want = expected(20 * MIB, events)
-    assert_blocks(after_each(Blocks, 20 * MIB, events), want)
+    assert_blocks(Blocks, "a run, large", "a rest of 1 MiB", "a rest above 1 MiB", "10 MiB")
 with check(
     "just_fits",
     "a request as large as a block, and one that fits nowhere",
     weight=2,
-    hint="What is left of a block of 1024 bytes when 1000 are requested? And what comes back where nothing fits?",
+    hint="What is left of a block of 1024 bytes when 1000 are requested? And what does alloc return if nothing fits?",
 ):
-    events = [("alloc", "a", 512), ("alloc", "b", 1024), ("alloc", "c", 1536), ("alloc", "d", 2 * MIB - 3072)]
-    events += [
-        ("alloc", "e", 1),
-        ("free", "b"),
-        ("alloc", "f", 1025),
-        ("alloc", "g", 1000),
-        ("free", "a"),
-        ("free", "c"),
-    ]
-    events += [("alloc", "h", 2049), ("free", "g"), ("alloc", "i", 3000), ("free", "d"), ("alloc", "j", 2 * MIB - 3072)]
-    want = expected(2 * MIB, events)
-    assert_blocks(after_each(Blocks, 2 * MIB, events), want)
-    events = [("alloc", "a", 1024), ("alloc", "b", 600), ("free", "a"), ("alloc", "c", 512), ("alloc", "d", 500)]
-    want = expected(2 * MIB, events)
-    assert_blocks(after_each(Blocks, 2 * MIB, events), want)
+    assert_blocks(Blocks, "exact fit", "a rest of 512 bytes", "nothing fits", "the whole segment")
 with check(
     "equal",
-    "of two free blocks of one size, the first is taken",
+    "of several free blocks of one size, the first is taken",
     weight=1,
     hint="Which of several equal blocks does your comparison take?",
 ):
-    events = [("alloc", name, 700) for name in "abcdef"] + [("free", name) for name in "dbf"]
-    events += [("alloc", "g", 900), ("alloc", "h", 900), ("alloc", "i", 1025)]
-    want = expected(2 * MIB, events)
-    assert_blocks(after_each(Blocks, 2 * MIB, events), want)
+    assert_blocks(Blocks, "equal sizes")
 with check("two_segments", "two segments know nothing of each other", guard=True):
-    events = [("alloc", "a", 3 * MIB), ("other",), ("alloc", "b", 5 * MIB), ("other",), ("alloc", "c", 2 * MIB)]
-    events += [("free", "a"), ("other",), ("free", "b")]
-    want = expected(14 * MIB, events)
-    assert_blocks(after_each(Blocks, 14 * MIB, events), want)
+    assert_blocks(Blocks, "two segments")
 
 
 # %% right "dicts of sizes and of what is in use"
@@ -304,56 +322,6 @@ class Blocks:
         for at, size in list(self.sizes.items()):
             if at + size == address and at not in self.used:
                 self.sizes[at] += self.sizes.pop(address)
-
-
-# %% right "blocks that know their neighbours"
-class Piece:
-    def __init__(self, at, size, before=None, after=None):
-        self.at, self.size, self.used, self.before, self.after = at, size, False, before, after
-
-
-class Blocks:
-    def __init__(self, size):
-        self.first, self.least = Piece(0, size), 512 if size == 2 * MIB else MIB + 1
-
-    def __iter__(self):
-        piece = self.first
-        while piece:
-            yield piece
-            piece = piece.after
-
-    def blocks(self):
-        return [(p.at, p.size, p.used) for p in self]
-
-    def alloc(self, request):
-        request = (request + 511) & ~511
-        best = None
-        for p in self:
-            if not p.used and p.size >= request and (best is None or p.size < best.size):
-                best = p
-        if best is None:
-            return None
-        if best.size - request >= self.least:
-            rest = Piece(best.at + request, best.size - request, best, best.after)
-            if rest.after:
-                rest.after.before = rest
-            best.after, best.size = rest, request
-        best.used = True
-        return best.at
-
-    def swallow(self, p):
-        p.size += p.after.size
-        p.after = p.after.after
-        if p.after:
-            p.after.before = p
-
-    def free(self, address):
-        p = next(p for p in self if p.at == address)
-        p.used = False
-        if p.after and not p.after.used:
-            self.swallow(p)
-        if p.before and not p.before.used:
-            self.swallow(p.before)
 
 
 # %% right "free blocks are the gaps between those in use"
@@ -393,40 +361,36 @@ class Blocks:
         self.found = [[0, size, False]]
 
     def blocks(self):
-        return [tuple(b) for b in self.found]
+        return self.found
 
     def alloc(self, request):
-        request = math.ceil(request / 512) * 512
+        request = -(-request // 512) * 512
         free = [b for b in self.found if not b[2] and b[1] >= request]
         if not free:
             return None
         best = min(free, key=lambda b: b[1])
-        if False:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
         best[2] = True
         return best[0]
 
     def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
+        n = [b[0] for b in self.found].index(address)
         self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
+        for k in (n, n - 1):
+            if k >= 0 and [b[2] for b in self.found[k : k + 2]] == [False, False]:
+                self.found[k][1] += self.found.pop(k + 1)[1]
 
 
-# %% wrong "free blocks are never joined" fails=example,small,large,just_fits,equal,two_segments
+# %% wrong "free blocks are never joined" fails=example,small,large,equal,two_segments
 class Blocks:
     def __init__(self, size):
         self.least = 512 if size == 2 * MIB else MIB + 512
         self.found = [[0, size, False]]
 
     def blocks(self):
-        return [tuple(b) for b in self.found]
+        return self.found
 
     def alloc(self, request):
-        request = math.ceil(request / 512) * 512
+        request = -(-request // 512) * 512
         free = [b for b in self.found if not b[2] and b[1] >= request]
         if not free:
             return None
@@ -438,94 +402,7 @@ class Blocks:
         return best[0]
 
     def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-
-
-# %% wrong "joined with the block behind it only" fails=small,large,just_fits
-class Blocks:
-    def __init__(self, size):
-        self.least = 512 if size == 2 * MIB else MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        request = math.ceil(request / 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: b[1])
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-
-
-# %% wrong "joined with the block before it only" fails=example,small,large,just_fits,equal,two_segments
-class Blocks:
-    def __init__(self, size):
-        self.least = 512 if size == 2 * MIB else MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        request = math.ceil(request / 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: b[1])
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
-
-
-# %% wrong "the first block that is large enough" fails=small,large
-class Blocks:
-    def __init__(self, size):
-        self.least = 512 if size == 2 * MIB else MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        request = math.ceil(request / 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = free[0]
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
+        self.found[[b[0] for b in self.found].index(address)][2] = False
 
 
 # %% wrong "the largest free block" fails=example,small,large,just_fits,equal
@@ -535,10 +412,10 @@ class Blocks:
         self.found = [[0, size, False]]
 
     def blocks(self):
-        return [tuple(b) for b in self.found]
+        return self.found
 
     def alloc(self, request):
-        request = math.ceil(request / 512) * 512
+        request = -(-request // 512) * 512
         free = [b for b in self.found if not b[2] and b[1] >= request]
         if not free:
             return None
@@ -550,42 +427,11 @@ class Blocks:
         return best[0]
 
     def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
+        n = [b[0] for b in self.found].index(address)
         self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
-
-
-# %% wrong "the last of equal blocks" fails=equal
-class Blocks:
-    def __init__(self, size):
-        self.least = 512 if size == 2 * MIB else MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        request = math.ceil(request / 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: (b[1], -b[0]))
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
+        for k in (n, n - 1):
+            if k >= 0 and [b[2] for b in self.found[k : k + 2]] == [False, False]:
+                self.found[k][1] += self.found.pop(k + 1)[1]
 
 
 # %% wrong "every rest becomes a block, in large segments too" fails=large
@@ -595,10 +441,10 @@ class Blocks:
         self.found = [[0, size, False]]
 
     def blocks(self):
-        return [tuple(b) for b in self.found]
+        return self.found
 
     def alloc(self, request):
-        request = math.ceil(request / 512) * 512
+        request = -(-request // 512) * 512
         free = [b for b in self.found if not b[2] and b[1] >= request]
         if not free:
             return None
@@ -610,12 +456,11 @@ class Blocks:
         return best[0]
 
     def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
+        n = [b[0] for b in self.found].index(address)
         self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
+        for k in (n, n - 1):
+            if k >= 0 and [b[2] for b in self.found[k : k + 2]] == [False, False]:
+                self.found[k][1] += self.found.pop(k + 1)[1]
 
 
 # %% wrong "a rest of exactly 1 MiB becomes a block" fails=large
@@ -625,10 +470,10 @@ class Blocks:
         self.found = [[0, size, False]]
 
     def blocks(self):
-        return [tuple(b) for b in self.found]
+        return self.found
 
     def alloc(self, request):
-        request = math.ceil(request / 512) * 512
+        request = -(-request // 512) * 512
         free = [b for b in self.found if not b[2] and b[1] >= request]
         if not free:
             return None
@@ -640,161 +485,8 @@ class Blocks:
         return best[0]
 
     def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
+        n = [b[0] for b in self.found].index(address)
         self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
-
-
-# %% wrong "a rest of at most 1 MiB stays with the block in small segments too" fails=small,just_fits
-class Blocks:
-    def __init__(self, size):
-        self.least = MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        request = math.ceil(request / 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: b[1])
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
-
-
-# %% wrong "a rest of nothing becomes a block" fails=just_fits,equal
-class Blocks:
-    def __init__(self, size):
-        self.least = 0 if size == 2 * MIB else MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        request = math.ceil(request / 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: b[1])
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
-
-
-# %% wrong "requests are not rounded" fails=small,large,just_fits,equal
-class Blocks:
-    def __init__(self, size):
-        self.least = 512 if size == 2 * MIB else MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: b[1])
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
-
-
-# %% wrong "a block must be larger than the request" fails=just_fits,equal
-class Blocks:
-    def __init__(self, size):
-        self.least = 512 if size == 2 * MIB else MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        request = math.ceil(request / 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] > request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: b[1])
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
-
-
-# %% wrong "the request gets the end of the block" fails=example,small,large,just_fits,equal,two_segments
-class Blocks:
-    def __init__(self, size):
-        self.least = 512 if size == 2 * MIB else MIB + 512
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return [tuple(b) for b in self.found]
-
-    def alloc(self, request):
-        request = math.ceil(request / 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: b[1])
-        if best[1] - request >= self.least:
-            rest = best[1] - request
-            best[1] = rest
-            best = [best[0] + rest, request, False]
-            self.found.append(best)
-            self.found.sort()
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = next(n for n, b in enumerate(self.found) if b[0] == address)
-        self.found[n][2] = False
-        if n + 1 < len(self.found) and not self.found[n + 1][2]:
-            self.found[n][1] += self.found.pop(n + 1)[1]
-        if n and not self.found[n - 1][2]:
-            self.found[n - 1][1] += self.found.pop(n)[1]
+        for k in (n, n - 1):
+            if k >= 0 and [b[2] for b in self.found[k : k + 2]] == [False, False]:
+                self.found[k][1] += self.found.pop(k + 1)[1]
