@@ -46,7 +46,6 @@ from labkit import (
     memory,
     probes,
     show_memory,
-    unchanged,
 )
 
 # %% given folded
@@ -149,7 +148,7 @@ hint(
     "Keep one list of all blocks, in the order of their addresses. What does alloc do to one entry of it, and what may "
     "free do to three?",
     "alloc: which free blocks are large enough, and which of them is smallest? Is what is left enough for a block? "
-    "free: look at the block behind and at the block before, each time only if there is one.",
+    "free: look at the block after it and at the one before it, each time only if there is one.",
 )
 
 # %% exercise: Blocks points=5
@@ -660,8 +659,8 @@ for activation in (nn.Tanh, nn.GELU):
 # %% given
 hint(
     "Which three questions does pack ask about a tensor? What does unpack need to know about it?",
-    "Collect the addresses of the parameters' storages first: p.untyped_storage().data_ptr(). If pack returns a pair, "
-    "unpack can tell what was packed.",
+    "Collect the addresses of the parameters' storages first: p.untyped_storage().data_ptr(). If pack returns a pair "
+    "for what is packed, and a tensor for the rest, unpack can tell them apart.",
 )
 
 # %% exercise: packed_bf16 points=4

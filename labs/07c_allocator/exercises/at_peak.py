@@ -2,27 +2,24 @@
 def at_peak(snapshot: dict) -> dict[str, int]:
     """Who had allocated what when most was allocated: "FILE:LINE" -> bytes.
 
-    snapshot: of one device, in the form of torch.cuda.memory._snapshot(). The trace is
+    snapshot: of one device, in the form of torch.cuda.memory._snapshot(). It isn't changed. The trace is
     snapshot["device_traces"][0], in the order in which things happened.
 
-    1. A block is allocated from its "alloc" to the next "free_requested" with the same "addr".
-       Other actions change nothing. An address may be allocated again after that.
-    2. Two kinds of blocks were allocated before the trace began: (a) those whose address has
-       "free_requested" as the first of these two actions in the trace, and (b) blocks in state
-       "active_allocated" in snapshot["segments"] whose address has neither action in the trace.
-    3. A block's bytes are the "size" of its entry in the trace. For (b) they are the
-       "requested_size" of the block.
-    4. The peak is the moment with the largest sum of bytes, the first one of several. The moment
-       before the first entry is one too.
-    5. A block counts for the innermost frame f with is_yours(f), as f"{filename}:{line}". Frames
-       begin with the innermost. It counts for "" if no frame is yours, and so does every block
-       of kind (a): the frames of "free_requested" say who freed. Lines without bytes at the peak
-       are left out.
+    (1) A block is allocated from its "alloc" to the next "free_requested" with the same "addr". Other actions change
+    nothing. An address may be allocated again after that.
+    (2) Two kinds of blocks were allocated before the trace began: (a) those whose address has "free_requested" as the
+    first of these two actions in the trace, and (b) blocks in state "active_allocated" in snapshot["segments"] whose
+    address has neither action in the trace.
+    (3) A block's bytes are the "size" of its entry in the trace. For (b) they are the "requested_size" of the block.
+    (4) The peak is the moment with the largest sum of bytes, the first one of several. The moment before the first
+    entry is one too.
+    (5) A block counts for the innermost frame f with is_yours(f), as f"{filename}:{line}". Frames begin with the
+    innermost. It counts for "" if no frame is yours, and so does every block of kind (a): the frames of
+    "free_requested" say who freed. Lines without bytes at the peak are left out.
 
-    For example, the segments hold a block at 8 of 6 bytes, in use and with no frame of yours. The
-    trace: free_requested at 1 (3 bytes), alloc at 2 (4 bytes, from a.py:1), alloc at 1 (2 bytes,
-    from a.py:2), free_requested at 2. The sums are 9, 6, 10, 12, 8. The peak is 12:
-    {"": 6, "a.py:1": 4, "a.py:2": 2}.
+    For example, the segments hold a block at 8 of 6 bytes, in use and with no frame of yours. The trace:
+    free_requested at 1 (3 bytes), alloc at 2 (4 bytes, from a.py:1), alloc at 1 (2 bytes, from a.py:2), free_requested
+    at 2. The sums are 9, 6, 10, 12, 8. The peak is 12: {"": 6, "a.py:1": 4, "a.py:2": 2}.
     """
     ### BEGIN SOLUTION
     trace = [one for one in snapshot["device_traces"][0] if one["action"] in ("alloc", "free_requested")]
@@ -58,6 +55,96 @@ def at_peak(snapshot: dict) -> dict[str, int]:
             peak, best = now, by_line()
     return best
     ### END SOLUTION
+
+
+# %% promises
+# Who had allocated what -> example, others
+# snapshot: of one -> others
+# It isn't changed -> keeps_input
+# The trace is -> others, moments
+# (1) A block is -> others, waiting
+# Other actions change -> others, waiting
+# An address may -> others
+# (2) Two kinds of -> others, waiting, moments
+# (3) A block's bytes -> others
+# For (b) they are -> others, moments
+# (4) The peak is -> moments
+# The moment before -> moments
+# (5) A block counts -> others
+# Frames begin with -> others
+# It counts for -> others
+# Lines without bytes -> others
+# For example, the segments -> others, waiting, moments
+# The trace: free_requested -> others, waiting, moments
+# The sums are -> others, waiting, moments
+# The peak is 12 -> others, waiting, moments
+
+
+# %% domain
+@domain(
+    reference,
+    *("no old blocks", "an address used again", "an old address used again", "one line", "huge", "other actions"),
+    *("no frame of yours", "yours after others", "some wait", "one waits from the start"),
+    *("equal sums", "most before the first entry", "no history", "nothing"),
+)
+def arguments(draw, edge):
+    g = draw.make_generator()
+
+    def pick(count):
+        return int(torch.randint(count, (), generator=g))
+
+    def draw_size():
+        if edge == "equal sums":
+            return 700
+        new = edge == "most before the first entry" and trace
+        return (1 + pick(40) if new else 100 + pick(9000)) * scale + (pick(999) if scale > 1 else 0)
+
+    def draw_frames():
+        inner, outer, torchs = f"/a/m{pick(3)}.py:{pick(5) + 3}", "/a/run.py:9", f"/b/torch/nn/f{pick(2)}.py:{pick(7)}"
+        others = [("/a/torchlike.py:4", inner), ("/a/lib.so:0", torchs, f"/tmp/ipykernel_7/{pick(2)}.py:1", outer)]
+        kinds = [(inner, outer), (torchs, inner, torchs, outer), ("/c/allocator.cpp:77", outer), *others, (torchs,), ()]
+        if edge == "no frame of yours":
+            kinds = [(torchs,), (), ("/c/allocator.cpp:77", torchs, "/a/lib.so:0")]
+        if edge == "yours after others":
+            kinds = [("??:0", torchs, torchs, inner, outer), (torchs, inner, torchs, outer)]
+        return stack("/a/m.py:1") if edge == "one line" else stack(*kinds[pick(len(kinds))])
+
+    scale = 2**22 if edge == "huge" else 1
+    place, trace, waiting = 2**14 * scale, [], {}  # a place for a block, whose address is 2**40 + n * place
+    alive = {n: (draw_size(), draw_frames()) for n in range(0 if edge in ("no old blocks", "nothing") else 4)}
+    if edge == "one waits from the start":
+        waiting[6] = draw_size()
+        trace.append(entry("free_completed", 2**40 + 7 * place, draw_size(), draw_frames()))
+    steps = {
+        "an address used again": [4] * 7,
+        "an old address used again": [2, 2, 4, 3, 3, 2, 2],
+        "equal sums": [4, 4, 5, 5, 4, 4],
+        "most before the first entry": [3, 4, 2, 3],
+        "no history": [],
+        "nothing": [],
+    }.get(edge, [4, 2, 3] + [2 + pick(4) for _ in range(9)])
+    for step, n in enumerate(steps):  # the block at n is freed, or one is allocated there
+        address = 2**40 + n * place
+        if n in alive:
+            size = alive.pop(n)[0]
+            trace.append(entry("free_requested", address, size, draw_frames()))
+            waiting[n] = size
+        if n in waiting and not (trace[-1]["addr"] == address and edge == "some wait" and pick(4)):
+            trace.append(entry("free_completed", address, waiting.pop(n), draw_frames()))
+        elif n not in alive and n not in waiting:
+            alive[n] = (draw_size(), draw_frames())
+            trace.append(entry("alloc", address, *alive[n]))
+        if edge == "other actions":
+            other = ["segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot", "oom"][step % 6]
+            trace.append(entry(other, 2**40 + pick(8) * place, 2**21, draw_frames()))
+    pieces = [
+        (place, "active_allocated", alive[n][1], alive[n][0])
+        if n in alive
+        else (place, "active_pending_free" if n in waiting else "inactive")
+        for n in range(8)
+    ]
+    segments = [segment(2**40 + n * place, *pieces[n : n + 2]) for n in range(0, 8, 2) if edge != "nothing"]
+    return ({"segments": segments, "device_traces": [trace]},)
 
 
 # %% checks
@@ -105,96 +192,6 @@ with check(
     )
 
 # %% hidden checks
-
-
-def frames_of(n):
-    """Frames of some kind, and the line that they mean."""
-    inner, outer, torchs = f"/a/m{n % 3}.py:{n % 5 + 3}", "/a/run.py:9", f"/b/torch/nn/f{n % 2}.py:{n % 7}"
-    kinds = [
-        ((inner, outer), inner),
-        (("??:0", torchs, inner, torchs, outer), inner),
-        (("/c/allocator.cpp:77", outer), outer),
-        ((torchs, torchs), ""),
-        ((), ""),
-        ((torchs, "/a/torchlike.py:4", inner), "/a/torchlike.py:4"),
-        (("/a/lib.so:0", torchs, f"/tmp/ipykernel_7/{n % 2}.py:1", outer), f"/tmp/ipykernel_7/{n % 2}.py:1"),
-    ]
-    places, line = kinds[n % len(kinds)]
-    return stack(*places), line
-
-
-class Told:
-    """Writes a history, and knows what was allocated at its peak."""
-
-    def __init__(self, older=()):
-        self.alive, self.freed, self.waiting, self.trace = {}, {}, [], []
-        self.peak, self.want = -1, {}
-        for address, size, n, mortal in older:
-            self.alive[address] = (size, frames_of(n)[0], "" if mortal else frames_of(n)[1])
-        self.look()
-
-    def look(self):
-        now = sum(size for size, *_ in self.alive.values())
-        if now > self.peak:
-            self.peak, self.want = now, {}
-            for size, _, name in self.alive.values():
-                self.want[name] = self.want.get(name, 0) + size
-
-    def alloc(self, address, size, n):
-        frames, name = frames_of(n)
-        self.freed.pop(address, None)
-        self.alive[address] = (size, frames, name)
-        self.trace.append(entry("alloc", address, size, frames))
-        self.look()
-
-    def free(self, address, n, late=False):
-        size = self.alive.pop(address)[0]
-        self.trace.append(entry("free_requested", address, size, frames_of(n)[0]))
-        self.waiting.append((address, size, n))
-        if not late:
-            self.complete()
-
-    def complete(self):
-        for address, size, n in self.waiting:
-            self.trace.append(entry("free_completed", address, size, frames_of(n)[0]))
-            self.freed[address] = size
-        self.waiting = []
-
-    def snapshot(self):
-        used, late, free = "active_allocated", "active_pending_free", "inactive"
-        blocks = [(a, size, used, frames) for a, (size, frames, _) in self.alive.items()]
-        blocks += [(a, size, late, frames_of(n)[0]) for a, size, n in self.waiting]
-        blocks += [(a, size, free, []) for a, size in self.freed.items()]
-        segments = [segment(a, (math.ceil(size / 512) * 512, state, f, size)) for a, size, state, f in sorted(blocks)]
-        return {"segments": segments, "device_traces": [self.trace]}
-
-
-def random_told(seed, count, late=False):
-    source = torch.Generator().manual_seed(seed)
-
-    def draw(below):
-        return torch.randint(below, (), generator=source).item()
-
-    mortal, old = [2**40, 2**41], [2**42, 2**43, 2**44]
-    told = Told([(a, 1000 + 37 * draw(50), draw(30), a in mortal) for a in mortal + old])
-    for step in range(count):
-        if step % 7 == 3:
-            other = ("segment_alloc", "segment_free", "oom", "snapshot")[draw(4)]
-            told.trace.append(entry(other, 2**45, 2**21, frames_of(draw(30))[0]))
-        can_go = sorted(set(told.alive) - set(old))
-        if mortal and step % 4 == 2:
-            told.free(mortal.pop(), draw(30))
-        elif can_go and draw(10) < 4 and not mortal:
-            told.free(can_go[draw(len(can_go))], draw(30), late and draw(2) == 0)
-        else:
-            free = sorted(told.freed)
-            address = free[draw(len(free))] if free and draw(2) else 2**46 + step * 4096
-            told.alloc(address, 100 + draw(5000), draw(30))
-    for address in mortal:
-        told.free(address, 3)
-    return told
-
-
 with check(
     "others",
     "other histories, with addresses that are used again",
@@ -202,87 +199,24 @@ with check(
     required=True,
     hint="Do old blocks count, of both kinds? Does an address that was freed and allocated again count once?",
 ):
-    for seed in range(4):
-        t = random_told(seed, 12 + 9 * seed)
-        assert_close(at_peak(t.snapshot()), t.want, name="your bytes by line")
+    arguments.assert_results(at_peak, "", "no old blocks", "an address used again", "an old address used again")
+    arguments.assert_results(at_peak, "one line", "huge", "other actions", "no frame of yours", "yours after others")
 with check(
     "waiting",
     "blocks that wait for a stream after they are freed",
     weight=1,
     hint="Which of the two entries of a free ends the block's time?",
 ):
-    for seed in range(3):
-        t = random_told(20 + seed, 40, late=True)
-        assert_close(at_peak(t.snapshot()), t.want, name="your bytes by line")
-    t = random_told(24, 20, late=True)
-    freed_before = t.snapshot()
-    freed_before["segments"].append(segment(2**50, (4608, "active_pending_free", frames_of(1)[0], 4500)))
-    assert_close(at_peak(freed_before), t.want, name="your bytes by line")
+    arguments.assert_results(at_peak, "some wait", "one waits from the start")
 with check(
     "moments",
-    "two moments with one sum, a peak before the first entry, large blocks, and an empty history",
+    "two moments with one sum, a peak before the first entry, and an empty history",
     weight=2,
     hint="Which of two equal peaks counts? And can most be allocated before anything happens?",
 ):
-    t = Told([(2**40, 300, 0, False)])
-    for n, size in ((7, 700), (14, 500), (1, 700)):
-        t.alloc(2**41, size, n)
-        t.free(2**41, 2)
-    assert_close(at_peak(t.snapshot()), t.want, name="your bytes by line")
-    t = Told([(2**40, 900, 0, False), (2**41, 5000, 7, True), (2**42, 77, 8, False)])
-    t.free(2**41, 0)
-    t.alloc(2**41, 4000, 1)
-    assert_close(at_peak(t.snapshot()), t.want, name="your bytes by line")
-    t = Told([(2**40, 900, 0, False), (2**42, 77, 8, False), (2**43, 20, 7, False)])
-    assert_close(at_peak(t.snapshot()), t.want, name="your bytes by line")
-    t = Told([(2**50, 2**34 + 77, 1, False)])
-    t.alloc(2**51, 2**33 + 3, 2)
-    assert_close(at_peak(t.snapshot()), t.want, name="your bytes by line")
-    assert_close(at_peak({"segments": [], "device_traces": [[]]}), {})
+    arguments.assert_results(at_peak, "equal sums", "most before the first entry", "no history", "nothing")
 with check("keeps_input", "the snapshot stays as it is", guard=True):
-    t = random_told(30, 15)
-    assert_close(unchanged(at_peak, t.snapshot()), t.want, name="your bytes by line")
-
-
-# %% right "backwards from the end"
-def at_peak(snapshot):
-    def owner(frames):
-        for f in frames:
-            if is_yours(f):
-                return f"{f['filename']}:{f['line']}"
-        return ""
-
-    def sums(blocks):
-        out = {}
-        for name, size in blocks.values():
-            out[name] = out.get(name, 0) + size
-        return out
-
-    alive = {
-        b["address"]: (owner(b["frames"]), b["requested_size"])
-        for s in snapshot["segments"]
-        for b in s["blocks"]
-        if b["state"] == "active_allocated"
-    }
-    trace = snapshot["device_traces"][0]
-    allocs = {}
-    for n, e in enumerate(trace):  # the alloc that a free belongs to
-        if e["action"] == "alloc":
-            allocs[e["addr"]] = e
-        elif e["action"] == "free_requested":
-            made = allocs.pop(e["addr"], None)
-            allocs[n] = (owner(made["frames"]) if made else "", e["size"])
-    best = (sum(size for _, size in alive.values()), sums(alive))
-    for n in range(len(trace) - 1, -1, -1):
-        e = trace[n]
-        if e["action"] == "alloc":
-            del alive[e["addr"]]
-        elif e["action"] == "free_requested":
-            alive[e["addr"]] = allocs[n]
-        total = sum(size for _, size in alive.values())
-        if total >= best[0]:
-            best = (total, sums(alive))
-    return best[1]
+    arguments.assert_arguments(at_peak)
 
 
 # %% right "lifetimes, then the moment"
@@ -323,592 +257,190 @@ def at_peak(snapshot):
     return out
 
 
-# %% right "a Counter by line"
-from collections import Counter
-
-
+# %% right "every moment in a list"
 def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def name_of(frames):
-        return next(iter([f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)]), "")
-
-    first = {}
-    for e in trace:
-        first.setdefault(e["addr"], e)
-    owner, totals = {}, Counter()
-    for addr, e in first.items():
-        if e["action"] == "free_requested":
-            owner[addr] = ""
-            totals[""] += e["size"]
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in first:
-                totals[name_of(b["frames"])] += b["requested_size"]
-    best = Counter(totals)
-    for e in trace:
-        if e["action"] == "alloc":
-            owner[e["addr"]] = name_of(e["frames"])
-            totals[owner[e["addr"]]] += e["size"]
-            if sum(totals.values()) > sum(best.values()):
-                best = Counter(totals)
-        else:
-            totals[owner[e["addr"]]] -= e["size"]
-    return {name: size for name, size in best.items() if size}
-
-
-# %% wrong "old blocks of the segments are left out" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
     def line(frames):
         return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
 
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "old blocks that are freed in the trace are left out" fails=others,moments,keeps_input
-def at_peak(snapshot):
     trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
+    first = {e["addr"]: e for e in reversed(trace)}
+    alive = {a: ("", e["size"]) for a, e in first.items() if e["action"] == "free_requested"}
+    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
+        if b["address"] not in first:
+            alive[b["address"]] = line(b["frames"]), b["requested_size"]
+    moments = [alive]
+    for e in trace:
+        alive = {a: block for a, block in alive.items() if a != e["addr"]}
+        if e["action"] == "alloc":
+            alive[e["addr"]] = line(e["frames"]), e["size"]
+        moments.append(alive)
+    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
+    total = dict.fromkeys([name for name, _ in peak.values()], 0)
+    for name, size in peak.values():
+        total[name] += size
+    return total
 
+
+# %% wrong "old blocks of the segments are left out" fails=example,others,waiting,moments
+def at_peak(snapshot):
     def line(frames):
         return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
 
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    seen = {e["addr"] for e in trace}
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"], ("", 0))[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "no old blocks at all" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
     trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
+    first = {e["addr"]: e for e in reversed(trace)}
+    alive = {a: ("", e["size"]) for a, e in first.items() if e["action"] == "free_requested"}
+    moments = [alive]
+    for e in trace:
+        alive = {a: block for a, block in alive.items() if a != e["addr"]}
+        if e["action"] == "alloc":
+            alive[e["addr"]] = line(e["frames"]), e["size"]
+        moments.append(alive)
+    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
+    total = dict.fromkeys([name for name, _ in peak.values()], 0)
+    for name, size in peak.values():
+        total[name] += size
+    return total
 
+
+# %% wrong "old blocks that are freed in the trace are left out" fails=others,waiting,moments
+def at_peak(snapshot):
     def line(frames):
         return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
 
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
+    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
+    first = {e["addr"]: e for e in reversed(trace)}
     alive = {}
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
+    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
+        if b["address"] not in first:
+            alive[b["address"]] = line(b["frames"]), b["requested_size"]
+    moments = [alive]
     for e in trace:
+        alive = {a: block for a, block in alive.items() if a != e["addr"]}
         if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"], ("", 0))[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "every block in the segments was there before" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated":
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
+            alive[e["addr"]] = line(e["frames"]), e["size"]
+        moments.append(alive)
+    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
+    total = dict.fromkeys([name for name, _ in peak.values()], 0)
+    for name, size in peak.values():
+        total[name] += size
+    return total
 
 
 # %% wrong "until free_completed" fails=example,waiting
 def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_completed")]
-
     def line(frames):
         return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
 
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
+    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_completed")]
+    first = {e["addr"]: e for e in reversed(trace)}
+    alive = {a: ("", e["size"]) for a, e in first.items() if e["action"] == "free_completed"}
+    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
+        if b["address"] not in first:
+            alive[b["address"]] = line(b["frames"]), b["requested_size"]
+    moments = [alive]
     for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_completed":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
+        alive = {a: block for a, block in alive.items() if a != e["addr"]}
         if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
+            alive[e["addr"]] = line(e["frames"]), e["size"]
+        moments.append(alive)
+    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
+    total = dict.fromkeys([name for name, _ in peak.values()], 0)
+    for name, size in peak.values():
+        total[name] += size
+    return total
 
 
-# %% wrong "the outermost frame of yours" fails=example,others,waiting,moments,keeps_input
+# %% wrong "the outermost frame of yours" fails=example,others,waiting,moments
 def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
     def line(frames):
         return next((f"{f['filename']}:{f['line']}" for f in reversed(frames) if is_yours(f)), "")
 
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "the innermost frame, whosever it is but C++'s" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
     trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
+    first = {e["addr"]: e for e in reversed(trace)}
+    alive = {a: ("", e["size"]) for a, e in first.items() if e["action"] == "free_requested"}
+    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
+        if b["address"] not in first:
+            alive[b["address"]] = line(b["frames"]), b["requested_size"]
+    moments = [alive]
+    for e in trace:
+        alive = {a: block for a, block in alive.items() if a != e["addr"]}
+        if e["action"] == "alloc":
+            alive[e["addr"]] = line(e["frames"]), e["size"]
+        moments.append(alive)
+    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
+    total = dict.fromkeys([name for name, _ in peak.values()], 0)
+    for name, size in peak.values():
+        total[name] += size
+    return total
 
+
+# %% wrong "the innermost frame, whosever it is but C++'s" fails=example,others,waiting,moments
+def at_peak(snapshot):
     def line(frames):
         return next((f"{f['filename']}:{f['line']}" for f in frames if f["filename"].endswith(".py")), "")
 
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "the first frame only" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
     trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames[:1] if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
+    first = {e["addr"]: e for e in reversed(trace)}
+    alive = {a: ("", e["size"]) for a, e in first.items() if e["action"] == "free_requested"}
+    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
+        if b["address"] not in first:
+            alive[b["address"]] = line(b["frames"]), b["requested_size"]
+    moments = [alive]
     for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
+        alive = {a: block for a, block in alive.items() if a != e["addr"]}
         if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
+            alive[e["addr"]] = line(e["frames"]), e["size"]
+        moments.append(alive)
+    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
+    total = dict.fromkeys([name for name, _ in peak.values()], 0)
+    for name, size in peak.values():
+        total[name] += size
+    return total
+
+
+# %% wrong "who frees a block allocated it" fails=others,waiting,moments
+def at_peak(snapshot):
+    def line(frames):
+        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
+
+    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
+    first = {e["addr"]: e for e in reversed(trace)}
+    alive = {a: (line(e["frames"]), e["size"]) for a, e in first.items() if e["action"] == "free_requested"}
+    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
+        if b["address"] not in first:
+            alive[b["address"]] = line(b["frames"]), b["requested_size"]
+    moments = [alive]
+    for e in trace:
+        alive = {a: block for a, block in alive.items() if a != e["addr"]}
+        if e["action"] == "alloc":
+            alive[e["addr"]] = line(e["frames"]), e["size"]
+        moments.append(alive)
+    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
+    total = dict.fromkeys([name for name, _ in peak.values()], 0)
+    for name, size in peak.values():
+        total[name] += size
+    return total
 
 
 # %% wrong "the last of several peaks" fails=moments
 def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
     def line(frames):
         return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
 
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now >= peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "what is there at the end" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
     trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
+    first = {e["addr"]: e for e in reversed(trace)}
+    alive = {a: ("", e["size"]) for a, e in first.items() if e["action"] == "free_requested"}
+    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
+        if b["address"] not in first:
+            alive[b["address"]] = line(b["frames"]), b["requested_size"]
+    moments = [alive]
     for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
+        alive = {a: block for a, block in alive.items() if a != e["addr"]}
         if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        best = by_line()
-    return best
-
-
-# %% wrong "the moment before the first entry is none" fails=moments
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now, peak, best = sum(size for _, size in alive.values()), 0, {}
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "who frees a block allocated it" fails=others,moments,keeps_input
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "rounded bytes of the old blocks" fails=others,waiting,moments,keeps_input
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "blocks that wait count as old ones" fails=waiting
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] != "inactive" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
-
-
-# %% wrong "only what the line of the peak allocated" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return dict([max(best.items(), key=lambda item: item[1])] if best else [])
-
-
-# %% wrong "all bytes that each line ever allocated" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    total = {}
-    for e in trace:
-        if e["action"] == "alloc":
-            total[line(e["frames"])] = total.get(line(e["frames"]), 0) + e["size"]
+            alive[e["addr"]] = line(e["frames"]), e["size"]
+        moments.append(alive)
+    peak = max(reversed(moments), key=lambda alive: sum(size for _, size in alive.values()))
+    total = dict.fromkeys([name for name, _ in peak.values()], 0)
+    for name, size in peak.values():
+        total[name] += size
     return total
-
-
-# %% wrong "a file without its line" fails=example,others,waiting,moments,keeps_input
-def at_peak(snapshot):
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-
-    def line(frames):
-        return next((f["filename"] for f in frames if is_yours(f)), "")
-
-    def by_line():
-        total = {}
-        for name, size in alive.values():
-            total[name] = total.get(name, 0) + size
-        return total
-
-    seen, alive = set(), {}
-    for e in trace:
-        if e["addr"] not in seen and e["action"] == "free_requested":
-            alive[e["addr"]] = ("", e["size"])
-        seen.add(e["addr"])
-    for s in snapshot["segments"]:
-        for b in s["blocks"]:
-            if b["state"] == "active_allocated" and b["address"] not in seen:
-                alive[b["address"]] = (line(b["frames"]), b["requested_size"])
-    now = peak = sum(size for _, size in alive.values())
-    best = by_line()
-    for e in trace:
-        if e["action"] == "alloc":
-            alive[e["addr"]] = (line(e["frames"]), e["size"])
-            now += e["size"]
-        else:
-            now -= alive.pop(e["addr"])[1]
-        if now > peak:
-            peak, best = now, by_line()
-    return best
