@@ -1,14 +1,28 @@
 # %% given
 @probes.probe
-def loss_gradients(loss_of, hidden, weight, labels, chunks, piece, upstream, between):
-    """The loss and the gradients of hidden and weight. between: called before backward."""
-    hidden = hidden.detach().clone().requires_grad_(hidden.requires_grad)
-    weight = weight.detach().clone().requires_grad_(weight.requires_grad)
+def loss_gradients(loss_of, hidden, weight, labels, chunks, piece, upstream, between, by_backward=False):
+    """The loss and the gradients of hidden and weight. between: called before the backward pass, unless it's None."""
+    hidden, weight = (t.detach().clone().requires_grad_(t.requires_grad) for t in (hidden, weight))
     loss = loss_of(hidden, weight, labels, chunks, piece)
-    between()
-    of = {name: t for name, t in (("hidden", hidden), ("weight", weight)) if t.requires_grad}
-    grads = dict(zip(of, torch.autograd.grad(loss, list(of.values()), upstream), strict=True))
-    return {"loss": loss.detach(), "hidden": grads.get("hidden"), "weight": grads.get("weight")}
+    if between is not None:
+        between()
+    learning = [t for t in (hidden, weight) if t.requires_grad]
+    if by_backward:
+        loss.backward(upstream)
+        grads = [t.grad for t in learning]
+    else:
+        grads = list(torch.autograd.grad(loss, learning, upstream))
+    return {
+        "loss": loss.detach(),
+        **{"hidden" if t is hidden else "weight": g for t, g in zip(learning, grads, strict=True)},
+    }
+
+
+def smoothed(h, w, y):
+    """The sum of the losses of rows h: cross entropy with smoothed labels."""
+    logits, counts = h @ w.T, y != -100
+    picked = logits.gather(1, y.clamp(min=0)[:, None])[:, 0]
+    return (logits.logsumexp(1) - 0.8 * picked - 0.2 * logits.mean(1))[counts].sum()
 
 
 # %% exercise
@@ -17,15 +31,15 @@ def chunked_loss(
 ) -> Tensor:
     """The mean loss of rows of hidden (n, d), without the logits of all rows at once.
 
-    weight is (v, d), labels (n) are int64. piece(h, weight, y) gives the sum of the losses of
-    the rows h with labels y, as a 0-dim tensor: cross entropy, as above, or another loss. It
-    makes the logits of these rows. A label of -100 adds nothing to that sum, and such a row does
-    not count in the mean. At least one row counts. Call piece for `chunks` parts of the rows, in
-    order, 1 <= chunks <= n; their lengths differ by at most one. What piece keeps for backward
-    is given up before the next call of piece, and at the end of the forward pass, so that the
-    logits of one part at most are alive. The loss and the gradients of hidden and weight, where
-    these require grad, are those of piece(hidden, weight, labels) divided by the number of rows
-    that count, with torch.autograd.grad as well as with backward.
+    weight is (v, d), labels (n) are int64. piece(h, weight, y) returns the sum of the losses of the rows h with labels y,
+    as a 0-dim tensor: cross entropy, as above, or another loss. It makes the logits of these rows. A label of -100 adds
+    nothing to that sum, and such a row doesn't count in the mean. At least one row counts.
+    In the forward pass, piece is called once for each of `chunks` parts of the rows, in order, 1 <= chunks <= n; their
+    lengths differ by at most one. It may be called again for the backward pass. What piece keeps for backward is given up
+    before the next call of piece, and at the end of the forward pass, so the logits of one part at most are alive.
+    The loss, and the gradients of those of hidden and weight that require grad, are those of
+    piece(hidden, weight, labels) divided by the number of rows that count, with torch.autograd.grad as well as with
+    backward. At least one of the two requires grad.
     """
     ### BEGIN SOLUTION
     edges = [len(labels) * number // chunks for number in range(chunks + 1)]
@@ -34,6 +48,72 @@ def chunked_loss(
         total = total + checkpoint(piece, hidden[a:b], weight, labels[a:b], use_reentrant=False)
     return total / (labels != -100).sum()
     ### END SOLUTION
+
+
+# %% promises
+# The mean loss of rows -> example, values
+# weight is (v, d) -> values
+# piece(h, weight, y) -> values
+# It makes the logits -> values
+# A label of -100 -> values
+# At least one row -> values
+# In the forward pass -> parts
+# It may be called again -> values
+# What piece keeps -> one_at_a_time
+# The loss, and the gradients -> values
+# At least one of the two -> values
+
+
+# %% domain
+class Pieces:
+    """smoothed, with a record: the rows of each call, and how many graphs of it were alive then."""
+
+    def __init__(self):
+        self.rows, self.labels, self.alive, self.ended = [], [], [], []
+        self.seen = Seen(smoothed)
+
+    def __call__(self, h, w, y):
+        self.rows.append(h.detach().clone())
+        self.labels.append(y.clone())
+        self.alive.append(self.seen.kept)
+        return self.seen(h, w, y)
+
+    def end(self):
+        """Note the number of calls, and of graphs that are alive, when the forward pass has ended."""
+        self.ended = [len(self.rows), self.seen.kept]
+
+
+RECORDED = ("", "one part", "a part for each row", "hardly more rows than parts", "a part without labels")
+
+
+@domain(
+    reference,
+    *(*RECORDED[1:], "one row", "float64", "all rows count", "one row counts"),
+    *("frozen weight", "frozen rows", "one class", "transposed", "every second one", "backward"),
+    call=loss_gradients,
+)
+def arguments(draw, edge):
+    k, d, v = draw(st.integers(2, 4)), draw(st.integers(2, 4)), draw(st.integers(5, 7))
+    n = 2 * k + draw(st.integers(1, k - 1))
+    k, n = {"one row": (1, 1), "one part": (1, n), "a part for each row": (n, n)}.get(edge, (k, n))
+    k, n = draw(st.sampled_from([(4, 5), (5, 7), (6, 8)])) if edge == "hardly more rows than parts" else (k, n)
+    g, v = draw.make_generator(), 1 if edge == "one class" else v
+    dtype = torch.float64 if edge == "float64" else torch.float32
+    hidden, weight = (torch.randn(size, d, generator=g, dtype=dtype).to(device()) for size in (n, v))
+    labels = torch.randint(v, (n,), generator=g).to(device())
+    if edge not in ("all rows count", "one row"):
+        labels[draw(st.integers(0, 1)) :: 3] = -100
+    if edge == "a part without labels":
+        labels[: n // k + 1], labels[-1] = -100, 0
+    if edge == "one row counts":
+        labels[:-1], labels[-1] = -100, 0
+    hidden, weight, labels = (draw.apply_layout(t, edge) for t in (hidden, weight, labels))
+    hidden.requires_grad_(edge != "frozen rows")
+    weight.requires_grad_(edge != "frozen weight")
+    upstream = torch.tensor(draw(st.sampled_from([-1.5, 0.5, 3.0])), dtype=dtype, device=device())
+    pieces = Pieces()
+    piece, end = (pieces, pieces.end) if edge in RECORDED else (smoothed, None)
+    return hidden, weight, labels, k, piece, upstream, end, edge == "backward"
 
 
 # %% checks
@@ -58,7 +138,7 @@ with check(
     want = functional.cross_entropy(t @ w.T, y)
     want_t, want_w = torch.autograd.grad(want, [t, w], g)
     sums = [summed(h, w, part) for h, part in zip(t.tensor_split(3), y.tensor_split(3), strict=True)]
-    got = loss_gradients(chunked_loss, t, w, y, 3, summed, g, lambda: None)
+    got = loss_gradients(chunked_loss, t, w, y, 3, summed, g, None)
     explain(
         got["loss"],
         want.detach(),
@@ -74,45 +154,6 @@ with check(
     assert_close([got["hidden"], got["weight"]], [want_t, want_w], name="the gradients of hidden and of weight")
 
 # %% hidden checks
-
-
-class Pieces:
-    """piece with label smoothing, and a record: the rows that it was called with, and how many graphs of it were alive then."""
-
-    def __init__(self):
-        self.rows, self.labels, self.alive = [], [], []
-        self.seen = Seen(self.summed)
-
-    def summed(self, h, w, y):
-        logits = h @ w.T
-        counts = y != -100
-        picked = logits.gather(1, y.clamp(min=0)[:, None])[:, 0]
-        return (logits.logsumexp(1) - 0.8 * picked - 0.2 * logits.mean(1))[counts].sum()
-
-    def __call__(self, h, w, y):
-        self.rows.append(h.detach().clone())
-        self.labels.append(y.clone())
-        self.alive.append(self.seen.kept)
-        return self.seen(h, w, y)
-
-
-def numbers(n, d, v, seed, dtype=torch.float32):
-    """Rows, a weight, and labels of which every fifth is -100."""
-    generator = torch.Generator().manual_seed(seed)
-    y = torch.randint(v, (n,), generator=generator)
-    y[1::5] = -100
-    return some(n, d, seed=seed, dtype=dtype), some(v, d, seed=seed + 1, dtype=dtype), y.to(device())
-
-
-def wanted(t, w, y, g):
-    loss = functional.cross_entropy(t @ w.T, y, label_smoothing=0.2)
-    of = [one for one in (t, w) if one.requires_grad]
-    found = iter(torch.autograd.grad(loss, of, g))
-    first, second = (next(found) if one.requires_grad else None for one in (t, w))
-    return {"loss": loss.detach(), "hidden": first, "weight": second}
-
-
-CASES = ((11, 3, 7, 4), (6, 5, 9, 1), (5, 2, 4, 5), (13, 4, 6, 3))
 with check(
     "values",
     "another loss, other sizes, float64, an upstream gradient, and a frozen weight or frozen rows",
@@ -123,30 +164,22 @@ with check(
         "upstream gradient in both gradients?"
     ),
 ):
-    for n, d, v, k in CASES:
-        t, w, y = numbers(n, d, v, n, torch.float64 if k == 4 else torch.float32)
-        w.requires_grad_(k != 5)
-        t.requires_grad_(k != 3)
-        g = torch.tensor(-0.5 * k, dtype=t.dtype, device=device())
-        want = wanted(t, w, y, g)
-        assert_close(loss_gradients(chunked_loss, t, w, y, k, Pieces().summed, g, lambda: None), want)
+    arguments.assert_results(chunked_loss, "", "one row", "float64", "all rows count", "one row counts", "one class")
+    arguments.assert_results(chunked_loss, "a part without labels", "frozen weight", "frozen rows", "backward")
+    arguments.assert_results(chunked_loss, "transposed", "every second one")
 with check(
     "parts",
     "the parts are all rows, in order, with lengths that differ by at most one",
     weight=1,
     hint="At which rows do you cut n rows into k parts? torch.Tensor.chunk may give fewer parts than it was asked for.",
 ):
-    for n, d, v, k in (*CASES, (7, 3, 5, 5)):
-        t, w, y = numbers(n, d, v, n + 1)
-        g, pieces = torch.tensor(1.25, device=device()), Pieces()
-        want = wanted(t, w, y, g)
-        got = loss_gradients(chunked_loss, t, w, y, k, pieces, g, lambda: None)
-        assert_close(got, want)
-        assert len(pieces.rows) >= k, "piece was called less often than there are parts"
+    for trial in arguments.iter_trials(chunked_loss, *RECORDED):
+        assert_close(trial.report.result, trial.case.report.result)
+        t, _, y, k, pieces = trial.arguments[:5]
+        assert_close(pieces.ended[0], k, name="the number of calls of piece in the forward pass")
+        assert_close(torch.cat(pieces.rows[:k]), t.detach(), name="the rows of all parts, together,")
+        assert_close(torch.cat(pieces.labels[:k]), y, name="the labels of all parts, together,")
         lengths = [len(one) for one in pieces.labels[:k]]
-        rows = torch.cat(pieces.rows[:k])
-        assert torch.equal(rows, t.detach()), "the rows of the first calls of piece, together, are not those of hidden"
-        assert torch.equal(torch.cat(pieces.labels[:k]), y), "the rows of piece come with the labels of other rows"
         assert max(lengths) - min(lengths) <= 1, "the lengths of the parts differ by more than one"
 with check(
     "one_at_a_time",
@@ -155,18 +188,14 @@ with check(
     required=True,
     hint="What does autograd keep of each call of piece? How do you keep it from doing so?",
 ):
-    for n, d, v, k in CASES:
-        t, w, y = numbers(n, d, v, n + 2)
-        g, pieces, between = torch.tensor(0.75, device=device()), Pieces(), []
-        want = wanted(t, w, y, g)
-        got = loss_gradients(chunked_loss, t, w, y, k, pieces, g, lambda: between.append(pieces.seen.kept))
-        assert_close(got, want)
-        assert_close(between, [0], name="the number of graphs of piece that are alive when the forward pass has ended")
+    for trial in arguments.iter_trials(chunked_loss, "", "a part for each row"):
+        assert_close(trial.report.result, trial.case.report.result)
+        pieces = trial.arguments[4]
+        assert_close(pieces.ended[1], 0, name="the number of graphs of piece that are alive after the forward pass")
         want = [0] * len(pieces.alive)
         assert_close(pieces.alive, want, name="the number of graphs of piece that are alive at each of its calls")
-        assert len(pieces.alive) >= k and pieces.seen.backwards == k, (
-            "gradients did not go back through each piece once"
-        )
+        assert pieces.ended[0] > 1, "piece was called once, with all rows"
+        assert pieces.seen.backwards == pieces.ended[0], "gradients did not go back through each piece once"
 
 
 # %% right "sums of tensor_split, stacked"
@@ -245,15 +274,6 @@ def chunked_loss(hidden, weight, labels, chunks, piece):
     return checkpoint(piece, hidden, weight, labels, use_reentrant=False) / (labels != -100).sum()
 
 
-# %% wrong "all parts in one checkpoint" fails=one_at_a_time
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    def run(hidden, weight):
-        parts = zip(hidden.tensor_split(chunks), labels.tensor_split(chunks))
-        return sum(piece(h, weight, y) for h, y in parts)
-
-    return checkpoint(run, hidden, weight, use_reentrant=False) / (labels != -100).sum()
-
-
 # %% wrong "the mean of the parts' means" fails=example,values,parts,one_at_a_time
 def chunked_loss(hidden, weight, labels, chunks, piece):
     means = []
@@ -280,13 +300,6 @@ def chunked_loss(hidden, weight, labels, chunks, piece):
     return sum(checkpoint(piece, h, weight, y, use_reentrant=False) for h, y in parts) / (labels != -100).sum()
 
 
-# %% wrong "the rest is left out" fails=values,parts,one_at_a_time
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    n = len(hidden) // chunks
-    parts = zip(hidden.split(n)[:chunks], labels.split(n)[:chunks])
-    return sum(checkpoint(piece, h, weight, y, use_reentrant=False) for h, y in parts) / (labels != -100).sum()
-
-
 # %% wrong "gradients in forward, without the upstream gradient" fails=example,values,parts,one_at_a_time
 class Fused(torch.autograd.Function):
     @staticmethod
@@ -310,24 +323,6 @@ class Fused(torch.autograd.Function):
 
 def chunked_loss(hidden, weight, labels, chunks, piece):
     return Fused.apply(hidden, weight, labels, chunks, piece)
-
-
-# %% wrong "under no_grad" fails=example,values,parts,one_at_a_time raises=RuntimeError
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    with torch.no_grad():
-        parts = zip(hidden.tensor_split(chunks), labels.tensor_split(chunks))
-        return sum(piece(h, weight, y) for h, y in parts) / (labels != -100).sum()
-
-
-# %% wrong "the whole cross entropy" fails=values,parts,one_at_a_time
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    return functional.cross_entropy(hidden @ weight.T, labels)
-
-
-# %% wrong "reentrant" fails=example,values,parts,one_at_a_time raises=RuntimeError
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    parts = zip(hidden.tensor_split(chunks), labels.tensor_split(chunks))
-    return sum(checkpoint(piece, h, weight, y, use_reentrant=True) for h, y in parts) / (labels != -100).sum()
 
 
 # %% wrong "the whole cross entropy, and pieces that run for show" fails=values,parts,one_at_a_time
