@@ -2,11 +2,10 @@
 def recorded_steps(n: int, wait: int, warmup: int, active: int, repeat: int, skip_first: int) -> list[list[int]]:
     """Which of n training steps a profiler records: the steps of each trace that it hands over.
 
-    Steps are counted from 0. First skip_first steps are left out, once. Then cycles follow: wait
-    steps that nothing looks at, warmup steps that are traced and thrown away, and active steps
-    that are recorded. There are repeat cycles, or any number where repeat is 0. The last trace
-    may be shorter, where the training ends. A trace without a step is left out. All are ints,
-    active is at least 1 and the others at least 0.
+    Steps are counted from 0. First skip_first steps are left out, once. Then cycles follow: wait steps that nothing
+    looks at, warmup steps that are traced and thrown away, and active steps that are recorded. There are repeat cycles,
+    or any number if repeat is 0. The last trace is shorter if the training ends inside it. A trace without a step is
+    left out. All are ints: active is at least 1, the others at least 0.
     """
     ### BEGIN SOLUTION
     cycle = wait + warmup + active
@@ -17,6 +16,45 @@ def recorded_steps(n: int, wait: int, warmup: int, active: int, repeat: int, ski
         begin += cycle
     return found
     ### END SOLUTION
+
+
+# %% promises
+# Which of n training steps -> example, unlimited, other_plans, cut_short, all_steps
+# Steps are counted -> example, unlimited, other_plans, cut_short, all_steps
+# First skip_first steps -> other_plans, cut_short
+# Then cycles follow -> example, unlimited, other_plans, cut_short, all_steps
+# There are repeat cycles -> unlimited, other_plans, cut_short, all_steps
+# The last trace is shorter -> unlimited, cut_short, all_steps
+# A trace without a step -> cut_short
+# All are ints -> other_plans, cut_short, all_steps
+
+
+# %% domain
+@domain(
+    reference,
+    *("no wait", "no warm-up", "neither", "active 1", "repeat 0", "repeat 1", "nothing skipped", "much skipped"),
+    *("no steps", "all skipped", "ends in the first wait", "ends before the first trace", "ends before a trace"),
+    *("ends inside the first trace", "ends inside a trace", "ends inside the last trace", "ends after a trace"),
+    *("repeat 0, ends inside a trace", "repeat 0, ends before a trace", "every step, active 1"),
+    "every step, ends inside a trace",
+)
+def arguments(draw, edge):
+    every = "every step" in edge
+    wait = 0 if every or edge in ("no wait", "neither") else draw(st.integers(1, 4))
+    warmup = 0 if every or edge in ("no warm-up", "neither") else draw(st.integers(1, 3))
+    active = 1 if "active 1" in edge else draw(st.integers(2, 4))
+    repeat = 0 if every or "repeat 0" in edge else 1 if edge == "repeat 1" else draw(st.integers(2, 4))
+    skip_first = 0 if every or edge == "nothing skipped" else draw(st.integers(1, 5))
+    skip_first += 20 if edge == "much skipped" else 0
+    cycle, inside = wait + warmup + active, draw(st.integers(1, active - 1)) if active > 1 else 0
+    whole = {"before the first": 0, "inside the first": 0, "inside the last": repeat - 1}  # traces before the last one
+    trace = skip_first + wait + warmup + cycle * next((k for part, k in whole.items() if part in edge), 1)
+    ends = {"before": trace, "inside": trace + inside, "after": trace + active}
+    n = next(
+        (end for part, end in ends.items() if f"ends {part}" in edge), skip_first + 4 * cycle + draw(st.integers(0, 9))
+    )
+    n = {"no steps": 0, "all skipped": skip_first, "ends in the first wait": skip_first + 1}.get(edge, n)
+    return n, wait, warmup, active, repeat, skip_first
 
 
 # %% checks
@@ -34,26 +72,6 @@ with check("unlimited", "repeat=0: as often as there are steps", weight=1):
     assert_close(recorded_steps(11, 2, 0, 2, 0, 0), [[2, 3], [6, 7], [10]])
 
 # %% hidden checks
-
-
-def as_scheduled(n, options):
-    """What torch.profiler.schedule says of each of n steps, as traces."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns where there is no warm-up
-        plan = torch.profiler.schedule(**options)
-    found, current = [], []
-    for step in range(n):
-        action = plan(step)
-        if action in (torch.profiler.ProfilerAction.RECORD, torch.profiler.ProfilerAction.RECORD_AND_SAVE):
-            current.append(step)
-        if action == torch.profiler.ProfilerAction.RECORD_AND_SAVE:
-            found.append(current)
-            current = []
-    return found + [current] * bool(current)
-
-
 with check(
     "other_plans",
     "other schedules: what torch.profiler.schedule says",
@@ -61,22 +79,21 @@ with check(
     required=True,
     hint="How long is a cycle? At which step does the first trace begin, and the second?",
 ):
-    for t in ((20, 3, 2, 1, 2, 0), (23, 0, 1, 4, 3, 2), (17, 2, 3, 2, 0, 1), (9, 1, 0, 1, 5, 4), (30, 4, 1, 3, 0, 6)):
-        options = dict(zip(("wait", "warmup", "active", "repeat", "skip_first"), t[1:], strict=True))
-        want = as_scheduled(t[0], options)
-        assert_close(recorded_steps(*t), want)
+    arguments.assert_results(recorded_steps, "", "no wait", "no warm-up", "neither", "active 1")
+    arguments.assert_results(recorded_steps, "repeat 0", "repeat 1", "nothing skipped", "much skipped")
 with check(
     "cut_short",
     "a training that ends inside a cycle",
     weight=2,
     hint="Which steps are recorded if the training ends in the middle of the active ones, or before them?",
 ):
-    for n in (0, 3, 4, 5, 6, 7, 8, 9, 12):
-        options = {"wait": 1, "warmup": 2, "active": 3, "repeat": 2, "skip_first": 1}
-        assert_close(recorded_steps(n, 1, 2, 3, 2, 1), as_scheduled(n, options))
+    arguments.assert_results(recorded_steps, "no steps", "all skipped", "ends in the first wait")
+    arguments.assert_results(recorded_steps, "ends before the first trace", "ends before a trace", "ends after a trace")
+    arguments.assert_results(recorded_steps, "ends inside the first trace", "ends inside a trace")
+    arguments.assert_results(recorded_steps, "ends inside the last trace", "repeat 0, ends inside a trace")
+    arguments.assert_results(recorded_steps, "repeat 0, ends before a trace")
 with check("all_steps", "no wait and no warm-up: every step", weight=1, hint="What is a cycle of active steps only?"):
-    assert_close(recorded_steps(5, 0, 0, 2, 0, 0), [[0, 1], [2, 3], [4]])
-    assert_close(recorded_steps(4, 0, 0, 1, 3, 0), [[0], [1], [2]])
+    arguments.assert_results(recorded_steps, "every step, ends inside a trace", "every step, active 1")
 
 
 # %% right "it asks torch.profiler.schedule"
@@ -139,15 +156,6 @@ def recorded_steps(n, wait, warmup, active, repeat, skip_first):
     return found
 
 
-# %% wrong "repeat 0 is none" fails=unlimited,other_plans,all_steps
-def recorded_steps(n, wait, warmup, active, repeat, skip_first):
-    found, begin = [], skip_first + wait + warmup
-    while begin < n and len(found) < repeat:
-        found.append(list(range(begin, min(begin + active, n))))
-        begin += wait + warmup + active
-    return found
-
-
 # %% wrong "a trace that is cut short is not handed over" fails=unlimited,cut_short,all_steps
 def recorded_steps(n, wait, warmup, active, repeat, skip_first):
     found, begin = [], skip_first + wait + warmup
@@ -157,20 +165,21 @@ def recorded_steps(n, wait, warmup, active, repeat, skip_first):
     return found
 
 
-# %% wrong "the steps go on after the training" fails=unlimited,cut_short,all_steps
-def recorded_steps(n, wait, warmup, active, repeat, skip_first):
-    found, begin = [], skip_first + wait + warmup
-    while begin < n and (repeat == 0 or len(found) < repeat):
-        found.append(list(range(begin, begin + active)))
-        begin += wait + warmup + active
-    return found
-
-
-# %% wrong "repeat counts the cycles after the first" fails=other_plans,all_steps
+# %% wrong "repeat counts the cycles after the first" fails=other_plans
 def recorded_steps(n, wait, warmup, active, repeat, skip_first):
     found, begin = [], skip_first + wait + warmup
     while begin < n and (repeat == 0 or len(found) <= repeat):
         found.append(list(range(begin, min(begin + active, n))))
+        begin += wait + warmup + active
+    return found
+
+
+# %% wrong "the last cycle brings a trace, even an empty one" fails=other_plans,cut_short
+def recorded_steps(n, wait, warmup, active, repeat, skip_first):
+    found, begin = [], skip_first
+    while begin < n and (repeat == 0 or len(found) < repeat):
+        first = begin + wait + warmup
+        found.append(list(range(first, min(first + active, n))))
         begin += wait + warmup + active
     return found
 
