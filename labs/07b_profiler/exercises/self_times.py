@@ -2,11 +2,12 @@
 def self_times(rows: list[dict]) -> dict[str, float]:
     """The self time of each name, in microseconds, added up over its rows.
 
-    rows: complete ones, in any order, each with "name", "tid", "ts" and "dur". Two rows of one
-    thread lie beside each other, or one inside the other. Where one ends and the other begins
-    at the same time, they lie beside each other. Of two that begin together the longer one is
-    outside; no two begin and end together. Rows of two threads never lie inside each other. A
-    row may lie in another one of its name. The rows stay as they are.
+    rows: complete ones, in any order, each with "name", "tid", "ts" and "dur"; the list may be empty. Two rows of one
+    thread lie beside each other, or one inside the other. If one ends as the other begins, they lie beside each other.
+    Of two that begin together, the longer one is outside; no two begin and end together. A row whose "dur" is 0 has no
+    self time, wherever it lies. Rows of two threads never lie inside each other. A row may lie in another one of its
+    name. A name whose self time is 0 is not left out. Times have the precision of a Python float. The rows stay as they
+    are.
     """
     ### BEGIN SOLUTION
     found: dict[str, float] = {}
@@ -21,6 +22,65 @@ def self_times(rows: list[dict]) -> dict[str, float]:
         stack.append(one)
     return found
     ### END SOLUTION
+
+
+# %% promises
+# The self time of each -> example, threads, deep, two_threads, edges, own_name
+# rows: complete ones -> deep, keeps_input
+# Two rows of one thread -> example, deep
+# If one ends as -> edges
+# Of two that begin -> edges
+# A row whose "dur" -> edges
+# Rows of two threads -> threads, two_threads
+# A row may lie -> own_name
+# A name whose self time -> edges
+# Times have the precision -> edges
+# The rows stay -> keeps_input
+
+
+# %% domain
+@domain(
+    reference,
+    *("no rows", "one row", "beside each other", "a long chain", "in order", "whole numbers", "tenths", "long rows"),
+    *("touching", "begin together", "end together", "covered", "of no time", "inside its own name", "one name"),
+    *("two threads", "three threads", "same times in two threads", "thread 0"),
+)
+def arguments(draw, edge):
+    g = draw.make_generator()
+
+    def pick(*choices):
+        return choices[int(torch.randint(len(choices), (), generator=g))]
+
+    rows, unit = [], {"whole numbers": 1, "tenths": 0.1, "long rows": 2**22 + 0.125}.get(edge, 0.125)
+
+    def add_row(begin, tid, depth, inside):
+        """Add a row that begins at this tick, with rows inside it. Returns the tick at which it ends."""
+        now = begin if inside else begin + pick(2, 3, 5)
+        for n in range(inside):
+            gap = {"begin together": n > 0, "touching": n == 0, "covered": 0}.get(edge, 1) and pick(1, 2, 4)
+            now = add_row(
+                now + gap, tid, depth + 1, 1 if edge == "a long chain" and depth < 6 else pick(0, 2) * (not depth)
+            )
+        now += pick(1, 3) if inside and edge not in ("end together", "covered") else 0
+        name = f"op{pick(0, 1) if edge == 'inside its own name' else f'{depth}.{pick(0, 1)}'}"
+        name = "op" if edge == "one name" else name
+        rows.append(trace_row(name, "cpu_op", tid, unit * begin, unit * (now - begin)))
+        return now
+
+    tids = {"two threads": [9, 4], "three threads": [7, 101, 3], "thread 0": [1, 0]}.get(edge, [11])
+    for tid in tids if edge != "no rows" else []:
+        end = add_row(
+            pick(1, 2), tid, 0, {"one row": 0, "beside each other": 0, "a long chain": 1}.get(edge, pick(2, 3))
+        )
+        for _ in range(edge != "one row" and draw(st.integers(1, 2))):
+            end = add_row(end + (edge not in ("touching", "covered")), tid, 0, 0)
+    if edge == "same times in two threads":
+        rows += [{**one, "tid": 12, "name": pick("op0.0", "op1.0", "other")} for one in rows]
+    if edge == "of no time":
+        rows += [trace_row(pick("mark", "op1.0"), "cpu_op", 11, one["ts"] + pick(0, one["dur"]), 0) for one in rows]
+    if edge == "in order":
+        return (sorted(rows, key=lambda one: one["ts"]),)
+    return ([rows[n] for n in torch.randperm(len(rows), generator=g).tolist()],)
 
 
 # %% checks
@@ -53,28 +113,6 @@ with check("threads", "a row of another thread is nobody's child", weight=1):
     assert_close(self_times(t), {"a": 40.0, "b": 20.0, "c": 10.0})
 
 # %% hidden checks
-
-
-def nested(depth, start, seed, tid):
-    """Rows of one thread, some inside others, and the self time of each name."""
-    rows, own, now = [], {}, start
-    for n in range(1 + seed % 3):
-        begin = now
-        now += 1 + (seed + n) % 4
-        alone = now - begin
-        if depth:
-            inner, times, end = nested(depth - 1, now, seed * 3 + n, tid)
-            rows += inner
-            for name, took in times.items():
-                own[name] = own.get(name, 0.0) + took
-            tail = (seed + depth) % 2
-            now, alone = end + tail, alone + tail
-        name = f"op{(seed + depth * n) % 4}"
-        own[name] = own.get(name, 0.0) + alone
-        rows.append(trace_row(name, "cpu_op", tid, begin, now - begin))
-    return rows, own, now
-
-
 with check(
     "deep",
     "rows inside rows, in any order",
@@ -82,45 +120,28 @@ with check(
     required=True,
     hint="From which row is a row's time taken off: from one, or from all around it?",
 ):
-    for depth, seed in ((0, 2), (2, 5), (3, 4), (4, 8)):
-        t, want, _ = nested(depth, 3, seed, 11)
-        order = torch.randperm(len(t), generator=torch.Generator().manual_seed(seed)).tolist()
-        assert_close(self_times([t[n] for n in order]), want)
+    arguments.assert_results(self_times, "", "one row", "beside each other", "a long chain", "in order")
+    arguments.assert_results(self_times, "whole numbers", "tenths")
 with check(
     "two_threads",
     "the same times in two threads and three",
     weight=2,
     hint="Could a row of one thread end up inside a row of another one?",
 ):
-    for tids in ((4, 9), (7, 1, 3)):
-        t, want = [], {}
-        for n, tid in enumerate(tids):
-            rows, own, _ = nested(2, n, 5 + n, tid)
-            t += rows
-            for name, took in own.items():
-                want[name] = want.get(name, 0.0) + took
-        assert_close(self_times(t[::-1]), want)
+    arguments.assert_results(self_times, "two threads", "three threads", "same times in two threads", "thread 0")
 with check(
     "edges",
     "rows that touch, that begin or end together, and of no time",
     weight=2,
     hint="Which of two rows that begin together is outside? Is a row that begins where another ends inside it?",
 ):
-    t = [trace_row("a", "cpu_op", 1, 0, 10), trace_row("b", "cpu_op", 1, 10, 5), trace_row("c", "cpu_op", 1, 15, 0.5)]
-    assert_close(self_times(t), {"a": 10.0, "b": 5.0, "c": 0.5})
-    t = [trace_row("in", "cpu_op", 1, 0, 4), trace_row("out", "cpu_op", 1, 0, 10), trace_row("end", "cpu_op", 1, 6, 4)]
-    assert_close(self_times(t), {"in": 4.0, "out": 2.0, "end": 4.0})
-    t = [trace_row("out", "cpu_op", 1, 0, 10), trace_row("mark", "cpu_op", 1, 5, 0), trace_row("in", "cpu_op", 1, 5, 3)]
-    assert_close(self_times(t), {"out": 7.0, "mark": 0.0, "in": 3.0})
-    t = [trace_row("long", "cpu_op", 1, 0, 2**24 + 3), trace_row("in", "cpu_op", 1, 5, 2)]
-    assert_close(self_times(t), {"long": 2.0**24 + 1, "in": 2.0}, rtol=0, atol=0.01)
+    arguments.assert_results(self_times, "touching", "begin together", "end together", "covered", "of no time")
+    arguments.assert_results(self_times, "long rows", rtol=0, atol=0.001)
 with check("own_name", "a row inside another one of its name", weight=1, hint="What are both rows together?"):
-    t = [trace_row("f", "cpu_op", 1, 0, 30), trace_row("f", "cpu_op", 1, 5, 20), trace_row("g", "cpu_op", 1, 8, 6)]
-    assert_close(self_times(t), {"f": 24.0, "g": 6.0})
+    arguments.assert_results(self_times, "inside its own name", "one name")
 with check("keeps_input", "the rows stay as they are, and no rows have no times", guard=True):
-    t = [trace_row("b", "cpu_op", 1, 3, 4), trace_row("a", "cpu_op", 1, 0, 9)]
-    assert_close(unchanged(self_times, t), {"a": 5.0, "b": 4.0})
-    assert_close(self_times([]), {})
+    arguments.assert_arguments(self_times)
+    arguments.assert_results(self_times, "no rows")
 
 
 # %% right "for each row the shortest one around it"
@@ -183,7 +204,7 @@ def self_times(rows):
     return found
 
 
-# %% wrong "totals" fails=example,threads,deep,two_threads,edges,own_name,keeps_input
+# %% wrong "totals" fails=example,threads,deep,two_threads,edges,own_name
 def self_times(rows):
     found = {}
     for one in rows:
@@ -191,7 +212,7 @@ def self_times(rows):
     return found
 
 
-# %% wrong "all that is inside, not only the next level" fails=example,deep,two_threads,own_name
+# %% wrong "all that is inside, not only the next level" fails=example,deep,two_threads,edges,own_name
 def self_times(rows):
     found = {}
     for one in rows:
@@ -234,7 +255,7 @@ def self_times(rows):
     return found
 
 
-# %% wrong "rows that touch are inside each other" fails=deep,two_threads,edges
+# %% wrong "rows that touch are inside each other" fails=edges
 def self_times(rows):
     found, around = {}, {}
     for one in sorted(rows, key=lambda one: (one["ts"], -one["dur"])):
@@ -244,33 +265,5 @@ def self_times(rows):
         if stack:
             found[stack[-1]["name"]] -= one["dur"]
         found[one["name"]] = found.get(one["name"], 0) + one["dur"]
-        stack.append(one)
-    return found
-
-
-# %% wrong "the rows come in order" fails=deep,two_threads,edges,keeps_input
-def self_times(rows):
-    found, around = {}, {}
-    for one in rows:
-        stack = around.setdefault(one["tid"], [])
-        while stack and stack[-1]["ts"] + stack[-1]["dur"] <= one["ts"]:
-            stack.pop()
-        if stack:
-            found[stack[-1]["name"]] -= one["dur"]
-        found[one["name"]] = found.get(one["name"], 0) + one["dur"]
-        stack.append(one)
-    return found
-
-
-# %% wrong "the last row of each name" fails=deep,two_threads,own_name
-def self_times(rows):
-    found, around = {}, {}
-    for one in sorted(rows, key=lambda one: (one["ts"], -one["dur"])):
-        stack = around.setdefault(one["tid"], [])
-        while stack and stack[-1]["ts"] + stack[-1]["dur"] <= one["ts"]:
-            stack.pop()
-        if stack:
-            found[stack[-1]["name"]] -= one["dur"]
-        found[one["name"]] = one["dur"]
         stack.append(one)
     return found
