@@ -76,14 +76,14 @@ def arguments(draw, edge):
         if edge != "no regions":
             rows.append(trace_row(name, "user_annotation", 101, begin, end - begin))
         if edge == "regions of no time":
-            rows.append(trace_row(pick("part1", "empty"), "user_annotation", 101, begin + 2 * step, 0))
+            rows.append(trace_row("empty" if n % 2 else "part1", "user_annotation", 101, begin + 2 * step, 0))
         if edge == "one inside another":
             rows.append(trace_row("inner", "user_annotation", 101, begin + step, pick(2, 3, 6) * step))
         if edge == "overlapping regions":
             rows.append(trace_row("other", "user_annotation", 102, begin + 4 * step, 6 * step))
         if edge == "marks and the device's regions":
             rows.append(trace_row(name, "gpu_user_annotation", 7, begin, 20))
-            rows.append({"ph": "i", "name": name, "cat": "user_annotation", "ts": begin + step})
+            rows.append({"ph": "i", "name": "mark", "cat": "user_annotation", "ts": begin + step})
         for tick in (2, 5) if edge != "zeros" else (0, 2):
             at = begin + tick * step
             if edge in ("as a region begins", "as a region ends", "as one ends and one begins") and tick == 2:
@@ -98,7 +98,7 @@ def arguments(draw, edge):
             cat = pick("cuda_runtime", "cuda_driver")
             rows.append(trace_row("launch", cat, thread, at, step, correlation=number))
             for _ in range({"several rows of one launch": 3, "launch of nothing": tick == 2}.get(edge, 1)):
-                took = pick(2, 5, 30) * step
+                took = pick(2, 5, 30) * step + (3.6e9 if edge == "an hour" else 0)
                 rows.append(trace_row("work", pick(*DEVICE_CATS), 7, late, took, correlation=number))
                 late += took + pick(0, 1)
             number += pick(1, 2)

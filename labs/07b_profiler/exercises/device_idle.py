@@ -94,11 +94,13 @@ def arguments(draw, edge):
         busy = max(ts + dur for ts, dur, _ in work)
         gap = 0 if edge == "never idle" or edge == "some touch" and n % 2 else pick(1, 2, 9, 40) * step
         gap = -step if edge == "overlapping rows" and n % 3 else gap
-        gap += 20 if edge == "zeros" and n == 1 else 0
+        gap += {"zeros": 20, "an hour": 3.6e9}.get(edge, 0) if n == 1 else 0
         start = ts + step if edge == "a long row" and n % 3 else busy + gap
         dur = 12 * step if edge == "a long row" and n % 3 == 0 else pick(2, 3, 7) * step
         dur = 0 if edge == "work of no time" and n % 2 else dur
         work.append((start, dur, number + (n // 2 if edge == "several rows of one launch" else n)))
+    if edge == "zeros":  # the first gap is that of the launch at 0, whose number is 0
+        work = [(ts, dur, (correlation - 1) % count) for ts, dur, correlation in work]
     if edge == "a long row":
         work[0] = (work[0][0], 12 * step, number)
     for ts, dur, correlation in work if edge != "no work" else []:
