@@ -1,24 +1,32 @@
 # %% given
 @probes.probe
 def searched(slowest_region, parts, warmup, active):
-    """What slowest_region says of a step that runs these parts: (name, function), each in a region of its name."""
+    """What slowest_region says of a step that runs these parts: (name, function), each in a region of its name.
+
+    The function of "outer/inner" runs in the region inner, inside the region outer.
+    """
+
+    def run(regions, part):
+        if not regions:
+            return part()
+        with record_function(regions[0]):
+            run(regions[1:], part)
 
     def step():
         for name, part in parts:
-            with record_function(name):
-                part()
+            run(name.split("/"), part)
 
-    return slowest_region(step, [name for name, _ in parts], warmup, active)
+    return slowest_region(step, list(dict.fromkeys(name.split("/")[0] for name, _ in parts)), warmup, active)
 
 
 # %% exercise
 def slowest_region(step: Callable[[], object], names: list[str], warmup: int, active: int) -> str:
     """The name of the region of step that takes the most time once it is warm.
 
-    step: a training step, a function of no arguments. names: of its regions, which lie beside
-    each other; a region may run several times in a step. step is called warmup + active times,
-    and the regions are compared by their total time in the last active calls. warmup is at least
-    0, active at least 1.
+    step: a training step, a function of no arguments. names: of the regions to compare. They lie beside each other, and
+    each runs in every call of step, once or several times. step is called warmup + active times, and the regions are
+    compared by their total time in the last active calls. One of them takes by far the most. warmup is at least 0,
+    active at least 1.
     """
     ### BEGIN SOLUTION
     for _ in range(warmup):
@@ -29,6 +37,16 @@ def slowest_region(step: Callable[[], object], names: list[str], warmup: int, ac
     total = {one.key: one.cpu_time_total for one in profiler.key_averages()}
     return max(names, key=lambda name: total[name])
     ### END SOLUTION
+
+
+# %% promises
+# The name of the region -> example, other_steps, warm, several_calls, inside
+# step: a training step -> other_steps, warm, several_calls
+# names: of the regions -> example, other_steps, warm, several_calls, inside
+# They lie beside -> several_calls
+# step is called -> other_steps, warm, several_calls, inside
+# One of them takes -> example, other_steps, warm, several_calls, inside
+# warmup is at least -> warm, several_calls
 
 
 # %% checks
@@ -42,13 +60,13 @@ with check("example", "of two regions, the one that sleeps for longer", weight=2
 def tried(find, parts, warmup, active):
     """What find says, the names of the parts that ran, and the most seconds that one took too long.
 
-    parts: (name, seconds in the warm-up, seconds later), in the order of the step.
+    parts: (name, seconds in each call of the step, the last of which stays), in the order of the step.
     """
     ran, times = [], []
 
-    def part(name, first, later):
+    def part(name, *each):
         def run():
-            seconds = first if len(ran) < warmup * len(parts) else later
+            seconds = each[min(len(ran) // len(parts), len(each) - 1)]
             ran.append(name)
             begin = time.perf_counter()
             time.sleep(seconds)
@@ -77,12 +95,12 @@ with check(
     required=True,
     hint="Which rows of the profile are regions of the step? Is it the total time that you compare?",
 ):
-    for slow in ("b", "c"):
-        t = [(name, 0, 0.06 if name == slow else 0.001) for name in ("c", "a", "b")]
+    for slow in ("load", "load 2"):  # names that begin alike
+        t = [(name, 0.06 if name == slow else 0.001) for name in ("load 2", "lo", "load")]
         said, ran = measured(slowest_region, t, 1, 2)
         assert_close(said, slow)
         assert_close(len(ran), 9, name="the number of calls of the parts")
-        assert ran == ["c", "a", "b"] * 3, "the parts ran in another order"
+        assert ran == ["load 2", "lo", "load"] * 3, "the parts ran in another order"
 with check(
     "warm",
     "a region that is slow in the warm-up only",
@@ -91,21 +109,35 @@ with check(
     hint="Do the first calls count? How many calls are not recorded?",
 ):
     for warmup, active in ((2, 1), (1, 2)):
-        t = [("first", 0.3, 0.001), ("slow", 0.06, 0.06), ("last", 0.001, 0.001)]
+        t = [("first", *[0.3] * warmup, 0.001), ("slow", 0.06), ("last", 0.001)]
         said, ran = measured(slowest_region, t, warmup, active)
         assert_close(said, "slow")
         assert_close(len(ran), 3 * (warmup + active), name="the number of calls of the parts")
         assert ran == ["first", "slow", "last"] * (warmup + active), "the parts ran in another order"
 with check(
     "several_calls",
-    "many short calls, against one that is longer than each of them",
+    "many short calls, against one that is longer than each of them, and calls that differ",
     weight=2,
-    hint="Which is compared: the mean of a region's calls, the longest of them, or their sum?",
+    hint="Which is compared: the mean of a region's calls, the longest of them, the last one, or their sum?",
 ):
-    short = ("many", 0.02, 0.02)
-    said, ran = measured(slowest_region, [short, ("one", 0.05, 0.05), *[short] * 7], 0, 1)
+    short = ("many", 0.02)
+    said, ran = measured(slowest_region, [short, ("one", 0.05), *[short] * 7], 0, 1)
     assert_close(said, "many")
     assert_close(len(ran), 9, name="the number of calls of the parts")
+    for each in ((0, 0.07, 0), (0, 0, 0.07)):
+        said, ran = measured(slowest_region, [("steady", 0.02), ("changing", *each)], 1, 2)
+        assert_close(said, "changing")
+        assert_close(len(ran), 6, name="the number of calls of the parts")
+with check(
+    "inside",
+    "a region whose time is in a smaller one inside it",
+    weight=2,
+    hint="Which of the two times of a row contains what lies inside the row?",
+):
+    t = [("short", 0.01), ("long/read", 0.03), ("long/parse", 0.04)]
+    said, ran = measured(slowest_region, t, 1, 1)
+    assert_close(said, "long")
+    assert_close(len(ran), 6, name="the number of calls of the parts")
 
 
 # %% right "a schedule"
@@ -146,7 +178,7 @@ def slowest_region(step, names, warmup, active):
     return max(names, key=lambda name: total[name])
 
 
-# %% wrong "no warm-up at all" fails=other_steps,warm
+# %% wrong "no warm-up at all" fails=other_steps,warm,several_calls,inside
 def slowest_region(step, names, warmup, active):
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         for _ in range(active):
@@ -166,7 +198,7 @@ def slowest_region(step, names, warmup, active):
     return max(names, key=lambda name: mean[name])
 
 
-# %% wrong "the first row of the table, whatever it is" fails=example,other_steps,warm,several_calls
+# %% wrong "the first row of the table, whatever it is" fails=example,other_steps,warm,several_calls,inside
 def slowest_region(step, names, warmup, active):
     for _ in range(warmup):
         step()
@@ -177,34 +209,14 @@ def slowest_region(step, names, warmup, active):
     return max(profiler.key_averages(), key=lambda one: one.cpu_time_total).key
 
 
-# %% wrong "the last region of the step" fails=other_steps,warm
+# %% wrong "the last region of the step" fails=other_steps,warm,several_calls
 def slowest_region(step, names, warmup, active):
     for _ in range(warmup + active):
         step()
     return names[-1]
 
 
-# %% wrong "sorted the wrong way round" fails=example,other_steps,warm,several_calls
-def slowest_region(step, names, warmup, active):
-    for _ in range(warmup):
-        step()
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        for _ in range(active):
-            step()
-    found = [one for one in profiler.key_averages() if one.key in names]
-    return sorted(found, key=lambda one: one.cpu_time_total)[0].key
-
-
-# %% wrong "one step of each kind" fails=other_steps,warm,several_calls
-def slowest_region(step, names, warmup, active):
-    step()
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        step()
-    total = {one.key: one.cpu_time_total for one in profiler.key_averages()}
-    return max(names, key=lambda name: total[name])
-
-
-# %% wrong "the number of calls" fails=example,other_steps,warm
+# %% wrong "the number of calls" fails=example,other_steps,warm,several_calls
 def slowest_region(step, names, warmup, active):
     for _ in range(warmup):
         step()
@@ -213,6 +225,27 @@ def slowest_region(step, names, warmup, active):
             step()
     count = {one.key: one.count for one in profiler.key_averages()}
     return max(names, key=lambda name: count[name])
+
+
+# %% wrong "the self time" fails=inside
+def slowest_region(step, names, warmup, active):
+    for _ in range(warmup):
+        step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(active):
+            step()
+    own = {one.key: one.self_cpu_time_total for one in profiler.key_averages()}
+    return max(names, key=lambda name: own[name])
+
+
+# %% wrong "the last of the active calls" fails=several_calls
+def slowest_region(step, names, warmup, active):
+    for _ in range(warmup + active - 1):
+        step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        step()
+    total = {one.key: one.cpu_time_total for one in profiler.key_averages()}
+    return max(names, key=lambda name: total[name])
 
 
 # %% equivalent "argument activities dropped: with profile() as profiler:"
