@@ -33,6 +33,7 @@ from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from labkit import (
+    Seen,
     assert_answered,
     assert_close,
     assert_letters,

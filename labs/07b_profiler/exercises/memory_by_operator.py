@@ -4,7 +4,7 @@ def standardized(x):
 
 
 def scaled(x):
-    with record_function("scale"):
+    with record_function("scale before aten::exp"):
         y = x * 3 + 1
     return y.exp()
 
@@ -19,9 +19,9 @@ def one_backward(x):
 def memory_by_operator(f: Callable[[Tensor], Tensor], x: Tensor) -> dict[str, int]:
     """The bytes that each operator allocated in f(x) on the CPU, less those that it freed: name -> bytes.
 
-    An operator is a row of the profile whose name begins with "aten::". What it called counts
-    for what was called, and not once more for itself. The calls of one operator are added up.
-    Operators that come to 0 are left out. x is there before, and stays as it is.
+    f is called once. An operator is a row of the profile whose name begins with "aten::". Bytes count for the operator
+    that allocated or freed them, and not again for the one that called it. The calls of one operator are added up.
+    Operators that come to 0 are left out. The bytes of x do not count, and x stays as it is.
     """
     ### BEGIN SOLUTION
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
@@ -29,6 +29,40 @@ def memory_by_operator(f: Callable[[Tensor], Tensor], x: Tensor) -> dict[str, in
     found = {one.key: one.self_cpu_memory_usage for one in profiler.key_averages()}
     return {name: nbytes for name, nbytes in found.items() if name.startswith("aten::") and nbytes}
     ### END SOLUTION
+
+
+# %% promises
+# The bytes that each -> example, other_functions, regions, backward, dtypes
+# f is called once -> called_once
+# An operator is a row -> regions, backward
+# Bytes count for -> other_functions, regions, backward
+# The calls of one operator -> other_functions, regions, backward
+# Operators that come to 0 -> dtypes
+# The bytes of x do not -> called_once
+
+
+# %% domain
+@domain(
+    reference,
+    *("operators in operators", "calls of one operator", "its own region", "backward", "nothing allocated"),
+    *("float64", "one element", "no elements", "transposed"),
+)
+def arguments(draw, edge):
+    functions = {
+        "operators in operators": [functional.softplus, torch.cov],
+        "calls of one operator": [standardized],
+        "its own region": [scaled],
+        "backward": [one_backward],
+        "nothing allocated": [torch.t],
+        "float64": [torch.sqrt, torch.exp],
+        "no elements": [torch.tanh, torch.exp],
+        "one element": [torch.tanh, scaled],
+        "transposed": [torch.flatten],
+    }
+    f = draw(st.sampled_from(functions.get(edge, [torch.tanh, functional.softplus, standardized, torch.cov])))
+    sizes = {"one element": (1, 1), "no elements": (0, 3)}.get(edge, (draw(st.integers(4, 9)), draw(st.integers(2, 8))))
+    dtype = torch.float64 if edge == "float64" else torch.float32
+    return f, draw.apply_layout(torch.rand(sizes, dtype=dtype, generator=draw.make_generator()), edge)
 
 
 # %% checks
@@ -47,16 +81,6 @@ with check("example", "tanh and exp: one result each, of 140 bytes and of 24", w
     assert_close(memory_by_operator(torch.exp, torch.ones(3, 2)), {"aten::exp": 24})
 
 # %% hidden checks
-
-
-def noted(f, x):
-    """What memory_by_operator should say."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        f(x)
-    rows = profiler.key_averages()
-    return {one.key: one.self_cpu_memory_usage for one in rows if one.key[:6] == "aten::" and one.self_cpu_memory_usage}
-
-
 with check(
     "other_functions",
     "other functions and sizes: the bytes of each operator itself",
@@ -64,33 +88,37 @@ with check(
     required=True,
     hint="Which of the two columns of bytes leaves out what was called inside?",
 ):
-    for f, size in ((torch.nn.functional.softplus, (4, 9)), (standardized, (6, 5)), (torch.cov, (3, 8))):
-        t = torch.linspace(-1, 2, size[0] * size[1]).reshape(size)
-        assert_close(memory_by_operator(f, t), noted(f, t))
+    arguments.assert_results(memory_by_operator, "", "operators in operators", "calls of one operator", "transposed")
 with check(
     "regions",
     "a function with a region of its own",
     weight=2,
     hint="Which rows of a profile are no operators? How do an operator's names begin?",
 ):
-    for rows, columns in ((2, 3), (11, 4)):
-        t = torch.linspace(-1, 1, rows * columns).reshape(rows, columns)
-        assert_close(memory_by_operator(scaled, t), noted(scaled, t))
+    arguments.assert_results(memory_by_operator, "its own region")
 with check(
     "backward",
     "a forward and a backward pass",
     weight=2,
     hint="What is freed by an operator counts with a minus sign. Which rows belong to autograd, and are no operators?",
 ):
-    for rows, columns in ((4, 7), (9, 2)):
-        t = torch.linspace(-1, 1, rows * columns).reshape(rows, columns)
-        assert_close(memory_by_operator(one_backward, t), noted(one_backward, t))
+    arguments.assert_results(memory_by_operator, "backward")
 with check(
     "dtypes", "float64 and a function that allocates nothing", weight=1, hint="How many bytes has a number of float64?"
 ):
-    t = torch.linspace(0.1, 1, 12, dtype=torch.float64).reshape(4, 3)
-    assert_close(memory_by_operator(torch.sqrt, t), {"aten::sqrt": 96})
-    assert_close(memory_by_operator(torch.t, t), {})
+    arguments.assert_results(memory_by_operator, "float64", "nothing allocated", "one element", "no elements")
+with check(
+    "called_once",
+    "f is called once, with x, and x stays as it is",
+    guard=True,
+    hint="How often does your function call f, inside and outside of the profile?",
+):
+    for size in (3, 5):
+        t = torch.linspace(-1, 2, size)
+        seen = Seen(lambda x: x * 2)
+        memory_by_operator(seen, t)
+        assert_close([call.shapes for call in seen.calls], [((size,),)], name="the shapes with which f was called")
+    arguments.assert_arguments(memory_by_operator)
 
 
 # %% right "a loop over the rows"
@@ -124,7 +152,7 @@ def memory_by_operator(f, x):
     return {r.key: r.self_cpu_memory_usage for r in rows if r.self_cpu_memory_usage}
 
 
-# %% wrong "what was called inside counts again" fails=other_functions,regions,backward
+# %% wrong "what was called inside counts again" fails=other_functions,regions,backward,dtypes
 def memory_by_operator(f, x):
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         f(x)
@@ -140,15 +168,7 @@ def memory_by_operator(f, x):
     return {name: nbytes for name, nbytes in found.items() if nbytes}
 
 
-# %% wrong "all but the row of freed memory" fails=regions,backward
-def memory_by_operator(f, x):
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        f(x)
-    found = {one.key: one.self_cpu_memory_usage for one in profiler.key_averages()}
-    return {name: nbytes for name, nbytes in found.items() if name != "[memory]" and nbytes}
-
-
-# %% wrong "all names with two colons" fails=backward
+# %% wrong "all names with two colons" fails=regions,backward,dtypes
 def memory_by_operator(f, x):
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         f(x)
@@ -182,7 +202,7 @@ def memory_by_operator(f, x):
     return {r.key: r.self_cpu_memory_usage for r in profiler.key_averages() if r.key.startswith("aten::")}
 
 
-# %% wrong "the bytes of one call" fails=other_functions,regions,backward
+# %% wrong "the bytes of one call" fails=other_functions,regions,backward,dtypes
 def memory_by_operator(f, x):
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         f(x)
@@ -190,10 +210,19 @@ def memory_by_operator(f, x):
     return {name: nbytes for name, nbytes in found.items() if name.startswith("aten::")}
 
 
-# %% wrong "f is called twice" fails=example,other_functions,regions,backward,dtypes
+# %% wrong "f is called twice" fails=example,other_functions,regions,backward,dtypes,called_once
 def memory_by_operator(f, x):
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         f(x)
+        f(x)
+    found = {one.key: one.self_cpu_memory_usage for one in profiler.key_averages()}
+    return {name: nbytes for name, nbytes in found.items() if name.startswith("aten::") and nbytes}
+
+
+# %% wrong "f is warmed up first" fails=called_once
+def memory_by_operator(f, x):
+    f(x)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         f(x)
     found = {one.key: one.self_cpu_memory_usage for one in profiler.key_averages()}
     return {name: nbytes for name, nbytes in found.items() if name.startswith("aten::") and nbytes}
