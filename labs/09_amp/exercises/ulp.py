@@ -13,6 +13,52 @@ def ulp(x: Tensor, dtype: torch.dtype) -> Tensor:
     ### END SOLUTION
 
 
+# %% promises
+# The distance from |x| -> example, formats, powers_of_two, rounds_first, zero
+# x: float32, of any -> shapes
+# It is rounded to -> rounds_first, formats
+# dtype: float32, float16 -> formats
+# After rounding, |x| is -> formats
+# It may be zero -> zero
+# x is not changed -> keeps_input
+
+
+# %% domain
+BITS = {torch.float32: (23, -126, 127), torch.float16: (10, -14, 15), torch.bfloat16: (7, -126, 127)}
+
+
+@domain(
+    reference,
+    *("float32", "float16", "bfloat16", "next to the largest", "powers of two", "just below powers of two"),
+    *("rounded to a power of two", "rounded to zero", "zero", "subnormal", "smallest normal, and just below"),
+    *("no axes", "one number", "no rows", "no columns", "transposed", "every second one", "expanded"),
+)
+def arguments(draw, edge):
+    dtype = draw(st.sampled_from([*BITS]))
+    dtype = getattr(torch, edge) if edge in ("float32", "float16", "bfloat16") else dtype
+    if edge == "rounded to a power of two":
+        dtype = draw(st.sampled_from([torch.float16, torch.bfloat16]))
+    bits, least, most = BITS[dtype]
+    shape = draw(st.integers(2, 4)), draw(st.integers(5, 7))
+    shape = {"no axes": (), "one number": (1,), "no rows": (0, 3), "no columns": (2, 0)}.get(edge, shape)
+    g = draw.make_generator()
+    power = 2.0 ** torch.randint(-12, 13, shape, generator=g)
+    sign = 1.0 - 2 * torch.randint(2, shape, generator=g)
+    count = torch.randint(1, 2**bits, shape, generator=g)
+    step = 2.0**least * 2.0**-bits  # the smallest number above zero
+    x = {
+        "next to the largest": sign * 2.0**most * (2 - 2.0 ** (1 - bits)),
+        "powers of two": sign * power,
+        "just below powers of two": sign * power * (1 - 2.0 ** -(bits + 1)),
+        "rounded to a power of two": sign * power * (1 - 2.0 ** -(bits + 3)),
+        "rounded to zero": sign * 0.4 * step,
+        "zero": sign * 0.0,
+        "subnormal": sign * step * count,
+        "smallest normal, and just below": sign * step * (2**bits - count % 2),
+    }.get(edge, torch.randn(shape, generator=g) * power)
+    return draw.apply_layout(x, edge), dtype
+
+
 # %% checks
 with check(
     "example",
@@ -37,6 +83,8 @@ with check(
     )
 
 # %% hidden checks
+EXACT = {"rtol": 1e-9, "atol": 0}
+
 with check(
     "formats",
     "numbers of all sizes, in all three formats",
@@ -44,46 +92,30 @@ with check(
     required=True,
     hint="Take float16: what is the spacing from 4 to 8, and from 0.25 to 0.5?",
 ):
-    for dtype, bits, least in ((torch.float32, 23, -126), (torch.float16, 10, -14), (torch.bfloat16, 7, -126)):
-        generator = torch.Generator().manual_seed(bits)
-        t = torch.randn(7, 5, generator=generator) * 2.0 ** torch.randint(-12, 13, (7, 5), generator=generator)
-        y = t.abs().to(dtype).double()
-        want = torch.exp2(torch.frexp(y).exponent.double().sub(1).clamp(min=least) - bits)
-        assert_close(ulp(t, dtype), want, rtol=1e-9, atol=0)
+    arguments.assert_results(ulp, "", "float32", "float16", "bfloat16", "next to the largest", **EXACT)
 with check(
     "powers_of_two",
     "powers of two, negative ones too",
     weight=2,
     hint="Above 8 the spacing is larger than below it. And for -8?",
 ):
-    for dtype, bits in ((torch.float32, 23), (torch.float16, 10), (torch.bfloat16, 7)):
-        t = torch.tensor([8.0, -8.0, 0.5, -1.0, 2.0**-14])
-        want = torch.tensor([8.0, 8.0, 0.5, 1.0, 2.0**-14], dtype=torch.float64) * 2.0**-bits
-        assert_close(ulp(t, dtype), want, rtol=1e-9, atol=0)
-        t = torch.tensor([16.0, -2.0, 1.0, 2.0**-13]) * (1 - 2.0 ** -(bits + 1))  # the numbers just below
-        want = torch.tensor([8.0, 1.0, 0.5, 2.0**-14], dtype=torch.float64) * 2.0**-bits
-        assert_close(ulp(t, dtype), want, rtol=1e-9, atol=0)
+    arguments.assert_results(ulp, "powers of two", "just below powers of two", **EXACT)
 with check(
     "zero",
     "zero and subnormal numbers",
     weight=2,
     hint="Below the smallest normal number, does the spacing still halve with each power of two?",
 ):
-    for dtype, step in ((torch.float16, 2.0**-24), (torch.bfloat16, 2.0**-133), (torch.float32, 2.0**-149)):
-        t = torch.tensor([0.0, -0.0, 3 * step, 5 * step])
-        assert_close(ulp(t, dtype), torch.full((4,), step, dtype=torch.float64), rtol=1e-9, atol=0)
+    arguments.assert_results(ulp, "zero", "subnormal", "smallest normal, and just below", **EXACT)
 with check("rounds_first", "x is rounded to the format first", weight=1, hint="What is 1.999 in bfloat16?"):
-    t = torch.tensor([1.999, -3.9999, 255.9])
-    want = torch.tensor([2.0**-6, 2.0**-5, 2.0], dtype=torch.float64)
-    assert_close(ulp(t, torch.bfloat16), want, rtol=1e-9, atol=0)
-    t = torch.tensor([1.99999, 4095.9])
-    assert_close(ulp(t, torch.float16), torch.tensor([2.0**-9, 4.0], dtype=torch.float64), rtol=1e-9, atol=0)
-with check("shapes", "other shapes, empty ones too", weight=1):
-    for t in (torch.tensor(3.0), torch.linspace(1, 7, 12).reshape(3, 4).T[1:], torch.zeros(0, 2)):
-        want = torch.exp2(torch.frexp(t.double()).exponent.double().sub(1) - 10)
-        assert_close(ulp(t, torch.float16), want, rtol=1e-9, atol=0)
+    arguments.assert_results(ulp, "rounded to a power of two", "rounded to zero", **EXACT)
+with check(
+    "shapes", "other shapes and strides, empty ones too", weight=1, hint="Which shapes has a tensor of no numbers?"
+):
+    arguments.assert_results(ulp, "no axes", "one number", "no rows", "no columns", **EXACT)
+    arguments.assert_results(ulp, "transposed", "every second one", "expanded", **EXACT)
 with check("keeps_input", "x keeps its values", guard=True):
-    unchanged(ulp, torch.tensor([-3.0, 0.3]), torch.float32)
+    arguments.assert_arguments(ulp)
 
 
 # %% right "from the exponent"
@@ -132,20 +164,20 @@ def ulp(x, dtype):
     return torch.nextafter(y, torch.full_like(y, math.inf)).double() - y.double()
 
 
-# %% wrong "no subnormal numbers" fails=zero
+# %% wrong "no subnormal numbers" fails=formats,zero,rounds_first
 def ulp(x, dtype):
     y = x.abs().to(dtype).double()
     return torch.where(y > 0, torch.finfo(dtype).eps * 2.0 ** y.log2().floor(), 0.0)
 
 
-# %% wrong "x is not rounded" fails=formats,rounds_first
+# %% wrong "x is not rounded" fails=rounds_first
 def ulp(x, dtype):
     info = torch.finfo(dtype)
     y = x.abs().double().clamp(min=info.tiny)
     return info.eps * torch.exp2(torch.frexp(y).exponent.double() - 1)
 
 
-# %% wrong "the next number above x, not above its size" fails=formats,powers_of_two,rounds_first
+# %% wrong "the next number above x, not above its size" fails=powers_of_two,rounds_first
 def ulp(x, dtype):
     y = x.to(dtype)
     whole = torch.int32 if dtype == torch.float32 else torch.int16
@@ -161,20 +193,6 @@ def ulp(x, dtype):
     return (y.view(whole) + 1).view(dtype) - y
 
 
-# %% wrong "to the number below" fails=example,formats,powers_of_two,zero,rounds_first
-def ulp(x, dtype):
-    y = x.abs().to(dtype)
-    whole = torch.int32 if dtype == torch.float32 else torch.int16
-    return y.double() - (y.view(whole) - 1).view(dtype).double()
-
-
-# %% wrong "abs in place" fails=keeps_input
-def ulp(x, dtype):
-    y = x.abs_().to(dtype)
-    whole = torch.int32 if dtype == torch.float32 else torch.int16
-    return (y.view(whole) + 1).view(dtype).double() - y.double()
-
-
 # %% equivalent "call of double left out: return above - y.double()"
 # A 16-bit or float32 tensor minus a float64 tensor is computed in float64: above is promoted without loss.
 
@@ -185,7 +203,7 @@ def ulp(x, dtype):
 # A spacing is a power of two, 2**-149 or more: a float32 number.
 
 
-# %% wrong "a logarithm in float32, which rounds up just below a power of two" fails=powers_of_two
+# %% wrong "a logarithm in float32, which rounds up just below a power of two" fails=formats,powers_of_two
 def ulp(x: Tensor, dtype: torch.dtype) -> Tensor:
     info = torch.finfo(dtype)
     size = x.to(dtype).float().abs().clamp(min=info.tiny)
