@@ -24,17 +24,18 @@ def bf16_run(step, runs, every):
 def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
     """One step of plain SGD on bfloat16 parameters, such that small steps add up.
 
-    params: leaves, bfloat16, with .grad bfloat16 or None. They are changed in place, in the memory that they have, so
-    that their views change too. One whose .grad is None is left as it is. .grad and requires_grad stay.
+    params: leaves that require grad, all different, bfloat16, of any shape and strides, with .grad bfloat16 or None.
+    They are changed in place, in the memory that they have, so their views change too. One whose .grad is None is left
+    as it is. .grad and requires_grad stay. lr is at least 0, and may be another one in each call.
 
-    state: yours, and the only place in which to remember something. It is empty before the first call. Later calls get
-    the same params, in the same order, and the same dict. Or they get a deepcopy of (params, state), as from a
-    checkpoint: a parameter that you put into state is then the new copy of it. So a parameter's position, or the
-    parameter itself, still finds what you kept, and its id() does not. If you are given an empty dict, start again from
-    the parameters' current values.
+    state: yours, and the only place in which to remember something: numbers, tensors, and lists, tuples and dicts of
+    these. It is empty before the first call. Later calls get the same params, in the same order, and the same dict. Or
+    they get a deepcopy of (params, state), as from a checkpoint: a parameter that you put into state is then the new
+    copy of it. So a parameter's position, or the parameter itself, still finds what you kept, and its id() does not. If
+    you are given an empty dict, start again from the parameters' current values.
 
-    After any number of calls each parameter is what SGD in float32 gives from the same start, gradients and rates, but
-    for an error of up to two bfloat16 spacings of the largest value that it had.
+    After any number of calls, each element is what SGD in float32 gives from the same start, gradients and rates, except
+    for an error of up to two bfloat16 spacings at the largest value that it had.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -44,6 +45,95 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
                 master -= lr * p.grad.float()
                 p.copy_(master)
     ### END SOLUTION
+
+
+# %% promises
+# One step of plain SGD -> example, other_cases, no_gradient, empty_state, copies, same_leaves
+# params: leaves that -> other_cases, same_leaves
+# They are changed in place -> same_leaves
+# One whose .grad -> no_gradient
+# .grad and requires_grad stay -> same_leaves
+# lr is at least 0 -> other_cases, same_leaves
+# state: yours -> empty_state, copies
+# It is empty before -> empty_state
+# Later calls get -> other_cases
+# Or they get a deepcopy -> copies
+# So a parameter's position -> copies
+# If you are given an empty -> empty_state
+# After any number of calls -> other_cases, no_gradient, empty_state
+
+
+# %% domain
+def draw_numbers(draw, shapes, unit=1.0):
+    """Numbers in the upper half of one power of two, and gradients that hardly change them."""
+    g = draw.make_generator()
+    values = [(unit * (4.3 + 3 * torch.rand(shape, generator=g))).bfloat16() for shape in shapes]
+    return values, lambda: [(unit * (0.5 + torch.rand(shape, generator=g))).bfloat16() for shape in shapes]
+
+
+@domain(
+    reference,
+    *(
+        "one call",
+        "one parameter",
+        "equal parameters",
+        "no axes",
+        "some without elements",
+        "negative",
+        "values below 1",
+    ),
+    *("another rate in each call", "rate 0 in between"),
+    *("gradients now and then", "no gradient at first", "never a gradient", "again from an empty state"),
+    call=bf16_run,
+)
+def run_arguments(draw, edge):
+    shapes = draw(st.permutations([(3, 2), (4,), (2, 1)]))[: 1 if edge == "one parameter" else 2]
+    shapes = {"equal parameters": [(3,), (3,)], "no axes": [(), ()], "some without elements": [(0, 2), (3,)]}.get(
+        edge, shapes
+    )
+    steps, lr = 1 if edge == "one call" else draw(st.integers(30, 34)), draw(st.sampled_from([0.007, 0.008, 0.01]))
+    runs = []
+    for _ in range(3 if edge == "again from an empty state" else 1):
+        values, draw_gradients = draw_numbers(draw, shapes, 2.0**-6 if edge == "values below 1" else 1.0)
+        if edge == "negative":
+            values = [-t for t in values]
+        if edge == "equal parameters":
+            values = [values[0], values[0].clone()]
+        gradients, rates = [[*draw_gradients()] for _ in range(steps)], [lr] * steps
+        if edge == "one call":
+            rates = [0.3]
+        if edge == "another rate in each call":
+            rates = [lr * (0.5 + k % 3 / 2) for k in range(steps)]
+        if edge == "rate 0 in between":
+            rates = [0.0 if 4 < k < 10 else lr for k in range(steps)]
+        for k, row in enumerate(gradients):
+            if edge == "gradients now and then":
+                row[k % 2] = None if k % 3 else row[k % 2]
+            if edge == "never a gradient" or edge == "no gradient at first" and k < 5:
+                row[0] = None
+        runs.append((values, gradients, rates))
+    return runs, steps
+
+
+@domain(
+    reference,
+    *("one parameter", "no axes", "some without elements", "some without .grad", "all without .grad", "rate 0"),
+    *("transposed", "every second one", "parts of one tensor"),
+)
+def arguments(draw, edge):
+    count = 1 if edge == "one parameter" else draw(st.integers(2, 3))
+    shapes = draw(st.permutations([(2, 3), (4,), (3, 2)]))[:count]
+    shapes = {"no axes": [()] * count, "some without elements": [(0, 3), (4,), (0,)][:count]}.get(edge, shapes)
+    values, draw_gradients = draw_numbers(draw, shapes)
+    if edge == "parts of one tensor":
+        flat = torch.cat([t.flatten() for t in [torch.zeros(1).bfloat16(), *values]])
+        pieces = flat[1:].split([t.numel() for t in values])
+        values = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    params = [draw.apply_layout(t, edge).requires_grad_() for t in values]
+    for n, (p, gradient) in enumerate(zip(params, draw_gradients(), strict=True)):
+        is_missing = edge == "all without .grad" or edge == "some without .grad" and n == 0
+        p.grad = None if is_missing else draw.apply_layout(gradient, edge)
+    return params, {}, 0.0 if edge == "rate 0" else draw(st.sampled_from([0.1, 0.3]))
 
 
 # %% checks
@@ -79,11 +169,19 @@ def rounded_at_the_end(runs, every):
     return seen
 
 
-def drawn_run(shapes, lr, steps, seed):
-    generator = torch.Generator().manual_seed(seed)
-    starts = [(torch.randn(s, generator=generator) + 6).bfloat16() for s in shapes]
-    gradients = [[(torch.randn(s, generator=generator) + 0.5).bfloat16() for s in shapes] for _ in range(steps)]
-    return starts, gradients, [lr if n < steps // 2 else lr / 2 for n in range(steps)]
+def assert_runs(function, *edges):
+    """The parameters after each run, but for the error that the docstring allows, and half a spacing of the reference."""
+    for trial in run_arguments.iter_trials(function, *edges):
+        (starts, *_), *_ = trial.case.drawn.make_arguments()[0]
+        spacing = 2.0 ** (math.floor(math.log2(torch.cat([t.flatten() for t in starts]).abs().max().item())) - 7)
+        assert_close(trial.report.result, trial.case.report.result, rtol=0, atol=2.5 * spacing, name="the parameters")
+
+
+def assert_steps(function, *edges):
+    """The arguments after one call, which may not raise an exception."""
+    for _ in arguments.iter_trials(function, *edges):
+        pass  # raises what the call raised
+    arguments.assert_arguments(function, *edges, ignore=("state",), rtol=0, atol=0.08)
 
 
 with check(
@@ -93,27 +191,17 @@ with check(
     required=True,
     hint="Where does your float32 copy come from in the second call? Has each parameter one of its own?",
 ):
-    for shapes, lr, steps in (([(3, 2), (4,), (4,)], 5e-3, 120), ([(), (2, 1), (0,), (5,)], 0.05, 60)):
-        t = [drawn_run(shapes, lr, steps, steps)]
-        want = rounded_at_the_end(t, steps // 6)
-        assert_close(bf16_run(bf16_sgd_, t, steps // 6), want, name="the parameters on the way")
+    assert_runs(bf16_sgd_, "", "one call", "one parameter", "equal parameters", "no axes", "some without elements")
+    assert_runs(bf16_sgd_, "negative", "values below 1", "another rate in each call", "rate 0 in between")
     cycle = [[torch.tensor([g, -g]).bfloat16()] for g in (3.9375, -0.5, -3.4375)]  # they add up to zero
     t = [([torch.ones(2).bfloat16()], cycle * 200, [0.019] * 600)]
     want = [[torch.ones(2).bfloat16()]]  # and their products with 0.019 in bfloat16 do not
     assert_close(bf16_run(bf16_sgd_, t, 600), want, rtol=0, atol=2.0**-6, name="the parameters at the end")
 with check("no_gradient", "a parameter without a gradient waits", weight=2, hint="What is None * lr?"):
-    for rate, steps in ((0.004, 120), (0.02, 60)):
-        starts = [torch.full((2,), 5.0).bfloat16(), torch.full((3,), -5.0).bfloat16()]
-        ones = [torch.ones(2).bfloat16(), torch.ones(3).bfloat16()]
-        gradients = [[None if n % 6 == 3 * i else g for i, g in enumerate(ones)] for n in range(steps)]
-        t = [(starts, gradients, [rate] * steps)]
-        want = rounded_at_the_end(t, steps)
-        assert_close(bf16_run(bf16_sgd_, t, steps), want, name="the parameters at the end")
+    assert_runs(bf16_sgd_, "gradients now and then", "no gradient at first", "never a gradient")
+    assert_steps(bf16_sgd_, "some without .grad", "all without .grad")
 with check("empty_state", "with an empty state all begins anew", weight=1, hint="Where do you keep what you remember?"):
-    for shapes, steps in (([(3,), (2, 2)], 50), ([(4,)], 80)):
-        t = [drawn_run(shapes, 0.01, steps, seed) for seed in (steps, steps + 1, steps + 2)]
-        want = rounded_at_the_end(t, steps)
-        assert_close(bf16_run(bf16_sgd_, t, steps), want, name="the parameters after each run")
+    assert_runs(bf16_sgd_, "again from an empty state")
 
 
 def loaded(value, copies):
@@ -158,17 +246,15 @@ with check(
 with check(
     "same_leaves", "the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"
 ):
-    starts, gradients, rates = drawn_run([(2,), (3, 1)], 0.1, 1, 5)
-    (want,) = rounded_at_the_end([(starts, gradients, rates)], 1)
-    leaves = [p.clone().requires_grad_() for p in starts]
-    for leaf, g in zip(leaves, gradients[0], strict=True):
-        leaf.grad = g.clone()
-    views, grads = [leaf.detach() for leaf in leaves], [leaf.grad for leaf in leaves]
-    bf16_sgd_(list(leaves), {}, rates[0])
+    assert_steps(bf16_sgd_, "", "one parameter", "no axes", "some without elements", "rate 0")
+    assert_steps(bf16_sgd_, "transposed", "every second one", "parts of one tensor")
+    leaves = [torch.full((2,), 5.0).bfloat16().requires_grad_(), torch.full((3, 1), -6.0).bfloat16().requires_grad_()]
+    for leaf in leaves:
+        leaf.grad = torch.full_like(leaf, 10.0)
+    views = [leaf.detach() for leaf in leaves]
+    bf16_sgd_(list(leaves), {}, 0.1)
+    want = [torch.full((2,), 4.0).bfloat16(), torch.full((3, 1), -7.0).bfloat16()]
     assert_close(views, want, name="what views of the parameters hold")
-    assert_close([leaf.grad for leaf in leaves], gradients[0], rtol=0, atol=0, name=".grad")
-    assert_close(grads, gradients[0], rtol=0, atol=0, name="what was .grad")
-    assert [leaf.is_leaf and leaf.requires_grad for leaf in leaves] == [True, True], "not leaves that require grad"
 
 
 # %% wrong "rate times gradient in bfloat16, added to float32" fails=other_cases
@@ -224,14 +310,6 @@ def bf16_sgd_(params, state, lr):
                 p -= lr * p.grad
 
 
-# %% wrong "the step in float32, remembered by nobody" fails=example,other_cases,no_gradient,empty_state,copies
-def bf16_sgd_(params, state, lr):
-    with torch.no_grad():
-        for p in params:
-            if p.grad is not None:
-                p.copy_(p.float() - lr * p.grad.float())
-
-
 # %% wrong "a master in bfloat16" fails=example,other_cases,no_gradient,empty_state,copies
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
@@ -239,16 +317,6 @@ def bf16_sgd_(params, state, lr):
             if p.grad is not None:
                 master = state.setdefault(i, p.clone())
                 master -= lr * p.grad
-                p.copy_(master)
-
-
-# %% wrong "one master for all" fails=other_cases,no_gradient,empty_state,copies,same_leaves raises=RuntimeError
-def bf16_sgd_(params, state, lr):
-    with torch.no_grad():
-        for p in params:
-            if p.grad is not None:
-                master = state.setdefault("master", p.float())
-                master -= lr * p.grad.float()
                 p.copy_(master)
 
 
@@ -270,47 +338,7 @@ def bf16_sgd_(params, state, lr):
             params[i].grad = p.grad
 
 
-# %% wrong "a missing gradient is not expected" fails=no_gradient raises=AttributeError
-def bf16_sgd_(params, state, lr):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            master = state.setdefault(i, p.float())
-            master -= lr * p.grad.float()
-            p.copy_(master)
-
-
-# %% wrong "momentum as well" fails=example,other_cases,no_gradient,empty_state,copies
-def bf16_sgd_(params, state, lr):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is not None:
-                master, m = state.get(i, (p.float(), 0))
-                m = 0.9 * m + p.grad.float()
-                state[i] = (master - lr * m, m)
-                p.copy_(state[i][0])
-
-
-# %% wrong "the gradient is scaled in place" fails=other_cases,same_leaves
-def bf16_sgd_(params, state, lr):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is not None:
-                master = state.setdefault(i, p.float())
-                master -= p.grad.mul_(lr).float()
-                p.copy_(master)
-
-
-# %% wrong "state keyed by shape" fails=other_cases
-@torch.no_grad()
-def bf16_sgd_(params, state, lr):
-    for p in params:
-        if p.grad is not None:
-            m = state.setdefault(p.shape, p.float().clone())
-            m -= lr * p.grad.float()
-            p.copy_(m)
-
-
-# %% wrong "the start less lr times the summed gradients" fails=other_cases,empty_state
+# %% wrong "the start less lr times the summed gradients" fails=other_cases
 @torch.no_grad()
 def bf16_sgd_(params, state, lr):
     for i, p in enumerate(params):
@@ -380,17 +408,6 @@ def bf16_sgd_(params, state, lr):
         if p.grad is not None:
             p.master = getattr(p, "master", p.float()) - lr * p.grad.float()
             p.copy_(p.master)
-
-
-# %% wrong "the first parameter without a gradient ends the step" fails=no_gradient
-@torch.no_grad()
-def bf16_sgd_(params, state, lr):
-    for i, p in enumerate(params):
-        if p.grad is None:
-            return
-        master = state.setdefault(i, p.float())
-        master -= lr * p.grad.float()
-        p.copy_(master)
 
 
 # %% right "rest in float32, by the parameter"
