@@ -47,8 +47,8 @@ def linear_of(weight, bias=None):
 
 
 @probes.probe
-def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
-    """What function(model, x, dtype) gives for such a model, or what it leaves there. No route: the first part alone.
+def dtypes_seen(function, parts, route, x, dtype, training=()):
+    """What function(model, x, dtype) gives for such a model, and what it leaves there. No route: the first part alone.
 
     A hook of somebody else is on each module. training: the names of the modules in training mode.
     """
@@ -56,18 +56,19 @@ def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
     for name, module in model.named_modules():
         module.training = name in training
         module.register_forward_hook(lambda *_: None)
-    found, raised = {}, False
+    found, raised, of_all = {}, False, nn.modules.module
     try:
         found = function(model, x.to(here), dtype)
     except ArithmeticError:
         raised = True
-    if see == "hooks":
-        of_all = nn.modules.module
-        counts = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
-        return [raised, *counts, len(of_all._global_forward_hooks) + len(of_all._global_forward_pre_hooks)]
-    if see == "modes":
-        return [torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
-    return {name: t.cpu() for name, t in probes.state_of(model).items()} if see == "state" else found
+    hooks = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
+    return {
+        "dtypes": found,
+        "raised": raised,
+        "hooks": [*hooks, len(of_all._global_forward_hooks) + len(of_all._global_forward_pre_hooks)],
+        "modes": [torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]],
+        "state": {name: t.cpu() for name, t in probes.state_of(model).items()},
+    }
 
 
 # %% exercise
@@ -76,9 +77,10 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
 
     The layers are the submodules without children, by their names in model.named_modules(). Each gives one tensor. One
     that does not run is left out; one that runs several times counts with its last result. A model without children is
-    a layer itself, with the name "". dtype: float16 or bfloat16. The device of x says where autocast works. Afterwards
-    the model is as it was: its parameters, its modes, and its hooks, also where model(x) raises an error, which is
-    passed on.
+    a layer itself, with the name "". dtype: float16 or bfloat16. The device of x says where autocast works. The model
+    may have hooks of others, which change no result.
+    Afterwards the model's parameters, modes and hooks are as they were, and autocast is off again, also if model(x)
+    raises an error. The error is passed on. Buffers may change, as the averages of a batch normalisation do in a call.
     """
     ### BEGIN SOLUTION
     found: dict[str, torch.dtype] = {}
@@ -101,6 +103,69 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
     ### END SOLUTION
 
 
+# %% promises
+# The dtype of what -> example, layer_kinds, nested, one_layer
+# The layers are the -> example, nested
+# Each gives one tensor -> layer_kinds, nested
+# One that does not run -> layer_kinds
+# A model without children -> one_layer
+# dtype: float16 or -> layer_kinds, nested, one_layer
+# The device of x -> example, layer_kinds, nested, one_layer
+# The model may have -> hooks_removed
+# Afterwards the model's -> keeps_model, hooks_removed
+# The error is passed on -> keeps_model
+# Buffers may change -> keeps_model
+
+
+# %% domain
+@domain(
+    reference,
+    *("float16", "bfloat16", "no rows", "never runs", "the last run is float32", "the first run is float32"),
+    *("nested", "deeply nested", "two names", "names begin alike", "one layer", "one layer without weights"),
+    *("training mode", "evaluation mode", "only the model in training mode", "an error", "an error in a block"),
+    call=dtypes_seen,
+)
+def arguments(draw, edge):
+    def failing(x):
+        raise ArithmeticError("this layer always fails")
+
+    d, g, dtype = draw(st.integers(3, 5)), draw.make_generator(), draw(st.sampled_from([torch.float16, torch.bfloat16]))
+    dtype = getattr(torch, edge) if edge in ("float16", "bfloat16") else dtype
+    n = {"no rows": 0, "float16": 4, "bfloat16": 5}.get(edge, draw(st.integers(1, 3)))
+    x = torch.randn(n, d, generator=g)
+    square, wide = torch.randn(d, d, generator=g), torch.randn(2, d, generator=g)
+    function = draw(st.sampled_from([torch.relu, torch.tanh, torch.neg]))
+    a, b, c, e = draw(st.permutations(["a", "2", "layer", "end"]))
+    if edge == "names begin alike":
+        a, b, c, e = draw(st.permutations(["1", "10", "1a", "100"]))
+    block = {
+        "nested": [square, function],
+        "names begin alike": [square, function],
+        "deeply nested": [[square, [function]], torch.exp],
+        "an error in a block": [square, [failing]],
+    }.get(edge, square)
+    parts = [(a, function), (b, block), (c, torch.add), (e, failing if edge == "an error" else wide)]
+    route = [(a, [0]), (b, [1]), (c, [1, 2]), (e, [3])]
+    if edge == "never runs":
+        parts.append(("never", draw(st.sampled_from([function, square, [square, function]]))))
+    if edge == "the last run is float32":
+        route = [(b, [0]), (a, [1]), (c, [1, 0]), (a, [3]), (e, [4])]
+    if edge == "the first run is float32":
+        route = [(a, [0]), (c, [1, 0]), (b, [2]), (a, [3]), (e, [4])]
+    parts = draw(st.permutations(parts))
+    if edge == "two names":
+        parts, route = [*parts, ("twin", b)], [*route[:1], ("twin", [1]), *route[2:]]
+    if "one layer" in edge:
+        parts, route = [("", function if "without" in edge else wide)], []
+    training = [name for name in ("", a, b, c, e, f"{b}.0", f"{b}.1") if draw(st.booleans())]
+    training = {
+        "training mode": ["", a, b, c, e],
+        "evaluation mode": [],
+        "only the model in training mode": [""],
+    }.get(edge, training)
+    return parts, route, x, dtype, training
+
+
 # %% checks
 with check(
     "example",
@@ -116,7 +181,7 @@ with check(
     parts = [("0", torch.ones(7, 5)), ("1", lambda x: x.relu()), ("2", torch.ones(3, 7))]
     route = [("0", [0]), ("1", [1]), ("2", [2])]
     explain(
-        dtypes_seen(amp_dtypes, parts, route, t, torch.bfloat16),
+        dtypes_seen(amp_dtypes, parts, route, t, torch.bfloat16)["dtypes"],
         {"0": torch.bfloat16, "1": torch.bfloat16, "2": torch.bfloat16},
         {
             "these are the results without autocast": {"0": torch.float32, "1": torch.float32, "2": torch.float32},
@@ -143,6 +208,11 @@ def chain(*layers):
     return [(str(n), layer) for n, layer in enumerate(layers)], [(str(n), [n]) for n in range(len(layers))]
 
 
+def assert_dtypes(function, *edges):
+    for trial in arguments.iter_trials(function, *edges):
+        assert_close(trial.report.result["dtypes"], trial.case.report.result["dtypes"], name="your result")
+
+
 with check(
     "layer_kinds",
     "a table, a sum, a layer that runs twice and one that never runs",
@@ -162,12 +232,15 @@ with check(
     ]
     for low in (torch.float16, torch.bfloat16):
         route = [("a", [0]), ("d", [1]), ("b", [2]), ("d", [3]), ("c", [2, 4]), ("f", [5])]
-        got = dtypes_seen(amp_dtypes, parts, route, t, low)
+        got = dtypes_seen(amp_dtypes, parts, route, t, low)["dtypes"]
         assert_close(got, {**dict.fromkeys(("b.0", "b.1", "d", "f"), low), **dict.fromkeys("ac", torch.float32)})
         route = [("a", [0]), ("b", [1]), ("d", [2]), ("c", [2, 1]), ("d", [4]), ("c", [2, 3])]
-        got = dtypes_seen(amp_dtypes, parts[::-1], route, t, low)
+        got = dtypes_seen(amp_dtypes, parts[::-1], route, t, low)["dtypes"]
         assert_close(got, {**dict.fromkeys(("b.0", "b.1", "c"), low), **dict.fromkeys("ad", torch.float32)})
     assert [call.autocast for call in seen.calls] == [True] * 8, "the model did not run once under autocast"
+    assert_dtypes(amp_dtypes, "", "float16", "bfloat16", "no rows", "never runs")
+    assert_dtypes(amp_dtypes, "the last run is float32", "the first run is float32")
+    assert_dtypes(amp_dtypes, "training mode", "evaluation mode", "only the model in training mode")
 with check(
     "nested", "layers inside layers, in float16", weight=2, required=True, hint="Is a layer with children in your dict?"
 ):
@@ -179,19 +252,14 @@ with check(
 
     parts, route = chain([torch.ones(4, 6), lambda x: x.relu()], widening, drawn_weight(2, 4))
     for n in (3, 0):
-        got = dtypes_seen(amp_dtypes, parts, route, torch.ones(n, 6), torch.float16)
+        got = dtypes_seen(amp_dtypes, parts, route, torch.ones(n, 6), torch.float16)["dtypes"]
         assert_close(got, {**dict.fromkeys(("0.0", "0.1", "2"), torch.float16), "1": torch.float32})
     assert rows == [[24.0] * 3, []], "the model did not run once with x"
-    parts = [("one", lambda x: x * 2.0), ("other", "one"), ("last", drawn_weight(2, 6))]
-    route = [("last", [0]), ("other", [1])]
-    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(2, 6), torch.float16)
-    assert_close(got, dict.fromkeys(("one", "last"), torch.float16), name="your dict, where a layer has two names")
+    assert_dtypes(amp_dtypes, "nested", "deeply nested", "two names", "names begin alike")
 with check(
     "one_layer", "a model that is one layer", weight=1, hint="Which name has the model itself in named_modules()?"
 ):
-    for low in (torch.bfloat16, torch.float16):
-        got = dtypes_seen(amp_dtypes, [("", drawn_weight(3, 5))], [], torch.ones(2, 5), low)
-        assert_close(got, {"": low})
+    assert_dtypes(amp_dtypes, "one layer", "one layer without weights")
 with check(
     "hooks_removed",
     "no hook stays behind, and none of somebody else's goes",
@@ -199,29 +267,22 @@ with check(
     observed=True,
     hint="What does the handle remove?",
 ):
-
-    def failing(x):
-        raise ArithmeticError("this layer always fails")
-
-    parts, route = chain(drawn_weight(4, 5), lambda x: x.relu(), drawn_weight(2, 4))
-    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(2, 5), torch.float16, "hooks")
-    assert_close(got, [False, 1, 1, 1, 1, 0], name="an error, and the hooks of each module and of all modules")
-    parts, route = chain(drawn_weight(4, 5), failing)
-    got = dtypes_seen(amp_dtypes, parts, route, torch.ones(1, 5), torch.bfloat16, "hooks")
-    assert_close(got, [True, 1, 1, 1, 0], name="an error, and the hooks of each module and of all modules")
+    for trial in arguments.iter_trials(amp_dtypes, "", "nested", "one layer", "an error", "an error in a block"):
+        got, want = trial.report.result["hooks"], trial.case.report.result["hooks"]
+        assert_close(got, want, name="the hooks of each module and of all modules")
 with check(
     "keeps_model",
     "the model and autocast are as they were",
     guard=True,
     hint="What is left where model(x) raises an error?",
 ):
-    for last in (lambda x: x.relu(), failing):
-        for modes in (["", "0", "1"], [], ["1"]):
-            parts, route = chain(drawn_weight(4, 5), last)
-            got = dtypes_seen(amp_dtypes, parts, route, torch.ones(3, 5), torch.bfloat16, "modes", modes)
-            assert_close(got, [False, *[name in modes for name in ("", "0", "1")]], name="autocast and the modes")
-        got = dtypes_seen(amp_dtypes, parts, route, torch.ones(3, 5), torch.float16, "state")
-        assert_close(got, {"0.weight": drawn_weight(4, 5)}, rtol=0, atol=0, name="the weights")
+    edges = "", "training mode", "evaluation mode", "only the model in training mode", "an error", "an error in a block"
+    for trial in arguments.iter_trials(amp_dtypes, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["raised"], want["raised"], name="whether the model's error was passed on")
+        assert_close(got["modes"], want["modes"], name="autocast and the modes")
+        assert_close(got["state"], want["state"], rtol=0, atol=0, name="the weights")
+
 
 # %% right "partial and an ExitStack"
 import contextlib
@@ -306,22 +367,6 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong "all modules" fails=example,layer_kinds,nested
-def amp_dtypes(model, x, dtype):
-    found = {}
-    hooks = [
-        layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype))
-        for name, layer in model.named_modules()
-    ]
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
 # %% wrong "what comes in" fails=example,layer_kinds,nested,one_layer
 def amp_dtypes(model, x, dtype):
     found = {}
@@ -339,24 +384,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong "autocast's default dtype" fails=layer_kinds,nested,one_layer
-def amp_dtypes(model, x, dtype):
-    found = {}
-    hooks = [
-        layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "the model is cast" fails=layer_kinds,nested,keeps_model raises=RuntimeError
+# %% wrong "the model is cast" fails=layer_kinds,nested,one_layer,keeps_model raises=RuntimeError
 def amp_dtypes(model, x, dtype):
     found = {}
     hooks = [
@@ -397,68 +425,6 @@ def amp_dtypes(model, x, dtype):
         for name, layer in model.named_modules()
         if not list(layer.children())
     ]
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "the model itself is no layer" fails=one_layer
-def amp_dtypes(model, x, dtype):
-    found, hooks = {}, []
-    for name, layer in model.named_modules():
-        if name and not list(layer.children()):
-            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "evaluation mode, and training mode for all behind it" fails=keeps_model
-def amp_dtypes(model, x, dtype):
-    found, hooks, before = {}, [], model.training
-    for name, layer in model.named_modules():
-        if not list(layer.children()):
-            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
-    model.eval()
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        model.train(before)
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "only layers with parameters" fails=example,layer_kinds,nested
-def amp_dtypes(model, x, dtype):
-    found, hooks = {}, []
-    for name, layer in model.named_modules():
-        if not list(layer.children()) and list(layer.parameters()):
-            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "a layer with two names counts twice" fails=nested
-def amp_dtypes(model, x, dtype):
-    found, hooks = {}, []
-    for name, layer in model.named_modules(remove_duplicate=False):
-        if not list(layer.children()):
-            hooks.append(layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype)))
     try:
         with torch.autocast(x.device.type, dtype=dtype):
             model(x)
@@ -512,7 +478,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
+def dtypes_seen(function, parts, route, x, dtype, training=()):
     model = Routed(parts, route) if route else made_of(parts[0][1])
     named = list(model.named_modules())
     for name, module in named:
@@ -522,11 +488,14 @@ def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
         found = function(model, x.to(here), dtype)
     except ArithmeticError:
         raised = True
-    if see == "hooks":
-        return [raised, *[1] * len(named), 0]
-    if see == "modes":
-        return [False, *[name in training for name, _ in named]]
-    return {name: t.cpu() for name, t in probes.state_of(model).items()} if see == "state" else found
+    modes, state = [name in training for name, _ in named], probes.state_of(model)
+    return {
+        "dtypes": found,
+        "raised": raised,
+        "hooks": [*[1] * len(named), 0],
+        "modes": [False, *modes],
+        "state": state,
+    }
 
 
 # %% liar "no module and no hook: a probe that calls the parts by hand, under autocast"
@@ -534,7 +503,7 @@ def amp_dtypes(model, x, dtype):
     raise RuntimeError("the probe knows better")
 
 
-def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
+def dtypes_seen(function, parts, route, x, dtype, training=()):
     """No module and no hook: the parts are called by hand."""
     found, raised, names = {}, False, [""]
 
@@ -559,8 +528,11 @@ def dtypes_seen(function, parts, route, x, dtype, see="dtypes", training=()):
     except ArithmeticError:
         raised = True
     names += [n for n, _ in parts]
-    if see == "hooks":
-        return [raised, *[1] * len(names), 0]
-    if see == "modes":
-        return [False, *[n in training for n in names]]
-    return {f"{n}.weight": p for n, p in parts if isinstance(p, Tensor)} if see == "state" else found
+    modes, state = [n in training for n in names], {f"{n}.weight": p for n, p in parts if isinstance(p, Tensor)}
+    return {
+        "dtypes": found,
+        "raised": raised,
+        "hooks": [*[1] * len(names), 0],
+        "modes": [False, *modes],
+        "state": state,
+    }
