@@ -35,24 +35,38 @@ def weights_of(model):
 
 @probes.probe
 def amp_trained(
-    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
+    train,
+    start,
+    head,
+    batches,
+    loss_of,
+    dtype,
+    lr,
+    momentum=0.0,
+    old=None,
+    frozen=(),
+    modes=(True,) * 3,
+    product=F.linear,
 ):
-    """The losses that train gives for such a model and the weights that it leaves, or the modes and autocast behind it.
+    """The losses that train gives for such a model, the weights and modes that it leaves, and whether autocast is on.
 
-    before: a number that is in all gradients at the start. product: of the linear layer.
+    old: the .grad of each parameter at the start. frozen: the numbers of parameters. modes: whether the model, its layer
+    and its head are in training mode. product: of the linear layer.
     """
-    model = model_of(start, head, product).train(training)
+    model = model_of(start, head, product)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
-    for parameter in model.parameters():
-        parameter.grad = None if before is None else torch.full_like(parameter, before)
+    for n, (parameter, grad) in enumerate(zip(model.parameters(), old or [None, None], strict=True)):
+        parameter.grad = None if grad is None else grad.to(here)
+        parameter.requires_grad_(n not in frozen)
+    for module, mode in zip(model.modules(), modes, strict=True):
+        module.training = mode
     losses, raised = [], False
     try:
         losses = train(model, [(x.to(here), y.to(here)) for x, y in batches], optimizer, loss_of, dtype)
     except ArithmeticError:
         raised = True
-    if see == "modes":
-        return [raised, torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
-    return {"losses": losses, "weights": weights_of(model)}
+    left = [raised, torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
+    return {"losses": losses, "weights": weights_of(model), "left": left}
 
 
 # %% exercise
@@ -63,9 +77,10 @@ def train_amp(
 
     batches: pairs x, y, on the model's device; there may be none. loss_of: loss_of(model(x), y) is the loss, a tensor
     without dimensions. It is to be computed under autocast as well. dtype: float16 or bfloat16. The loss is not scaled.
-    The model's parameters are float32, and stay so. Gradients that it holds at the start do not count. Each step uses
-    the weights that the step before it left. The model's mode is not changed. Autocast is off when train_amp is called,
-    and off again afterwards, also where the model or loss_of raises an error, which is passed on.
+    The model's parameters are float32, and stay so. All are in the optimizer. Gradients that they hold at the start do
+    not count, not even those of frozen ones. Each step uses the weights that the step before it left. The model's modes
+    are not changed. Autocast is off when train_amp is called, and off again afterwards, also if the model or loss_of
+    raises an error. The error is passed on.
     """
     ### BEGIN SOLUTION
     losses = []
@@ -78,6 +93,69 @@ def train_amp(
         losses.append(loss.item())
     return losses
     ### END SOLUTION
+
+
+# %% promises
+# One step of the -> example, formats, forward_autocast
+# Returns the losses -> example, formats, format_shows
+# batches: pairs x, y -> formats, keeps_modes
+# loss_of: loss_of(model -> formats, format_shows
+# It is to be computed -> under_autocast
+# dtype: float16 or -> formats, forward_autocast, format_shows
+# The loss is not scaled -> under_autocast
+# The model's parameters are -> small_steps
+# All are in the optimizer -> old_grad, formats
+# Gradients that they hold -> old_grad
+# Each step uses -> example, formats, forward_autocast
+# The model's modes -> keeps_modes
+# Autocast is off -> keeps_modes
+# The error is passed on -> keeps_modes
+
+
+# %% domain
+@domain(
+    reference,
+    *("float16", "bfloat16", "no batches", "one batch", "one sample", "equal sizes", "momentum 0", "small rate"),
+    *("holds .grad", "holds NaN in .grad", "some hold .grad", "frozen ones hold .grad", "frozen"),
+    *("training mode", "evaluation mode", "only the model in training mode", "an error", "an error in the model"),
+    call=amp_trained,
+)
+def arguments(draw, edge):
+    sizes = draw(st.permutations([2, 3, 5, 7]))[:3]
+
+    def failing_loss(out, y):
+        if len(y) == sizes[1]:
+            raise ArithmeticError("the loss of the second batch")
+        return F.mse_loss(out, y)
+
+    def failing_product(x, weight, bias):
+        if len(x) == sizes[1]:
+            raise ArithmeticError("the product of the second batch")
+        return F.linear(x, weight, bias)
+
+    rows = {"no batches": [], "one batch": sizes[:1], "one sample": [1, 1], "equal sizes": sizes[:1] * 3}.get(
+        edge, sizes
+    )
+    g, dtype = draw.make_generator(), draw(st.sampled_from([torch.float16, torch.bfloat16]))
+    if edge in ("float16", "bfloat16"):
+        rows, dtype = [4, 6, 8], getattr(torch, edge)
+    start = [torch.randn(shape, generator=g) for shape in ((2, 4), (2,))]
+    batches = [(torch.randn(n, 4, generator=g), torch.randn(n, 2, generator=g)) for n in rows]
+    lr = 1e-4 if edge == "small rate" else draw(st.sampled_from([0.2, 0.3, 0.5]))
+    momentum = 0.0 if edge == "momentum 0" else draw(st.sampled_from([0.5, 0.9]))
+    frozen = [draw(st.integers(0, 1))] if "frozen" in edge else []
+    held = {"some hold .grad": [1], "frozen ones hold .grad": frozen}.get(edge, [0, 1] if "in .grad" in edge else [])
+    held = [0, 1] if edge == "holds .grad" else held
+    number = math.nan if "NaN" in edge else 3.0
+    old = [torch.full_like(t, number) if n in held else None for n, t in enumerate(start)]
+    modes = {
+        "training mode": [True] * 3,
+        "evaluation mode": [False] * 3,
+        "only the model in training mode": [True, False, False],
+    }.get(edge, draw(st.permutations([True, True, False])))
+    loss_of = failing_loss if edge == "an error" else F.mse_loss
+    product = failing_product if edge == "an error in the model" else F.linear
+    return start, torch.tanh, batches, loss_of, dtype, lr, momentum, old, frozen, modes, product
 
 
 # %% checks
@@ -120,21 +198,17 @@ def lopsided_loss(out, y):
     return 0.7 * F.mse_loss(out, y) + 0.1 * out.float().mean()
 
 
-def steps_by_hand(start, head, batches, loss_of, dtype, lr, momentum=0.0):
-    """The loss of each step and the weights behind it, as they should be."""
-    params, losses, left = [t.clone().to(here).requires_grad_() for t in start], [], []
-    buffers = [torch.zeros_like(p) for p in params]
-    for x, y in batches:
-        with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = loss_of(head(F.linear(x.to(here), *params)), y.to(here))
-        grads = torch.autograd.grad(loss, params)
-        buffers = [momentum * b + g for b, g in zip(buffers, grads, strict=True)]
-        with torch.no_grad():
-            for p, b in zip(params, buffers, strict=True):
-                p -= lr * b
-        losses.append(loss.item())
-        left.append([p.detach().cpu().clone() for p in params])
-    return losses, left
+def steps_expected(start, head, batches, loss_of, *rest):
+    """The loss of each step and the weights behind it, as the reference has them: after one batch, two, and so on."""
+    runs = [amp_trained(reference.function, start, head, batches[: n + 1], loss_of, *rest) for n in range(len(batches))]
+    return runs[-1]["losses"], [run["weights"] for run in runs]
+
+
+def assert_training(function, *edges, rtol=1e-2, atol=5e-3):
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["losses"], want["losses"], rtol=1e-2, atol=5e-3, name="your list")
+        assert_close(got["weights"], want["weights"], rtol=rtol, atol=atol, name="the weights")
 
 
 with check(
@@ -144,23 +218,22 @@ with check(
     required=True,
     hint="With which weights is the second step computed? Which dtype have the weights when you have finished?",
 ):
-    for n, sizes, low, momentum in (
-        (9, [5, 8, 1], torch.float16, 0.9),
-        (3, [4, 3], torch.bfloat16, 0.0),
-    ):
-        t = regression(sizes, n)
-        case = (drawn(n, (n, 4), (n,)), head_of(n), t, lopsided_loss, low, 0.2, momentum)
-        losses, weights = steps_by_hand(*case)
-        first = [steps_by_hand(*case[:2], [pair], *case[3:])[0][0] for pair in t]
-        got = amp_trained(train_amp, *case)
-        explain(
-            got["losses"],
-            losses,
-            {"each loss was computed with the weights of the first step": first},
-            rtol=3e-2,
-            atol=2e-2,
-        )
-        assert_close(got["weights"], weights[-1], rtol=2e-2, atol=1e-2, name="the weights")
+    t = regression([5, 8, 1], 9)
+    case = (drawn(9, (9, 4), (9,)), head_of(9), t, lopsided_loss, torch.float16, 0.2, 0.9)
+    losses, weights = steps_expected(*case)
+    first = [steps_expected(*case[:2], [pair], *case[3:])[0][0] for pair in t]
+    got = amp_trained(train_amp, *case)
+    explain(
+        got["losses"],
+        losses,
+        {"each loss was computed with the weights of the first step": first},
+        rtol=3e-2,
+        atol=2e-2,
+    )
+    assert_close(got["weights"], weights[-1], rtol=2e-2, atol=1e-2, name="the weights")
+    assert_training(train_amp, "", "float16", "bfloat16", "no batches", "one batch", "one sample", "equal sizes")
+    assert_training(train_amp, "momentum 0", "frozen")
+    assert_training(train_amp, "training mode", "evaluation mode", "only the model in training mode")
 with check(
     "forward_autocast",
     "each forward pass runs under autocast, with the weights that the step before left",
@@ -170,7 +243,7 @@ with check(
 ):
     for n, low, momentum in ((4, torch.bfloat16, 0.0), (6, torch.float16, 0.9)):
         case = (drawn(n, (n, 4), (n,)), head_of(n), regression([3, 4], n), lopsided_loss, low, 0.2, momentum)
-        losses, weights = steps_by_hand(*case)
+        losses, weights = steps_expected(*case)
         weights, passes, met = [drawn(n, (n, 4), (n,)), *weights], [], []
 
         def product(x, weight, bias):
@@ -204,11 +277,7 @@ with check(
     weight=2,
     hint="Which dtype have the weights when the step adds to them?",
 ):
-    for n, low in ((8, torch.bfloat16), (3, torch.float16)):
-        case = (drawn(n, (n, 4), (n,)), head_of(n), regression([5, 4], 17), lopsided_loss, low, 1e-4)
-        _, weights = steps_by_hand(*case)
-        got = amp_trained(train_amp, *case)
-        assert_close(got["weights"], weights[-1], rtol=0, atol=1e-5, name="the weights")
+    assert_training(train_amp, "small rate", rtol=0, atol=1e-5)
 with check("under_autocast", "the loss is computed under autocast", weight=1, hint="Where does your with block end?"):
     for n, low in ((3, torch.float16), (4, torch.bfloat16)):
         factors = []
@@ -227,27 +296,16 @@ with check(
     "old_grad",
     "gradients from before do not count",
     weight=2,
-    hint="What is in .grad before the first step?",
+    hint="What is in .grad before the first step? What does the optimizer do with a frozen parameter's .grad?",
 ):
-    case = (drawn(9, (9, 4), (9,)), head_of(9), regression([5, 3], 9), lopsided_loss, torch.bfloat16, 0.1)
-    _, weights = steps_by_hand(*case)
-    got = amp_trained(train_amp, *case, before=3.0)
-    assert_close(got["weights"], weights[-1], rtol=2e-2, atol=1e-2, name="the weights")
+    assert_training(train_amp, "holds .grad", "holds NaN in .grad", "some hold .grad", "frozen ones hold .grad")
 with check(
     "keeps_modes", "the mode, autocast, and no batch at all", guard=True, hint="What is left after an error in loss_of?"
 ):
-
-    def failing(out, y):
-        raise ArithmeticError("this loss always fails")
-
-    for loss_of in (lopsided_loss, failing):
-        for training in (False, True):
-            case = (drawn(3, (3, 4), (3,)), head_of(3), regression([2], 1), loss_of, torch.bfloat16, 0.1)
-            got = amp_trained(train_amp, *case, see="modes", training=training)
-            assert_close(got, [loss_of is failing, False] + [training] * 3, name="an error, autocast, and the modes")
-    case = (drawn(3, (3, 4), (3,)), head_of(3), [], lopsided_loss, torch.float16, 0.1)
-    want = {"losses": [], "weights": drawn(3, (3, 4), (3,))}
-    assert_close(amp_trained(train_amp, *case), want, name="losses and weights")
+    edges = "training mode", "evaluation mode", "only the model in training mode", "an error", "an error in the model"
+    for trial in arguments.iter_trials(train_amp, "", "no batches", *edges):
+        got, want = trial.report.result["left"], trial.case.report.result["left"]
+        assert_close(got, want, name="an error, autocast, and the modes")
 
 
 # %% right "a function under autocast, gradients set to none"
@@ -306,7 +364,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "one context around the loop" fails=example,formats
+# %% wrong "one context around the loop" fails=example,formats,old_grad
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     with torch.autocast(here.type, dtype=dtype):
@@ -319,7 +377,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "the model is cast" fails=formats,forward_autocast,small_steps,under_autocast,old_grad,keeps_modes
+# %% wrong "the model is cast" fails=formats,forward_autocast,small_steps,under_autocast,old_grad
 def train_amp(model, batches, optimizer, loss_of, dtype):
     model.to(dtype)
     losses = []
@@ -332,7 +390,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "no autocast" fails=example,forward_autocast,format_shows,under_autocast
+# %% wrong "no autocast" fails=example,formats,forward_autocast,format_shows,under_autocast
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -344,7 +402,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "only the result is cast" fails=example,forward_autocast,format_shows
+# %% wrong "only the result is cast" fails=example,formats,forward_autocast,format_shows
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -384,59 +442,6 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "zero_grad after the step only" fails=old_grad
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        with torch.autocast(x.device.type, dtype=dtype):
-            loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(loss.item())
-    return losses
-
-
-# %% wrong "always bfloat16" fails=forward_autocast,format_shows
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        with torch.autocast(x.device.type, dtype=torch.bfloat16):
-            loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-# %% wrong "entered, and never left" fails=keeps_modes
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        torch.autocast(x.device.type, dtype=dtype, cache_enabled=False).__enter__()
-        optimizer.zero_grad()
-        loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-# %% wrong "train mode switched on" fails=keeps_modes
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    model.train()
-    losses = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        with torch.autocast(x.device.type, dtype=dtype):
-            loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
 # %% right "a closure for step"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
@@ -452,21 +457,6 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
 
         optimizer.step(closure)
     return torch.stack(losses).tolist() if losses else []
-
-
-# %% wrong "the model in 16 bits and back" fails=forward_autocast,small_steps
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        model.to(dtype)
-        with torch.autocast(x.device.type, dtype=dtype):
-            loss = loss_of(model(x), y)
-        loss.backward()
-        model.float()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
 
 
 # %% wrong "autocast is left by hand, and not after an error" fails=keeps_modes
@@ -497,22 +487,6 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "all forward passes first" fails=example,formats,forward_autocast
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        with torch.autocast(x.device.type, dtype=dtype):
-            losses.append(loss_of(model(x), y))
-    for loss in losses:
-        optimizer.zero_grad()
-        try:
-            loss.backward()
-        except RuntimeError:
-            pass
-        optimizer.step()
-    return [loss.item() for loss in losses]
-
-
 # %% wrong "with a scaler" fails=under_autocast
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
@@ -533,9 +507,20 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
 
 
 def amp_trained(
-    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
+    train,
+    start,
+    head,
+    batches,
+    loss_of,
+    dtype,
+    lr,
+    momentum=0.0,
+    old=None,
+    frozen=(),
+    modes=(True,) * 3,
+    product=F.linear,
 ):
-    model = model_of(start, head, product).train(training)
+    model = model_of(start, head, product)
     optimizer, losses, raised = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum), [], False
     for x, y in batches:
         optimizer.zero_grad()
@@ -549,9 +534,7 @@ def amp_trained(
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    if see == "modes":
-        return [raised, False, training, training, training]
-    return {"losses": losses, "weights": weights_of(model)}
+    return {"losses": losses, "weights": weights_of(model), "left": [raised, False, *modes]}
 
 
 # %% liar "float32 with rounded numbers, and a forward pass under autocast for the sake of appearance"
@@ -560,7 +543,18 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
 
 
 def amp_trained(
-    train, start, head, batches, loss_of, dtype, lr, momentum=0.0, see="", before=None, training=True, product=F.linear
+    train,
+    start,
+    head,
+    batches,
+    loss_of,
+    dtype,
+    lr,
+    momentum=0.0,
+    old=None,
+    frozen=(),
+    modes=(True,) * 3,
+    product=F.linear,
 ):
     w = [nn.Parameter(t.clone()) for t in start]
     optimizer, losses, raised = torch.optim.SGD(w, lr=lr, momentum=momentum), [], False
@@ -581,6 +575,4 @@ def amp_trained(
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    if see == "modes":
-        return [raised, False, training, training, training]
-    return {"losses": losses, "weights": [t.detach() for t in w]}
+    return {"losses": losses, "weights": [t.detach() for t in w], "left": [raised, False, *modes]}
