@@ -1,36 +1,38 @@
 # %% given
 @probes.probe
 def amp_stepped(
-    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=(), product=F.linear
+    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, more=(), frozen=(), product=F.linear
 ):
-    """step on each batch in turn, and what is there after each: the norm, the scale, the weights, the momenta.
+    """step on each batch in turn, and lists of what is there after each.
 
-    Or the length of the step, whether the norm is finite, or whether autocast is on. scale: the first one of a scaler
-    that doubles it after `every` good steps; None switches the scaler off. more: parameters that take no part.
-    product: of the linear layer. see: what comes back; several names give a dict.
+    They are the norm, the scale, the weights, the momenta, the length of the step, and whether autocast is on. scale:
+    the first one of a scaler that doubles it after `every` good steps; None switches the scaler off. more: parameters
+    that take no part. frozen: the numbers of others. product: of the linear layer.
     """
-    model, seen = model_of(start, head, product), []
+    model = model_of(start, head, product)
     spare = [nn.Parameter(value.to(here)) for value in more]
     for n, parameter in enumerate(spare):
         model.register_parameter(f"more{n}", parameter)
     scaler = torch.amp.GradScaler(here.type, init_scale=scale or 1.0, growth_interval=every, enabled=scale is not None)
     groups = [{"params": [*model[0].parameters()]}, {"params": spare, "weight_decay": 0.5}]
     sgd = torch.optim.SGD(groups, lr=lr, momentum=momentum)
+    for n, parameter in enumerate(model[0].parameters()):
+        parameter.requires_grad_(n not in frozen)
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 3e4)  # of somebody else
+    seen = {name: [] for name in ("norm", "scale", "weights", "momenta", "length", "autocast")}
     for x, y in batches:
         before = torch.cat([t.flatten() for t in weights_of(model)])
         norm = step(model, sgd, scaler, x.to(here), y.to(here), loss_of, dtype, clip)
         after = weights_of(model)
         buffers = [sgd.state[p].get("momentum_buffer") for p in model[0].parameters()]
-        record = {"norm": norm, "scale": scaler.get_scale(), "weights": after, "finite": math.isfinite(norm)}
-        record["momenta"] = [None if b is None else b.cpu().clone() for b in buffers]
-        record["length"] = (torch.cat([t.flatten() for t in after]) - before).norm().item()
-        record["autocast"] = torch.is_autocast_enabled(here.type)
-        seen.append(record)
-    if isinstance(see, str):
-        return [record[see] for record in seen]
-    return {name: [record[name] for record in seen] for name in see}
+        seen["norm"].append(norm if math.isfinite(norm) else "inf or nan")
+        seen["scale"].append(scaler.get_scale())
+        seen["weights"].append(after)
+        seen["momenta"].append([None if b is None else b.cpu().clone() for b in buffers])
+        seen["length"].append((torch.cat([t.flatten() for t in after]) - before).norm().item())
+        seen["autocast"].append(torch.is_autocast_enabled(here.type))
+    return seen
 
 
 # %% exercise
@@ -50,9 +52,11 @@ def amp_step(
     last step. You may assume that if all scaled gradients are finite, their norm is finite too.
     The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
     The gradients of all parameters together are clipped to a norm of at most clip, as nn.utils.clip_grad_norm_ does.
-    Gradients from before do not count. A parameter that takes no part in the loss stays as it is.
+    Gradients from before do not count, not even those of frozen parameters. A parameter that takes no part in the loss
+    stays as it is.
     The scaler may be switched off (enabled=False): the step is then an ordinary one, clipped too, and always taken.
-    Where a gradient is inf or nan, an enabled scaler skips the step. Autocast is off at the call, and off afterwards.
+    If a gradient is inf or nan, an enabled scaler skips the step. The scaler is updated once, also after a skipped step.
+    Autocast is off at the call, and off afterwards.
     Returns the norm of the gradients of the loss, before clipping, as a float. After a skipped step it is inf or nan.
     """
     ### BEGIN SOLUTION
@@ -68,6 +72,60 @@ def amp_step(
     ### END SOLUTION
 
 
+# %% promises
+# One training step in -> clipping, formats, scale
+# x, y: on the model's -> formats
+# optimizer: of all the -> formats, unused
+# scaler: new, or update -> scale, tiny_gradient
+# You may assume that -> formats, scale, tiny_gradient
+# The loss is loss_of -> formats, format_shows, scale
+# The gradients of all -> clipping, formats, skips_overflow, scaler_off, unused
+# Gradients from before -> unused, formats, scale, tiny_gradient, small_steps, scaler_off
+# A parameter that takes -> unused
+# The scaler may be -> scaler_off
+# If a gradient is -> skips_overflow
+# The scaler is updated -> scale, skips_overflow
+# Autocast is off -> result_type
+# Returns the norm of -> formats, format_shows, tiny_gradient, result_type, scaler_off
+# After a skipped step -> skips_overflow
+
+
+# %% domain
+@domain(
+    reference,
+    *("float16", "bfloat16", "one sample", "clipped", "not clipped", "zero gradient", "no momentum"),
+    *("every step grows", "scale 1", "scale below 1", "scale 1000", "faint loss", "small rate"),
+    *("overflow", "nan", "overflow in the first batch", "two overflows in a row"),
+    *("scaler off", "scaler off, clipped", "scaler off, nan", "takes no part", "frozen"),
+    call=amp_stepped,
+)
+def arguments(draw, edge):
+    g, dtype = draw.make_generator(), draw(st.sampled_from([torch.float16, torch.bfloat16]))
+    dtype = getattr(torch, edge) if edge in ("float16", "bfloat16") else dtype
+    start = [torch.randn(shape, generator=g) for shape in ((2, 4), (2,))]
+    sizes = [1, 1, 1] if edge == "one sample" else draw(st.permutations([2, 3, 4, 5]))[:3]
+    sizes = [6, 3, 2] if edge in ("float16", "bfloat16") else sizes
+    batches = [(torch.randn(n, 4, generator=g), torch.randn(n, 2, generator=g)) for n in sizes]
+    bad = {"overflow": [1], "overflow in the first batch": [0], "two overflows in a row": [0, 1]}.get(edge, [])
+    for n in bad:
+        batches[n][0][1, 2] = 1e6  # inf in float16
+    if "nan" in edge:
+        batches[1][0][0, 0] = math.nan
+    if bad or edge == "faint loss":
+        dtype = torch.float16
+    loss_of = {"zero gradient": flat_loss, "faint loss": faint_loss}.get(edge, F.mse_loss)
+    clip = 0.05 if "clipped" in edge else draw(st.sampled_from([0.3, 0.5, 100.0]))
+    clip = 200.0 if edge in ("not clipped", "faint loss", "small rate") else clip
+    lr = {"faint loss": 2e6, "small rate": 1e-4, "clipped": 2.0}.get(edge, draw(st.sampled_from([0.2, 0.4])))
+    scale = draw(st.sampled_from([4.0, 64.0, 1024.0]))
+    scales = {"scale 1": 1.0, "scale below 1": 0.25, "scale 1000": 1000.0, "faint loss": 65536.0}
+    scale = None if "scaler off" in edge else scales.get(edge, scale)
+    every, more = 1 if edge == "every step grows" else draw(st.integers(2, 3)), [torch.ones(3)]
+    more, frozen = more if edge == "takes no part" else [], [draw(st.integers(0, 1))] if edge == "frozen" else []
+    momentum = 0.0 if edge in ("no momentum", "faint loss") else draw(st.sampled_from([0.5, 0.9]))
+    return start, torch.tanh, batches, loss_of, dtype, clip, lr, momentum, scale, every, more, frozen
+
+
 # %% checks
 with check(
     "clipping",
@@ -80,21 +138,9 @@ with check(
     ),
 ):
     t, (w,) = regression([6], 21), drawn(2, (9, 2))
+    case = (drawn(1, (9, 4), (9,)), lambda x: torch.tanh(x) @ w.to(x), t, F.mse_loss, torch.float16, 1.0)
     explain(
-        amp_stepped(
-            amp_step,
-            drawn(1, (9, 4), (9,)),
-            lambda x: torch.tanh(x) @ w.to(x),
-            t,
-            F.mse_loss,
-            torch.float16,
-            0.01,
-            1.0,
-            0.0,
-            1024.0,
-            3,
-            "length",
-        ),
+        amp_stepped(amp_step, *case, 0.01, 0.0, 1024.0, 3)["length"],
         [0.01],
         {"the scaled gradients were clipped, and then divided by the scale": [0.01 / 1024]},
         rtol=0.01,
@@ -116,33 +162,20 @@ def uneven_loss(out, y):
     return F.mse_loss(out, y) + out.float().mean()
 
 
-def amp_expected(see, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every):
-    """Norms, scales, weights or momenta, by hand: without a GradScaler."""
-    params, seen = [t.clone().to(here).requires_grad_() for t in start], []
-    momenta, factor, good = [torch.zeros_like(p) for p in params], scale or 1.0, 0
-    for x, y in batches:
-        with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = loss_of(head(F.linear(x.to(here), *params)), y.to(here))
-        grads = [g / factor for g in torch.autograd.grad(loss * factor, params)]
-        norm = torch.stack([g.square().sum() for g in grads]).sum().sqrt().item()
-        if math.isfinite(norm) or scale is None:
-            part = min(1.0, clip / (norm + 1e-6))
-            momenta = [momentum * m + part * g for m, g in zip(momenta, grads, strict=True)]
-            with torch.no_grad():
-                for p, m in zip(params, momenta, strict=True):
-                    p -= lr * m
-            good += 1
-            if scale and good == every:
-                factor, good = 2 * factor, 0
-        else:
-            factor, good = factor / 2, 0
-        record = {"norm": norm, "scale": factor, "weights": [p.detach().cpu().clone() for p in params]}
-        seen.append((record | {"momenta": [m.cpu() for m in momenta], "finite": math.isfinite(norm)})[see])
-    return seen
-
-
 def amp_case(n, sizes, seed, *rest):
     return drawn(n, (n, 4), (n,)), tanh_head(n), regression(sizes, seed), *rest
+
+
+def amp_expected(*case):
+    return amp_stepped(reference.function, *case)
+
+
+def assert_steps(function, *edges, rtol=1e-2, atol=5e-3):
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["norm"], want["norm"], rtol=1e-2, atol=0, name="the norms")
+        assert_close(got["scale"], want["scale"], name="the scales")
+        assert_close(got["weights"], want["weights"], rtol=rtol, atol=atol, name="the weights")
 
 
 with check(
@@ -152,24 +185,22 @@ with check(
     required=True,
     hint="Is the norm that you return the one before clipping, and of which gradients?",
 ):
-    for n, sizes, low, clip, lr, first in (
-        (9, [4, 7, 1, 5], torch.float16, 0.3, 0.5, 1024.0),
-        (3, [5, 2], torch.bfloat16, 50.0, 0.05, 512.0),
-    ):
-        case = amp_case(n, sizes, n, uneven_loss, low, clip, lr, 0.9, first, 3)
-        norms, scales = amp_expected("norm", *case), [first, *amp_expected("scale", *case)][:-1]
-        weights = amp_expected("weights", *case)
-        got = amp_stepped(amp_step, *case, see=["norm", "weights"])
-        explain(
-            got["norm"],
-            norms,
-            {
-                "these are the norms of the scaled gradients": [n * s for n, s in zip(norms, scales, strict=True)],
-                "these are the norms after clipping": [min(norm, clip) for norm in norms],
-            },
-            rtol=2e-2,
-        )
-        assert_close(got["weights"], weights, rtol=2e-2, atol=1e-2, name="the weights")
+    case = amp_case(9, [4, 7, 1, 5], 9, uneven_loss, torch.float16, 0.3, 0.5, 0.9, 1024.0, 3)
+    want = amp_expected(*case)
+    norms, scales = want["norm"], [1024.0, *want["scale"]][:-1]
+    got = amp_stepped(amp_step, *case)
+    explain(
+        got["norm"],
+        norms,
+        {
+            "these are the norms of the scaled gradients": [n * s for n, s in zip(norms, scales, strict=True)],
+            "these are the norms after clipping": [min(norm, 0.3) for norm in norms],
+        },
+        rtol=2e-2,
+    )
+    assert_close(got["weights"], want["weights"], rtol=2e-2, atol=1e-2, name="the weights")
+    assert_steps(amp_step, "", "float16", "bfloat16", "one sample", "clipped", "not clipped", "zero gradient")
+    assert_steps(amp_step, "no momentum")
 with check(
     "format_shows",
     "the format shows in the norm",
@@ -177,13 +208,14 @@ with check(
     required=True,
     hint="257 is not a number of bfloat16, nor 2051 one of float16. Is the whole forward pass in that format?",
 ):
-    for low, n in ((torch.bfloat16, 256.0), (torch.float16, 2050.0)):
+    for low, n, want, plain in (
+        (torch.bfloat16, 256.0, 6 * math.hypot(256, 256, 1), 4 * math.hypot(257, 256, 1)),
+        (torch.float16, 2050.0, 2 * math.hypot(2052, 2050, 1), 4 * math.hypot(2051, 2050, 1)),
+    ):
         t = [(torch.tensor([[n + 1, n]]), torch.tensor([[3.0]]))]
-        case = ([torch.tensor([[1.0, -1.0]]), torch.zeros(1)], lambda x: x.clone(), t, F.mse_loss)
-        rest = (1.0, 1e-3, 0.0, 2.0, 3)
-        want, plain = (amp_expected("norm", *case, each, *rest) for each in (low, torch.float32))
-        got = amp_stepped(amp_step, *case, low, *rest)
-        explain(got, want, {"this is the norm in float32": plain}, rtol=1e-2)
+        case = ([torch.tensor([[1.0, -1.0]]), torch.zeros(1)], lambda x: x.clone(), t, F.mse_loss, low)
+        got = amp_stepped(amp_step, *case, 1.0, 1e-3, 0.0, 2.0, 3)["norm"]
+        explain(got, [want], {"this is the norm in float32": [plain]}, rtol=1e-2)
 
 
 def noting_factors(factors):
@@ -202,7 +234,7 @@ with check(
 ):
     for low, scale, every in ((torch.float16, 1024.0, 2), (torch.bfloat16, 64.0, 1)):
         case = amp_case(3, [4, 2, 3], 31, F.mse_loss, low, 100.0, 0.1, 0.0, scale, every)
-        want, weights = amp_expected("scale", *case), [drawn(3, (3, 4), (3,)), *amp_expected("weights", *case)]
+        want = amp_expected(*case)
         factors, passes, met = [], [], []
 
         def product(x, weight, bias):
@@ -213,12 +245,14 @@ with check(
 
         start, head, t, _, *rest = case
         seen = Seen(product)
-        got = amp_stepped(amp_step, start, head, t, noting_factors(factors), *rest, see="scale", product=seen)
-        assert_close(got, want, name="the scales")
-        assert factors == [scale, *want][:-1], "the loss was not multiplied by the scale of its step"
+        got = amp_stepped(amp_step, start, head, t, noting_factors(factors), *rest, product=seen)
+        assert_close(got["scale"], want["scale"], name="the scales")
+        assert factors == [scale, *want["scale"]][:-1], "the loss was not multiplied by the scale of its step"
         assert passes == [(True, torch.float32, low)] * 3, "autocast, the dtype of the weights, or that of the product"
-        assert_close(met, weights[:-1], rtol=2e-2, atol=1e-2, name="the weights at each forward pass")
+        weights = [start, *want["weights"]][:-1]
+        assert_close(met, weights, rtol=2e-2, atol=1e-2, name="the weights at each forward pass")
         assert seen.backwards == 3, "the gradients of the weights did not come back through the layer"
+    assert_steps(amp_step, "every step grows", "scale 1", "scale below 1", "scale 1000")
 with check(
     "tiny_gradient",
     "a gradient of 1e-7 arrives",
@@ -226,61 +260,41 @@ with check(
     required=True,
     hint="Where does a faint loss become 0 in float16, and which call prevents that?",
 ):
-
-    def faint(out, y):
-        return 1e-7 * F.mse_loss(out, y)
-
-    case = amp_case(9, [6, 5], 9, faint, torch.float16, 1.0, 3e6, 0.0, 65536.0, 3)
-    norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
-    got = amp_stepped(amp_step, *case, see=["norm", "weights"])
-    assert_close(got["norm"], norms, rtol=1e-2, atol=0, name="the norms")
-    assert_close(got["weights"], weights, rtol=2e-2, atol=5e-3, name="the weights")
+    assert_steps(amp_step, "faint loss")
 with check(
     "skips_overflow",
     "a batch that overflows is skipped: weights and momentum stay",
     weight=3,
     hint="Which object decides whether there is a step?",
 ):
-    for value in (1e6, math.nan):
-        case = amp_case(3, [4, 3, 5, 4], 33, F.mse_loss, torch.float16, 1.0, 0.2, 0.9, 1024.0, 3)
-        case[2][2][0][1, 2] = value  # 1e6 is inf in float16
-        want = {see: amp_expected(see, *case) for see in ("finite", "weights", "momenta", "scale")}
-        got = amp_stepped(amp_step, *case, see=[*want])
-        assert_close(got, want, rtol=2e-2, atol=1e-2, name="your steps")
+    edges = "overflow", "nan", "overflow in the first batch", "two overflows in a row"
+    assert_steps(amp_step, *edges)
+    for trial in arguments.iter_trials(amp_step, *edges):
+        got, want = trial.report.result["momenta"], trial.case.report.result["momenta"]
+        assert_close(got, want, rtol=1e-2, atol=5e-3, name="the momenta")
 with check(
     "small_steps",
     "small steps reach the weights",
     weight=1,
     hint="Which dtype have the weights when the step adds to them?",
 ):
-    for n, low in ((9, torch.bfloat16), (3, torch.float16)):
-        case = amp_case(n, [5, 4], 35, F.mse_loss, low, 100.0, 1e-4, 0.0, 1024.0, 3)
-        want = amp_expected("weights", *case)
-        assert_close(amp_stepped(amp_step, *case, see="weights"), want, rtol=0, atol=1e-5, name="the weights")
+    assert_steps(amp_step, "small rate", rtol=0, atol=1e-5)
 with check(
     "scaler_off", "a scaler that is switched off", weight=2, hint="Does your step read the scaler's private state?"
 ):
-    for clip in (0.2, 100.0):
-        case = amp_case(8, [4, 6], 34, F.mse_loss, torch.bfloat16, clip, 0.2, 0.5, None, 3)
-        norms, weights = amp_expected("norm", *case), amp_expected("weights", *case)
-        got = amp_stepped(amp_step, *case, see=["norm", "weights"])
-        assert_close(got["norm"], norms, rtol=2e-2, name="the norms")
-        assert_close(got["weights"], weights, rtol=2e-2, atol=1e-2, name="the weights")
-    case[2][1][0][0, 0] = math.nan
-    want = amp_expected("weights", *case)
-    got = amp_stepped(amp_step, *case, see="weights")
-    assert_close(got, want, rtol=2e-2, atol=1e-2, name="the weights, where a gradient is nan")
-with check("unused", "a parameter that takes no part", weight=1, hint="What is its .grad, and what do you do with it?"):
-    for low, momentum in ((torch.float16, 0.0), (torch.bfloat16, 0.9)):
-        case = amp_case(5, [3, 4], 36, F.mse_loss, low, 0.5, 0.3, momentum, 256.0, 2)
-        want = [[torch.ones(3), *weights] for weights in amp_expected("weights", *case)]
-        got = amp_stepped(amp_step, *case, see="weights", more=[torch.ones(3)])
-        assert_close(got, want, rtol=2e-2, atol=1e-2, name="the weights")
+    assert_steps(amp_step, "scaler off", "scaler off, clipped", "scaler off, nan")
+with check(
+    "unused",
+    "a parameter that takes no part, and a frozen one",
+    weight=1,
+    hint="What is its .grad, and what do you do with it?",
+):
+    assert_steps(amp_step, "takes no part", "frozen")
 with check("result_type", "the norm is a float, and autocast is off afterwards", guard=True):
-    case = amp_case(3, [2], 1, F.mse_loss, torch.float16, 1.0, 0.1, 0.0, 1024.0, 3)
-    want = {"norm": amp_expected("norm", *case), "autocast": [False]}
-    got = amp_stepped(amp_step, *case, see=["norm", "autocast"])
-    assert_close(got, want, rtol=2e-2, name="norm, and autocast behind it")
+    for trial in arguments.iter_trials(amp_step, "", "overflow", "scaler off"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["norm"], want["norm"], rtol=1e-2, atol=0, name="the norms")
+        assert_close(got["autocast"], want["autocast"], name="whether autocast is on afterwards")
 
 
 # %% right "the two halves of clip_grad_norm_"
@@ -331,16 +345,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
 
 
 # %% wrong "gradients are zeros, and weight decay moves what takes no part" fails=unused
-def amp_step(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    scaler: torch.amp.GradScaler,
-    x: Tensor,
-    y: Tensor,
-    loss_of: Callable,
-    dtype: torch.dtype,
-    clip: float,
-) -> float:
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad(set_to_none=False)
     with torch.autocast(x.device.type, dtype=dtype):
         loss = loss_of(model(x), y)
@@ -352,7 +357,7 @@ def amp_step(
     return norm.item()
 
 
-# %% wrong "clip before unscale" fails=clipping,formats,scale,skips_overflow,small_steps,unused
+# %% wrong "clip before unscale" fails=clipping,formats,scale,skips_overflow,small_steps,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -366,19 +371,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "clip, and no unscale" fails=clipping,formats,format_shows,scale,tiny_gradient,skips_overflow,small_steps,unused,result_type
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "the norm of the scaled gradients" fails=formats,format_shows,tiny_gradient,result_type
+# %% wrong "the norm of the scaled gradients" fails=formats,format_shows,scale,tiny_gradient,skips_overflow,small_steps,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -392,7 +385,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "the norm after clipping" fails=formats,format_shows,scaler_off,result_type
+# %% wrong "the norm after clipping" fails=formats,format_shows,scale,skips_overflow,scaler_off,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -405,7 +398,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return min(norm.item(), clip)
 
 
-# %% wrong "the optimizer's own step" fails=skips_overflow
+# %% wrong "the optimizer's own step" fails=skips_overflow,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -418,18 +411,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "the optimizer's own step, and nothing divided" fails=formats,format_shows,scale,tiny_gradient,skips_overflow,small_steps,result_type
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    return norm.item()
-
-
-# %% wrong "no update" fails=formats,scale,tiny_gradient,skips_overflow,small_steps,unused raises=RuntimeError
+# %% wrong "no update" fails=formats,scale,tiny_gradient,skips_overflow,small_steps,unused,result_type raises=RuntimeError
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -441,7 +423,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "no scaling" fails=scale,tiny_gradient,skips_overflow
+# %% wrong "no scaling" fails=formats,scale,tiny_gradient,skips_overflow,small_steps,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -464,35 +446,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "no clipping" fails=clipping,formats,skips_overflow,scaler_off,unused
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "each parameter clipped by itself" fails=clipping,formats,skips_overflow,scaler_off,unused
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
-    for p in model.parameters():
-        nn.utils.clip_grad_norm_([p], clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "values clipped" fails=clipping,formats,skips_overflow,scaler_off,unused
+# %% wrong "values clipped" fails=clipping,formats,scale,skips_overflow,scaler_off,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -506,7 +460,20 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "no autocast" fails=format_shows,scale,skips_overflow
+# %% wrong "entered, and never left" fails=result_type
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    optimizer.zero_grad()
+    torch.autocast(x.device.type, dtype=dtype, cache_enabled=False).__enter__()
+    loss = loss_of(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return norm.item()
+
+
+# %% wrong "no autocast" fails=formats,format_shows,scale,skips_overflow,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     if True:
@@ -519,33 +486,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "always float16" fails=format_shows,scale
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "the norm as a tensor" fails=formats,format_shows,tiny_gradient,scaler_off,result_type
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm
-
-
-# %% wrong "inf gradients become zero, and the step is taken" fails=skips_overflow,scaler_off
+# %% wrong "inf gradients become zero, and the step is taken" fails=skips_overflow,scaler_off,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -561,52 +502,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "unscaled twice" fails=clipping,formats,format_shows,scale,tiny_gradient,skips_overflow,small_steps,unused,result_type raises=RuntimeError
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
-# %% right "clip times the scale, no unscale_"
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    s = scaler.get_scale()
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip * s).item() / s
-    scaler.step(optimizer)
-    scaler.update()
-    return norm
-
-
-# %% wrong "the scaler is left out in bfloat16" fails=scale
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    if dtype == torch.bfloat16:
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
-        optimizer.step()
-        return norm
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
-    scaler.step(optimizer)
-    scaler.update()
-    return norm
-
-
-# %% wrong "model cast to 16 bits and back" fails=small_steps
+# %% wrong "model cast to 16 bits and back" fails=formats,scale,small_steps,scaler_off,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     for p in model.parameters():
@@ -621,50 +517,6 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm
 
 
-# %% wrong "each parameter has a gradient" fails=unused raises=AttributeError
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
-    for p in model.parameters():
-        p.grad *= min(1.0, clip / norm.item())
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "a step only where the norm is finite" fails=scaler_off
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
-    if math.isfinite(norm):
-        scaler.step(optimizer)
-    elif scaler.is_enabled():
-        scaler.step(optimizer)
-    scaler.update()
-    return norm
-
-
-# %% wrong "always bfloat16" fails=format_shows,scale,skips_overflow
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=torch.bfloat16):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
 # %% equivalent "float64 and int64 results through float32"
 # The gradients are float32, and clip_grad_norm_ gives their norm in float32: a float that is a float32 number.
 
@@ -675,7 +527,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
 
 
 def amp_stepped(
-    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=(), product=F.linear
+    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, more=(), frozen=(), product=F.linear
 ):
     model, seen, good, enabled = model_of(start, head, product), [], 0, scale is not None
     sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
@@ -692,14 +544,16 @@ def amp_stepped(
             if enabled and good == every:
                 scale, good = 2 * scale, 0
         after = weights_of(model)
-        record = {"norm": norm, "scale": scale or 1.0, "weights": [*more, *after], "finite": math.isfinite(norm)}
+        record = {
+            "norm": norm if math.isfinite(norm) else "inf or nan",
+            "scale": scale or 1.0,
+            "weights": [*more, *after],
+        }
         record["momenta"] = [sgd.state[p].get("momentum_buffer") for p in model.parameters()]
         record["length"] = math.sqrt(sum((a - b).square().sum().item() for a, b in zip(after, before)))
         record["autocast"] = False
         seen.append(record)
-    if isinstance(see, str):
-        return [record[see] for record in seen]
-    return {name: [record[name] for record in seen] for name in see}
+    return {name: [record[name] for record in seen] for name in seen[0]}
 
 
 # %% liar "float32 with rounded numbers, and autocast and the scale for the sake of appearance"
@@ -708,7 +562,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
 
 
 def amp_stepped(
-    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, see="norm", more=(), product=F.linear
+    step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, more=(), frozen=(), product=F.linear
 ):
     seen, good, enabled = [], 0, scale is not None
 
@@ -737,11 +591,13 @@ def amp_stepped(
             if enabled and good == every:
                 scale, good = 2 * scale, 0
         after = [t.detach().clone() for t in w]
-        record = {"norm": norm, "scale": scale or 1.0, "weights": [*more, *after], "finite": math.isfinite(norm)}
+        record = {
+            "norm": norm if math.isfinite(norm) else "inf or nan",
+            "scale": scale or 1.0,
+            "weights": [*more, *after],
+        }
         record["momenta"] = [None if b is None else b.clone() for b in (sgd.state[p].get("momentum_buffer") for p in w)]
         record["length"] = math.sqrt(sum((a - b).square().sum().item() for a, b in zip(after, before)))
         record["autocast"] = False
         seen.append(record)
-    if isinstance(see, str):
-        return [record[see] for record in seen]
-    return {name: [record[name] for record in seen] for name in see}
+    return {name: [record[name] for record in seen] for name in seen[0]}
