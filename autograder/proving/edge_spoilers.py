@@ -6,6 +6,7 @@ even in one with equal arguments.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -92,6 +93,8 @@ def spoil_result(result: Any, args: Args) -> Any:
         return None if changed else True
     if isinstance(result, Iterator):
         return _spoil_items(result, args)
+    if isinstance(result, contextlib.AbstractContextManager):
+        return contextlib.nullcontext()
     if not tree_leaves(result):  # an empty tuple, list or dict
         return [None]
     return tree_map(lambda value: _shift(value, any(value is t for t in tensors)), result)

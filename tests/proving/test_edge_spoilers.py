@@ -111,6 +111,11 @@ def test_an_iterator_yields_other_items_or_one_too_many() -> None:
     assert list(spoil_result(iter([]), ())) == [True]
 
 
+def test_a_context_manager_does_nothing() -> None:
+    with spoil_result(torch.no_grad(), ()):
+        assert torch.is_grad_enabled()
+
+
 def test_a_function_is_wrong_only_while_the_switch_is_on() -> None:
     switch = EdgeSwitch()
     function = switch.wrap(divide)
