@@ -12,6 +12,7 @@ import socket
 import tempfile
 import time
 import weakref
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 import torch.fx.experimental.symbolic_shapes  # noqa: F401  else each fork's first backward takes 0.3 s to import it
@@ -25,6 +26,7 @@ from autograder.rpc.frames import receive
 from autograder.sandbox.keeper import fork_below
 from autograder.sandbox.kill import kill, kill_tree
 from autograder.sandbox.processes import is_alive, measure_seconds, read_stat_fields
+from autograder.student_process.imports import import_groups
 from autograder.student_process.kernel import Kernel
 from autograder.student_process.main import become_student_process, prepare_course_names
 
@@ -75,8 +77,12 @@ class UnsandboxedSupervisor:
             os.waitpid(pid, 0)
 
 
-def start_process() -> StudentProcess:
-    """Start a student process. It ends with kill(), or with the last reference to it."""
+def start_process(groups: Collection[str] = ()) -> StudentProcess:
+    """Start a student process. It ends with kill(), or with the last reference to it.
+
+    Args:
+        groups: The modules to import, which each of its forks would import otherwise; see student_process/imports.py.
+    """
     ours, theirs = socket.socketpair()
     parent = os.getpid()
     keeper = os.fork()
@@ -84,7 +90,7 @@ def start_process() -> StudentProcess:
         with contextlib.suppress(BaseException):
             ours.close()
             fork_below(parent, pid_namespace=False)
-            _serve(theirs)
+            _serve(theirs, groups)
         os._exit(0)
     theirs.close()
     receive(ours, START_SECONDS)
@@ -136,11 +142,12 @@ def _read_children(pid: int) -> list[int]:
     return children
 
 
-def _serve(control: socket.socket) -> None:
+def _serve(control: socket.socket, groups: Collection[str]) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        import_groups(groups)
         kernel = Kernel()
         become_student_process(control.detach(), kernel, prepare_course_names(kernel))

@@ -29,7 +29,7 @@ from autograder.proving.side_effects import get_side_effects
 from autograder.proving.spoiled_results import HARD_CODED, get_spoilers
 from autograder.proving.unsandboxed_process import CellError, run_cell_in, start_process
 from autograder.rpc.random_states import seed_all
-from autograder.student_process.imports import find_import_groups, import_groups
+from autograder.student_process.imports import find_import_groups
 from labkit.domain import Domain
 from labkit.outcome import build_outcome, compute_earned
 
@@ -178,9 +178,8 @@ def iter_workbenches(lab: Lab) -> Iterator[Workbench]:
     The lab's cells run with the reference solutions: given ones in this process, and all in a student process.
     """
     seed_all()
-    import_groups(find_import_groups(cell.source.encode() for cell in lab.cells))
     namespace = create_namespace()
-    process = start_process()
+    process = start_process(find_import_groups(cell.source.encode() for cell in lab.cells))
     by_cell = {e.cell_id: e for e in lab.exercises}
     for number, cell in enumerate(lab.cells):
         if cell.id in by_cell:
