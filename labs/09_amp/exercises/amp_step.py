@@ -218,10 +218,11 @@ with check(
         explain(got, [want], {"this is the norm in float32": [plain]}, rtol=1e-2)
 
 
-def noting_factors(factors):
-    """A mean of squares that notes by what it was multiplied before each backward pass."""
+def noting_factors(factors, modes):
+    """A mean of squares that notes by what it was multiplied before each backward pass, and whether autocast was on."""
 
     def loss_of(out, y):
+        modes.append(torch.is_autocast_enabled(here.type))
         loss = F.mse_loss(out, y)
         loss.register_hook(lambda grad: factors.append(grad.item()))
         return loss
@@ -235,7 +236,7 @@ with check(
     for low, scale, every in ((torch.float16, 1024.0, 2), (torch.bfloat16, 64.0, 1)):
         case = amp_case(3, [4, 2, 3], 31, F.mse_loss, low, 100.0, 0.1, 0.0, scale, every)
         want = amp_expected(*case)
-        factors, passes, met = [], [], []
+        factors, modes, passes, met = [], [], [], []
 
         def product(x, weight, bias):
             out = F.linear(x, weight, bias)
@@ -245,9 +246,10 @@ with check(
 
         start, head, t, _, *rest = case
         seen = Seen(product)
-        got = amp_stepped(amp_step, start, head, t, noting_factors(factors), *rest, product=seen)
+        got = amp_stepped(amp_step, start, head, t, noting_factors(factors, modes), *rest, product=seen)
         assert_close(got["scale"], want["scale"], name="the scales")
         assert factors == [scale, *want["scale"]][:-1], "the loss was not multiplied by the scale of its step"
+        assert modes == [True] * 3, "autocast was off when the loss was computed"
         assert passes == [(True, torch.float32, low)] * 3, "autocast, the dtype of the weights, or that of the product"
         weights = [start, *want["weights"]][:-1]
         assert_close(met, weights, rtol=2e-2, atol=1e-2, name="the weights at each forward pass")
@@ -342,6 +344,19 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     scaler.step(optimizer)
     scaler.update()
     return norm
+
+
+# %% wrong "only the model runs under autocast" fails=scale
+def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
+    optimizer.zero_grad()
+    with torch.autocast(x.device.type, dtype=dtype):
+        out = model(x)
+    scaler.scale(loss_of(out, y)).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return norm.item()
 
 
 # %% wrong "gradients are zeros, and weight decay moves what takes no part" fails=unused
