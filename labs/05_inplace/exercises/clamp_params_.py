@@ -126,6 +126,7 @@ with check(
     ):
         assert_clamped(clamp_params_, *edges)
         arguments.assert_results(clamp_params_, *edges)
+    arguments.assert_results(clamp_params_, "parts of one tensor", "some hold .grad")
 with check(
     "optimizer",
     "an optimizer that holds the parameters goes on from the clamped values",
