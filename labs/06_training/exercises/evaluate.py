@@ -196,6 +196,7 @@ with check(
     assert_same(evaluate, "result", "", "float32", "one batch", "one sample", "equal sizes")
     assert_same(evaluate, "result", "as many samples as classes", "two dimensions in x", "one shared weight")
     assert_same(evaluate, "result", "holds .grad", "frozen", "frozen ones hold .grad")
+    assert_same(evaluate, "result", "only the model evaluated", "only the model in training mode")
     for trial in arguments.iter_trials(evaluate, "", "training mode", "evaluation mode"):
         got, want = trial.report.result["result"][0], trial.case.report.result["result"][0]
         assert_close(got, want, rtol=1e-9, atol=1e-10, name="your loss")
