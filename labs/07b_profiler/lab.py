@@ -42,7 +42,6 @@ from labkit import (
     explain,
     probes,
     show_trace,
-    unchanged,
 )
 
 # %% given folded

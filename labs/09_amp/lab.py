@@ -43,7 +43,6 @@ from labkit import (
     show_curves,
     show_dtypes,
     show_underflow,
-    unchanged,
 )
 
 here = device()

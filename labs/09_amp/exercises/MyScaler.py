@@ -1,20 +1,37 @@
 # %% given
+def is_refused(scaler, call, optimizer):
+    """Call this method of a scaler, and return whether it raises RuntimeError."""
+    try:
+        scaler.update() if call == "update" else getattr(scaler, call)(optimizer)
+    except NotImplementedError:
+        raise
+    except RuntimeError:
+        return True
+    return False
+
+
+def in_one_row(steps):
+    """All numbers of these lists of tensors, without those that are None."""
+    return torch.cat([t.detach().cpu().flatten() for tensors in steps for t in tensors if t is not None])
+
+
 @probes.probe
-def scaled_steps(make, runs, see="scale", term=None):
+def scaled_steps(make, runs, term=None):
     """Steps of SGD in several runs by turns, each with a scaler that make(...) gives, and what is there after each.
 
     A run: the scaler's settings; the parameters at first; for each step, one slope or None for each parameter; the
-    momentum; the steps in which unscale_ is called first. The loss is the sum of each parameter times its slope, which
-    term(parameter, slope) computes, where it is given.
-    Returns for each run a list of scales, of parameters, of their momenta, or of gradients behind an early unscale_.
+    momentum; for each step, the calls after the backward pass. The loss is the sum of each parameter times its slope,
+    which term(parameter, slope) computes, if there is one.
+    Returns, for each run, the scales, which calls were refused, and the numbers of all parameters, momenta and gradients.
     """
-    begun, seen = [], [[] for _ in runs]
-    for settings, starts, slopes, momentum, early in runs:
+    numbers = ("parameters", "momenta", "grads")
+    begun, seen = [], [{name: [] for name in ("scale", "refused", *numbers)} for _ in runs]
+    for settings, starts, slopes, momentum, calls in runs:
         parameters = [nn.Parameter(t.clone().to(here)) for t in starts]
         sgd = torch.optim.SGD([{"params": [p]} for p in parameters], lr=0.1, momentum=momentum)
-        begun.append((make(**settings), parameters, sgd, slopes, early))
+        begun.append((make(**settings), parameters, sgd, slopes, calls))
     for n in range(max(len(run[2]) for run in runs)):
-        for rows, (scaler, parameters, sgd, slopes, early) in zip(seen, begun, strict=True):
+        for found, (scaler, parameters, sgd, slopes, calls) in zip(seen, begun, strict=True):
             if n >= len(slopes):
                 continue
             sgd.zero_grad()
@@ -23,31 +40,13 @@ def scaled_steps(make, runs, see="scale", term=None):
             if terms:
                 scaler.scale(torch.stack(terms).sum()).backward()
             grads = [p.grad for p in parameters]
-            if n in early:
-                scaler.unscale_(sgd)
-            found = {"grads": [None if g is None else g.cpu().clone() for g in grads]}
-            scaler.step(sgd)
-            scaler.update()
-            found["scale"], found["parameters"] = scaler.get_scale(), [p.detach().cpu().clone() for p in parameters]
+            found["refused"].append([is_refused(scaler, call, sgd) for call in calls[n]])
             buffers = [sgd.state[p].get("momentum_buffer") for p in parameters]
-            found["momenta"] = [None if b is None else b.cpu().clone() for b in buffers]
-            rows.append(found[see])
-    return seen
-
-
-@probes.probe
-def orders(make, calls):
-    """For each of these calls of a scaler's methods, whether it raised RuntimeError."""
-    scaler, w = make(8.0, 100), nn.Parameter(torch.ones(2, device=here))
-    sgd, raised = torch.optim.SGD([w], lr=0.1), []
-    scaler.scale(w.sum()).backward()
-    for call in calls:
-        try:
-            scaler.update() if call == "update" else getattr(scaler, call)(sgd)
-            raised.append(False)
-        except RuntimeError:
-            raised.append(True)
-    return raised
+            found["scale"].append(scaler.get_scale())
+            for name, tensors in zip(numbers, (parameters, buffers, grads), strict=True):
+                found[name].append([None if t is None else t.detach().clone() for t in tensors])
+    rows = {name: [in_one_row([[torch.zeros(0)], *found[name]]) for found in seen] for name in numbers}
+    return rows | {name: [found[name] for found in seen] for name in ("scale", "refused")}
 
 
 def noise(seed, shapes, steps, bad=()):
@@ -64,6 +63,7 @@ class MyScaler:
     """Loss scaling for one optimizer, as torch.amp.GradScaler does it.
 
     One difference: a step in which no parameter has a gradient is an ordinary step. GradScaler raises AssertionError.
+    Scalers have nothing in common.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class MyScaler:
         ### END SOLUTION
 
     def get_scale(self) -> float:
-        """The scale of now, a float."""
+        """The present scale, a float."""
         ### BEGIN SOLUTION
         return float(self.now)
         ### END SOLUTION
 
     def scale(self, loss: Tensor) -> Tensor:
-        """The loss, a tensor of any shape, times the scale."""
+        """The loss, a tensor of any shape, times the scale. The loss itself is not changed."""
         ### BEGIN SOLUTION
         return loss * self.now
         ### END SOLUTION
@@ -91,8 +91,8 @@ class MyScaler:
     def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
         """Divide the .grad of all the optimizer's parameters by the scale, in place, and note if all are finite.
 
-        A parameter whose .grad is None is passed over. If all are None, all count as finite. Raises RuntimeError if
-        it was called since the last update, or if step was.
+        A parameter whose .grad is None is passed over. If all are None, all count as finite. Raises RuntimeError, and
+        changes nothing, if it was called since the last update, or if step was.
         """
         ### BEGIN SOLUTION
         if self.stage != "ready":
@@ -106,12 +106,10 @@ class MyScaler:
         ### END SOLUTION
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Let the optimizer take its step, unless a gradient is inf or nan. Then nothing of the optimizer changes.
+        """Let the optimizer take its step, unless unscale_ found inf or nan. Then nothing of the optimizer changes.
 
-        A finite gradient whose sum overflows may count as inf.
-
-        Calls unscale_ first, unless it was called since the last update. Raises RuntimeError if step was called since
-        the last update.
+        Finite gradients whose sum overflows may count as inf. Calls unscale_ first, unless it was called since the last
+        update. Raises RuntimeError, and changes nothing, if step was called since the last update.
         """
         ### BEGIN SOLUTION
         if self.stage == "step":
@@ -124,7 +122,7 @@ class MyScaler:
         ### END SOLUTION
 
     def update(self) -> None:
-        """Set the scale for the next step. Is called once after each step.
+        """Set the scale for the next step. It is called once after each step, and at no other time.
 
         After a skipped step, multiply the scale by backoff_factor. After growth_interval steps in a row of which none
         was skipped, multiply it by growth_factor, and count these steps anew.
@@ -142,6 +140,89 @@ class MyScaler:
         ### END SOLUTION
 
 
+# %% promises
+# Loss scaling for one -> example, like_torch, loss_scaled, unscale, other_cases
+# One difference -> no_gradient
+# GradScaler raises -> no_gradient
+# Scalers have nothing -> like_torch, scale
+# init_scale: the scale -> like_torch, other_cases
+# The others say -> other_cases, like_torch
+# The present scale -> like_torch, other_cases
+# The loss, a tensor -> loss_scaled, scale
+# The loss itself -> scale
+# Divide the .grad -> unscale, like_torch
+# A parameter whose .grad -> no_gradient
+# If all are None -> no_gradient
+# Raises RuntimeError, and changes nothing, if it -> raises
+# Let the optimizer take -> like_torch, skips_overflow, one_element
+# Then nothing of the -> skips_overflow
+# Finite gradients whose -> one_element
+# Calls unscale_ first -> like_torch, unscale
+# Raises RuntimeError, and changes nothing, if step -> raises
+# Set the scale -> example, like_torch, other_cases
+# It is called once -> like_torch
+# After a skipped step -> skips_overflow, other_cases, one_element
+# After growth_interval steps -> like_torch, other_cases
+
+
+# %% domain
+REFUSED = {
+    "unscale_ twice": ["unscale_", "unscale_", "step", "update"],
+    "step twice": ["step", "step", "update"],
+    "unscale_ after step": ["step", "unscale_", "update"],
+}
+
+
+@domain(
+    reference,
+    *("every step grows", "no bad step", "scale below 1", "no axes", "some without elements", "momentum 0"),
+    *("two scalers by turns", "unscale_ first", "other factors"),
+    *("bad at first", "two bad in a row", "all bad", "inf", "minus inf", "nan", "several bad", "large, but finite"),
+    *("some without .grad", "none has .grad", "none has .grad after a bad step"),
+    *REFUSED,
+    call=scaled_steps,
+)
+def arguments(draw, edge):
+    def draw_run(steps):
+        g = draw.make_generator()
+        shapes = draw(st.permutations([(3,), (2, 2), (4,)]))[: draw(st.integers(2, 3))]
+        shapes = {"no axes": [(), ()], "some without elements": [(0,), (3,)]}.get(edge, shapes)
+        slopes = [[torch.randn(shape, generator=g) for shape in shapes] for _ in range(steps)]
+        value = draw(st.sampled_from([math.inf, -math.inf, math.nan]))
+        value = {"inf": math.inf, "minus inf": -math.inf, "nan": math.nan, "large, but finite": 1e30}.get(edge, value)
+        bad = {
+            "no bad step": [],
+            "bad at first": [0],
+            "two bad in a row": [2, 3],
+            "all bad": range(steps),
+            "inf": [4],
+            "minus inf": [4],
+            "nan": [4],
+        }.get(edge, [draw(st.integers(1, 3))])
+        for n in bad:
+            for slope in slopes[n] if edge == "several bad" else slopes[n][-1:]:
+                slope.view(-1)[-1] = value
+        for n, row in enumerate(slopes):
+            if edge == "some without .grad" and n in (0, 4):
+                row[0] = None
+            if edge == "none has .grad" and n in (0, 4) or "after a bad" in edge and n in [k + 1 for k in bad]:
+                row[:] = [None] * len(row)
+        settings = {
+            "init_scale": draw(st.sampled_from([4.0, 100.0, 1024.0])) / (4096 if edge == "scale below 1" else 1)
+        }
+        settings["growth_interval"] = 1 if edge == "every step grows" else draw(st.integers(2, 3))
+        if edge == "other factors":
+            settings |= {"growth_factor": draw(st.sampled_from([3.0, 4.0])), "backoff_factor": 0.1}
+        momentum = 0.0 if edge == "momentum 0" else draw(st.sampled_from([0.5, 0.9]))
+        calls = [["step", "update"]] * steps
+        if edge == "unscale_ first":
+            calls = [["unscale_"] * (n % 3 > 0) + ["step", "update"] for n in range(steps)]
+        starts = [torch.randn(shape, generator=g) for shape in shapes]
+        return settings, starts, slopes, momentum, [REFUSED[edge]] * steps if edge in REFUSED else calls
+
+    return ([draw_run(7), draw_run(5)] if edge == "two scalers by turns" else [draw_run(7)],)
+
+
 # %% checks
 with check(
     "example",
@@ -154,8 +235,9 @@ with check(
     ),
 ):
     t = noise(1, [(2,)], 7, [(2, 0, math.inf), (4, 0, math.nan)])
+    t = ({"init_scale": 4.0, "growth_interval": 2}, [torch.zeros(2)], t, 0.0, [["step", "update"]] * 7)
     explain(
-        scaled_steps(MyScaler, [({"init_scale": 4.0, "growth_interval": 2}, [torch.zeros(2)], t, 0.0, [])]),
+        scaled_steps(MyScaler, [t])["scale"],
         [[4.0, 8.0, 4.0, 4.0, 2.0, 2.0, 4.0]],
         {
             "the good steps are to be in a row: count anew after a skip": [[4.0, 8.0, 4.0, 4.0, 2.0, 4.0, 4.0]],
@@ -168,55 +250,23 @@ with check(
 # %% hidden checks
 
 
-def runs_by_hand(runs, see):
-    """What scaled_steps is to give. The slopes are the gradients."""
-    return [list(steps_of_run(*run, see)) for run in runs]
-
-
-def steps_of_run(settings, starts, slopes, momentum, early, see):
-    scale, good, now = settings["init_scale"], 0, {"parameters": starts, "momenta": [None] * len(starts)}
-    for row in slopes:
-        if all(g is None or bool(g.isfinite().all()) for g in row):
-            pairs = list(zip(now["momenta"], row, strict=True))
-            moved = [b if g is None else g if b is None else momentum * b + g for b, g in pairs]
-            steps = zip(now["parameters"], moved, row, strict=True)
-            now["parameters"] = [p if g is None else p - 0.1 * b for p, b, g in steps]
-            now["momenta"] = moved if momentum else now["momenta"]
-            good += 1
-            if good == settings["growth_interval"]:
-                scale, good = scale * settings.get("growth_factor", 2.0), 0
-        else:
-            scale, good = scale * settings.get("backoff_factor", 0.5), 0
-        yield {**now, "scale": scale, "grads": row}[see]
-
-
-def run_of(seed, shapes, steps, bad, interval, momentum=0.0, early=(), first=16.0):
-    starts = noise(seed + 9, shapes, 1)[0]
-    settings = {"init_scale": first, "growth_interval": interval}
-    return settings, starts, noise(seed, shapes, steps, bad), momentum, list(early)
+def assert_runs(make, names, *edges):
+    """What is there after each step is as with the reference. The message names a run and a step by their places."""
+    for trial in arguments.iter_trials(make, *edges):
+        for name in names:
+            assert_close(trial.report.result[name], trial.case.report.result[name], name="your scaler's record")
 
 
 with check(
     "like_torch",
-    "scales and parameters of twenty steps are those of GradScaler",
+    "scales and parameters are those of GradScaler",
     weight=4,
     required=True,
     hint="By what are the gradients divided, and how often? What moves in a step that is skipped?",
 ):
-    t = [
-        run_of(
-            seed, shapes, 20, [(5, last, math.inf), (6, 0, -math.inf), (11, 0, math.nan), (12, last, math.nan)], *rest
-        )
-        for seed, shapes, last, *rest in (
-            (2, [(3,), (2, 2)], 1, 3, 0.9, (1, 4, 7, 8)),
-            (3, [(4,)], 0, 1, 0.0, ()),
-            (4, [(), (5,), (0,), (1,)], 3, 4, 0.5, range(20)),
-        )
-    ]
-    want = runs_by_hand(t, "scale")
-    assert_close(scaled_steps(MyScaler, t, "scale"), want, name="the scales of several scalers by turns")
-    want = runs_by_hand(t, "parameters")
-    assert_close(scaled_steps(MyScaler, t, "parameters"), want, name="the parameters of several scalers by turns")
+    assert_runs(MyScaler, ("scale", "parameters"), "", "every step grows", "no bad step", "scale below 1", "no axes")
+    assert_runs(MyScaler, ("scale", "parameters"), "some without elements", "momentum 0", "two scalers by turns")
+    assert_runs(MyScaler, ("scale", "parameters"), "unscale_ first")
 with check(
     "loss_scaled",
     "the loss is scaled before the backward pass",
@@ -224,10 +274,10 @@ with check(
     required=True,
     hint="What does scale(loss) return?",
 ):
-    for first, interval in ((16.0, 2), (3.0, 1)):
-        t = run_of(10, [(3,)], 4, [(2, 0, math.inf)], interval, first=first)
-        scales, want = [first, *runs_by_hand([t], "scale")[0]][:-1], runs_by_hand([t], "parameters")
-        settings, starts, slopes, *rest = t
+    for first, interval, scales in ((16.0, 2, [16.0, 16.0, 32.0, 16.0]), (3.0, 1, [3.0, 6.0, 12.0, 6.0])):
+        slopes, calls = noise(10, [(3,)], 4, [(2, 0, math.inf)]), [["step", "update"]] * 4
+        settings, starts = {"init_scale": first, "growth_interval": interval}, noise(19, [(3,)], 1)[0]
+        want = scaled_steps(reference.function, [(settings, starts, slopes, 0.0, calls)])
         factors = []
 
         def noting_term(p, n):
@@ -235,8 +285,9 @@ with check(
             out.register_hook(lambda grad: factors.append(grad.item()))
             return out
 
-        t = [(settings, starts, [[torch.tensor(n)] for n in range(4)], *rest)]  # the slopes come through backward alone
-        assert_close(scaled_steps(MyScaler, t, "parameters", noting_term), want, name="the parameters")
+        t = (settings, starts, [[torch.tensor(n)] for n in range(4)], 0.0, calls)  # the slopes come through backward
+        got = scaled_steps(MyScaler, [t], noting_term)
+        assert_close(got["parameters"], want["parameters"], name="the parameters")
         assert factors == scales, "the gradient that came back is not the scale of its step"
 with check(
     "skips_overflow",
@@ -244,69 +295,38 @@ with check(
     weight=2,
     hint="What does optimizer.step() do with zeros?",
 ):
-    t = [
-        run_of(5, [(3,), (2,)], 6, [(2, 1, math.inf), (3, 0, math.nan)], 50, 0.9, (2,), 64.0),
-        run_of(6, [(4,), (2, 2)], 5, [(1, 0, math.nan), (3, 1, -math.inf)], 50, 0.5, (), 8.0),
-    ]
-    want = runs_by_hand(t, "momenta")
-    assert_close(scaled_steps(MyScaler, t, "momenta"), want, name="the momenta")
-    want = runs_by_hand(t, "parameters")
-    assert_close(scaled_steps(MyScaler, t, "parameters"), want, name="the parameters")
+    names = "scale", "momenta", "parameters"
+    assert_runs(MyScaler, names, "bad at first", "two bad in a row", "all bad", "inf", "minus inf", "nan")
 with check(
     "one_element",
     "one element of one parameter is enough, and the scale is halved once",
     weight=2,
     hint="What do you do for each parameter, and what once for all?",
 ):
-    shapes = [(4,), (3, 2), (1,)]
-    t = [
-        run_of(6, shapes, 3, [(1, 0, math.inf)], 9, first=32.0),
-        run_of(7, shapes, 3, [(1, 0, math.nan), (1, 1, math.inf), (1, 2, -math.inf)], 9, first=32.0),
-        run_of(8, shapes, 3, [(1, 0, 1e30)], 9, first=32.0),
-    ]
-    got = scaled_steps(MyScaler, t)
-    assert_close(got, [[32.0, 16.0, 16.0], [32.0, 16.0, 16.0], [32.0, 32.0, 32.0]], name="the scales")
+    assert_runs(MyScaler, ("scale",), "several bad", "large, but finite")
 with check(
     "unscale",
     "unscale_ leaves the gradients of the loss",
     weight=2,
     hint="By what is .grad to be divided, and in place?",
 ):
-    t = [run_of(7, [(3,), (2,)], 4, [(1, 0, math.inf)], 2, early=range(4), first=1024.0)]
-    t[0][2][2][1] = None
-    want = runs_by_hand(t, "grads")
-    assert_close(scaled_steps(MyScaler, t, "grads"), want, name="what .grad was before unscale_, after it")
+    assert_runs(MyScaler, ("grads",), "", "unscale_ first")
 with check(
     "no_gradient", "steps without any gradient", weight=1, hint="What does your unscale_ do where every .grad is None?"
 ):
-    t = [run_of(seed, [(3,), (2,)], 5, [(3, 1, math.inf)], 2, early=(0, 1)) for seed in (8, 9)]
-    t[0][2][1] = t[1][2][0] = t[1][2][2] = t[0][2][4] = [None, None]
-    want = runs_by_hand(t, "scale")
-    assert_close(scaled_steps(MyScaler, t, "scale"), want, name="the scales")
-    want = runs_by_hand(t, "parameters")
-    assert_close(scaled_steps(MyScaler, t, "parameters"), want, name="the parameters")
+    names = "scale", "momenta", "parameters"
+    assert_runs(MyScaler, names, "some without .grad", "none has .grad", "none has .grad after a bad step")
 with check("other_cases", "other factors", weight=1, hint="Which numbers do you multiply by in update?"):
-    t = [run_of(8, [(2,)], 6, [(1, 0, math.inf), (2, 0, math.inf)], 2, first=100.0) for _ in range(2)]
-    t[0][0].update({"growth_factor": 4.0, "backoff_factor": 0.25})
-    t[1][0].update({"growth_factor": 8.0})
-    got = scaled_steps(MyScaler, t)
-    want = [[100.0, 25.0, 6.25, 6.25, 25.0, 25.0], [100.0, 50.0, 25.0, 25.0, 200.0, 200.0]]
-    assert_close(got, want, name="the scales")
+    assert_runs(MyScaler, ("scale",), "other factors")
 with check("raises", "calls in a wrong order", weight=2, hint="Which calls are refused until the next update?"):
-    for t, refused in (
-        (["unscale_", "unscale_", "step", "update", "unscale_"], [1]),
-        (["step", "step", "update", "step"], [1]),
-        (["step", "unscale_", "update", "unscale_", "step", "step"], [1, 5]),
-    ):
-        want = [n in refused for n in range(len(t))]
-        assert_close(orders(MyScaler, t), want, name="whether RuntimeError was raised")
+    assert_runs(MyScaler, ("refused", "grads", "momenta", "parameters", "scale"), *REFUSED)
 with check("scale", "scale multiplies a tensor, and two scalers know nothing of each other", guard=True):
     one, two = MyScaler(8.0, 2), MyScaler(32.0, 2)
-    t = torch.tensor([0.5, -3.0])
-    assert_close(one.scale(t), torch.tensor([4.0, -24.0]))
-    assert_close(two.scale(t), torch.tensor([16.0, -96.0]))
+    for t in (torch.tensor([0.5, -3.0]), torch.tensor(0.1), torch.ones(2, 3).T, torch.zeros(0, 2)):
+        want, same = [8 * t, 32 * t], t.clone()
+        assert_close([one.scale(t), two.scale(t)], want, name="the scaled losses")
+        assert_close(t, same, name="the loss")
     assert_close([one.get_scale(), two.get_scale()], [8.0, 32.0])
-    assert_close(t, torch.tensor([0.5, -3.0]))
 
 
 # %% right "a tensor for a scale, and a sum that inf and nan spread through"
@@ -396,7 +416,83 @@ class MyScaler:
         self.found, self.done = None, False
 
 
-# %% wrong "the count goes on after a skipped step" fails=example,like_torch,no_gradient,other_cases
+# %% wrong "the loss is scaled in place" fails=scale
+class MyScaler:
+    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
+        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
+        self.good, self.finite, self.stage = 0, True, "ready"
+
+    def get_scale(self):
+        return float(self.now)
+
+    def scale(self, loss):
+        return loss.mul_(self.now)
+
+    def unscale_(self, optimizer):
+        if self.stage != "ready":
+            raise RuntimeError(self.stage)
+        self.stage = "unscale_"
+        for p in [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]:
+            p.grad /= self.now
+            self.finite = self.finite and bool(p.grad.isfinite().all())
+
+    def step(self, optimizer):
+        if self.stage == "step":
+            raise RuntimeError(self.stage)
+        if self.stage == "ready":
+            self.unscale_(optimizer)
+        self.stage = "step"
+        if self.finite:
+            optimizer.step()
+
+    def update(self):
+        self.good = self.good + 1 if self.finite else 0
+        if not self.finite:
+            self.now *= self.backoff
+        elif self.good == self.interval:
+            self.now, self.good = self.now * self.growth, 0
+        self.finite, self.stage = True, "ready"
+
+
+# %% wrong "a number, whatever the shape of the loss" fails=scale
+class MyScaler:
+    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
+        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
+        self.good, self.finite, self.stage = 0, True, "ready"
+
+    def get_scale(self):
+        return float(self.now)
+
+    def scale(self, loss):
+        return loss.sum() * self.now
+
+    def unscale_(self, optimizer):
+        if self.stage != "ready":
+            raise RuntimeError(self.stage)
+        self.stage = "unscale_"
+        for p in [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]:
+            p.grad /= self.now
+            self.finite = self.finite and bool(p.grad.isfinite().all())
+
+    def step(self, optimizer):
+        if self.stage == "step":
+            raise RuntimeError(self.stage)
+        if self.stage == "ready":
+            self.unscale_(optimizer)
+        self.stage = "step"
+        if self.finite:
+            optimizer.step()
+
+    def update(self):
+        self.good = self.good + 1 if self.finite else 0
+        if not self.finite:
+            self.now *= self.backoff
+        elif self.good == self.interval:
+            self.now, self.good = self.now * self.growth, 0
+        self.finite, self.stage = True, "ready"
+
+
+# %% wrong "the count goes on after a skipped step" fails=example,like_torch,skips_overflow,one_element,no_gradient,other_cases,raises
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -438,7 +534,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong "only inf is looked for" fails=example,like_torch,skips_overflow
+# %% wrong "only inf is looked for" fails=example,like_torch,skips_overflow,one_element,no_gradient,other_cases,raises
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -481,50 +577,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong "the largest element says it all" fails=example,like_torch,skips_overflow raises=RuntimeError
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and not bool(p.grad.max() == math.inf)
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "it never grows" fails=example,like_torch,loss_scaled,no_gradient,other_cases
+# %% wrong "it never grows" fails=example,like_torch,loss_scaled,skips_overflow,one_element,no_gradient,other_cases,raises
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -561,437 +614,6 @@ class MyScaler:
             self.good = 0
         else:
             pass
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "it grows after every good step" fails=example,like_torch,loss_scaled,one_element,no_gradient,other_cases
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good >= 1:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "the count is not started anew after growing" fails=like_torch,loss_scaled
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "step divides once more" fails=like_torch,no_gradient
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        self.stage = "ready"
-        self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "step leaves unscaling to the caller" fails=example,like_torch,loss_scaled,skips_overflow,one_element,no_gradient,other_cases
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "a bad step with gradients of zero" fails=like_torch,skips_overflow
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if not self.finite:
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        p.grad.zero_()
-        optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "halved for each bad parameter" fails=one_element,unscale
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    if not bool(p.grad.isfinite().all()):
-                        self.finite = False
-                        self.now *= self.backoff
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "the last parameter decides" fails=like_torch,skips_overflow,one_element
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "only the first group" fails=like_torch,skips_overflow,unscale,no_gradient
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups[:1]:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "each parameter has a gradient" fails=unscale,no_gradient raises=TypeError
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                p.grad /= self.now
-                self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "factors of two" fails=other_cases
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now /= 2
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= 2
-                self.good = 0
         self.finite, self.stage = True, "ready"
 
 
@@ -1036,50 +658,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong "the new scale divides the old gradients" fails=example,like_torch,loss_scaled,unscale,no_gradient,other_cases
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        self.now *= self.growth if self.good + 1 == self.interval else 1
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "the gradients are not divided" fails=like_torch,loss_scaled,skips_overflow,unscale,no_gradient
+# %% wrong "the gradients are not divided" fails=like_torch,loss_scaled,skips_overflow,unscale,no_gradient,raises
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -1098,92 +677,6 @@ class MyScaler:
         for group in optimizer.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.finite, self.stage = True, "ready"
-
-
-# %% wrong "a skipped step puts the bad step off" fails=example,like_torch,loss_scaled,skips_overflow,one_element,no_gradient,other_cases
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return float(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
-                    self.finite = self.finite and bool(p.grad.isfinite().all())
-
-    def step(self, optimizer):
-        if self.stage == "step":
-            raise RuntimeError
-        if self.stage == "ready":
-            self.unscale_(optimizer)
-        self.stage = "step"
-        if self.finite:
-            optimizer.step()
-
-    def update(self):
-        if not self.finite:
-            self.now *= self.backoff
-            self.good = 0
-        else:
-            self.good += 1
-            if self.good == self.interval:
-                self.now *= self.growth
-                self.good = 0
-        self.stage = "ready"
-
-
-# %% wrong "a scale of integers" fails=other_cases
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
-        self.good, self.finite, self.stage = 0, True, "ready"
-
-    def get_scale(self):
-        return int(self.now)
-
-    def scale(self, loss):
-        return loss * self.now
-
-    def unscale_(self, optimizer):
-        if self.stage != "ready":
-            raise RuntimeError
-        self.stage = "unscale_"
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad /= self.now
                     self.finite = self.finite and bool(p.grad.isfinite().all())
 
     def step(self, optimizer):
@@ -1217,50 +710,7 @@ class MyScaler:
 # A message: no check reads it.
 
 
-# %% wrong "the rest is left scaled after the first bad one" fails=unscale
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
-        self.good, self.un, self.done, self.bad = 0, False, False, False
-
-    def get_scale(self):
-        return self.s
-
-    def scale(self, loss):
-        return loss * self.s
-
-    def unscale_(self, optimizer):
-        if self.un:
-            raise RuntimeError
-        self.un, self.bad = True, False
-        for g in optimizer.param_groups:
-            for p in g["params"]:
-                if p.grad is not None:
-                    p.grad /= self.s
-                    if not p.grad.isfinite().all():
-                        self.bad = True
-                        return
-
-    def step(self, optimizer):
-        if self.done:
-            raise RuntimeError
-        if not self.un:
-            self.unscale_(optimizer)
-        self.done = True
-        if not self.bad:
-            optimizer.step()
-
-    def update(self):
-        self.un = self.done = False
-        if self.bad:
-            self.s, self.good = self.s * self.down, 0
-        else:
-            self.good += 1
-            if self.good % self.every == 0:
-                self.s *= self.up
-
-
-# %% wrong "new tensors for .grad" fails=unscale
+# %% wrong "new tensors for .grad" fails=unscale,raises
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
@@ -1340,88 +790,6 @@ class MyScaler:
                 self.s, self.good = self.s * self.up, 0
 
 
-# %% wrong "at least one gradient is expected" fails=no_gradient raises=RuntimeError
-class MyScaler:
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
-        self.good, self.un, self.done, self.bad = 0, False, False, False
-
-    def get_scale(self):
-        return self.s
-
-    def scale(self, loss):
-        return loss * self.s
-
-    def unscale_(self, optimizer):
-        if self.un:
-            raise RuntimeError
-        self.un = True
-        params = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
-        for p in params:
-            p.grad /= self.s
-        self.bad = not bool(torch.stack([p.grad.isfinite().all() for p in params]).all())
-
-    def step(self, optimizer):
-        if self.done:
-            raise RuntimeError
-        if not self.un:
-            self.unscale_(optimizer)
-        self.done = True
-        if not self.bad:
-            optimizer.step()
-
-    def update(self):
-        self.un = self.done = False
-        if self.bad:
-            self.s, self.good = self.s * self.down, 0
-        else:
-            self.good += 1
-            if self.good == self.every:
-                self.s, self.good = self.s * self.up, 0
-
-
-# %% wrong "the state of the class" fails=like_torch,loss_scaled,no_gradient,other_cases
-class MyScaler:
-    good = 0
-
-    def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
-        self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
-        self.un, self.done, self.bad = False, False, False
-
-    def get_scale(self):
-        return self.s
-
-    def scale(self, loss):
-        return loss * self.s
-
-    def unscale_(self, optimizer):
-        if self.un:
-            raise RuntimeError
-        self.un = True
-        params = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
-        for p in params:
-            p.grad /= self.s
-        self.bad = not all(p.grad.isfinite().all() for p in params)
-
-    def step(self, optimizer):
-        if self.done:
-            raise RuntimeError
-        if not self.un:
-            self.unscale_(optimizer)
-        self.done = True
-        if not self.bad:
-            optimizer.step()
-
-    def update(self):
-        self.un = self.done = False
-        if self.bad:
-            self.s, MyScaler.good = self.s * self.down, 0
-        else:
-            MyScaler.good += 1
-            if MyScaler.good == self.every:
-                self.s, MyScaler.good = self.s * self.up, 0
-
-
 # %% wrong "after an inf, a step without gradients counts as another one" fails=no_gradient
 class MyScaler:
     def __init__(
@@ -1479,14 +847,15 @@ class MyScaler:
         return loss * self.now
 
 
-def scaled_steps(make, runs, see="scale", term=None):
+def scaled_steps(make, runs, term=None):
     """The product with the scale is for the sake of appearance: the steps take the slopes."""
-    seen = []
-    for settings, starts, slopes, momentum, early in runs:
-        parameters, rows = [nn.Parameter(t.clone()) for t in starts], []
+    seen, numbers = [], ("parameters", "momenta", "grads")
+    for settings, starts, slopes, momentum, calls in runs:
+        parameters = [nn.Parameter(t.clone()) for t in starts]
+        found = {name: [] for name in ("scale", "parameters", "momenta", "grads", "refused")}
         sgd = torch.optim.SGD(parameters, lr=0.1, momentum=momentum)
         scale, good = settings["init_scale"], 0
-        for row in slopes:
+        for row, made in zip(slopes, calls):
             for p, s in zip(parameters, row):
                 if term:
                     (term(p, s) * scale).backward()
@@ -1499,21 +868,13 @@ def scaled_steps(make, runs, see="scale", term=None):
             else:
                 scale, good = scale * settings.get("backoff_factor", 0.5), 0
             buffers = [sgd.state[p].get("momentum_buffer") for p in parameters]
-            rows.append(
-                {
-                    "scale": scale,
-                    "parameters": [p.detach().clone() for p in parameters],
-                    "grads": list(row),
-                    "momenta": [None if b is None else b.clone() for b in buffers],
-                }[see]
-            )
-        seen.append(rows)
-    return seen
-
-
-def orders(make, calls):
-    raised, before = [], set()
-    for call in calls:
-        raised.append("step" in before if call == "step" else bool(before) if call == "unscale_" else False)
-        before = set() if call == "update" else before | {call}
-    return raised
+            found["scale"].append(scale)
+            found["parameters"].append([p.detach().clone() for p in parameters])
+            found["momenta"].append([None if b is None else b.clone() for b in buffers])
+            found["grads"].append(list(row))
+            first = [made.index(call) for call in made]
+            late = [call == "unscale_" and "step" in made[:n] for n, call in enumerate(made)]
+            found["refused"].append([n > m or is_late for n, (m, is_late) in enumerate(zip(first, late))])
+        seen.append(found)
+    rows = {name: [in_one_row([[torch.zeros(0)], *found[name]]) for found in seen] for name in numbers}
+    return rows | {name: [found[name] for found in seen] for name in ("scale", "refused")}
