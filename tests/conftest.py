@@ -106,10 +106,10 @@ def fork_server() -> Iterator[ForkServerClient]:
     from autograder.forkserver.client import ForkServerClient, ProcessSettings
     from autograder.forkserver.server_process import start_fork_server_process
     from autograder.sandbox import find_layers, find_strongest_level
-    from autograder.student_process.imports import COMPILER, LABKIT
+    from autograder.student_process.imports import COMPILER, FIGURES, LABKIT
 
     settings = ProcessSettings(find_strongest_level(find_layers()))
-    process = ForkServerClient(settings, server_process=start_fork_server_process(1, (COMPILER, LABKIT)))
+    process = ForkServerClient(settings, server_process=start_fork_server_process(1, (COMPILER, FIGURES, LABKIT)))
     yield process
     process.close()
 
