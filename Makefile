@@ -48,7 +48,7 @@ quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kern
 	tested=$$?; wait $$types && exit $$tested
 
 test: $(STAMP) ## run all but the nightly tests, in random order (at most 10 minutes on two idle cores)
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 nightly: $(STAMP) image-test ## longer checks: images, mutants, PyTorch's own behaviour, whole labs, fifty times the fuzzing, all tests on a busy machine
 	$(BIN)/gradlab prove --again --mutate

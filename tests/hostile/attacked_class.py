@@ -38,8 +38,8 @@ with check("rows", "and each row"):
     assert_close(torch.stack(list(double(torch.ones(2, 3)))), torch.full((2, 3), 2.0))
 """
 LIMITS = """
-c.Examine.cell_seconds = 4
-c.Examine.check_seconds = 1.5
+c.Examine.cell_seconds = 2
+c.Examine.check_seconds = 1.0
 c.Examine.submission_seconds = 3600
 c.Examine.memory_gib = 1.0
 """
