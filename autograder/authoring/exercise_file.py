@@ -27,10 +27,9 @@ class ExerciseFile:
 
     given: list[RawCell]
     exercise: RawCell
-    promises: RawCell | None
-    """None if its sentences aren't assigned to checks."""
+    promises: RawCell
     domain: RawCell | None
-    """None if no inputs are drawn."""
+    """None if no inputs are drawn: its cell then says why."""
     checks: RawCell
     hidden: RawCell | None
     """None if there are no hidden checks."""
@@ -50,22 +49,30 @@ def read_exercise_file(text: str, path: Path) -> ExerciseFile:
         _refuse_markers_of_checks(raw, part)
         parts[part].append(raw)
         last = part
-    for part in ("exercise", "checks"):
+    for part in ("exercise", "promises", "domain", "checks"):
         if not parts[part]:
             raise SourceError(path, 1, f"this file has no cell '# %% {part}'", FORM)
-    if parts["domain"] and not parts["hidden checks"]:
-        raise SourceError(
-            path, parts["domain"][0].line, "a domain without hidden checks", "try it out in hidden checks"
-        )
+    domain = _find_code(parts["domain"][0])
+    if domain and not parts["hidden checks"]:
+        raise SourceError(path, domain.line, "a domain without hidden checks", "try it out in hidden checks")
     return ExerciseFile(
         given=parts["given"],
         exercise=parts["exercise"][0],
-        promises=parts["promises"][0] if parts["promises"] else None,
-        domain=parts["domain"][0] if parts["domain"] else None,
+        promises=parts["promises"][0],
+        domain=domain,
         checks=parts["checks"][0],
         hidden=parts["hidden checks"][0] if parts["hidden checks"] else None,
         answers=parts["answers"],
     )
+
+
+def _find_code(domain: RawCell) -> RawCell | None:
+    """Return the cell, or None if it's a comment. Raises SourceError if it's empty."""
+    lines = [line for line in domain.source.splitlines() if line.strip()]
+    if not lines:
+        fix = "declare the arguments with @domain, or say in a comment why they can't be drawn"
+        raise SourceError(domain.path, domain.line, "an empty domain", fix)
+    return None if all(line.startswith("#") for line in lines) else domain
 
 
 def _refuse_markers_of_checks(raw: RawCell, part: str) -> None:

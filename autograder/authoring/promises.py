@@ -31,7 +31,7 @@ def read_promises(raw: RawCell, source: str, checks: Sequence[Check]) -> tuple[P
     sentences = list_sentences(source)
     ids = [check.id for check in checks]
     noticed: dict[str, tuple[str, ...]] = {}
-    for line, text in zip(raw.line_numbers, raw.source.splitlines(), strict=True):
+    for line, text in zip(raw.line_numbers, raw.source.split("\n"), strict=True):
         opening, arrow, names = text.removeprefix("#").strip().partition(ARROW)
         found = [sentence for sentence in sentences if sentence.startswith(opening)]
         if not arrow or not opening or len(found) != 1:

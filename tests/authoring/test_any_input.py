@@ -26,6 +26,9 @@ LINES = [
     "# ---- exercises/g.py",
     "# ---- lab.py",
     "# %% exercise",
+    "# %% promises",
+    "# f of x -> a",
+    "# %% domain",
     "# %% checks",
     "# %% hidden checks",
     '# %% right "a"',
@@ -71,11 +74,13 @@ LINES = [
 GOOD = [
     ["# %% given", "from labkit import check"],
     ["# %% exercise: f points=1", "# ---- exercises/f.py"]
-    + ["# %% exercise", "def f(x):", "    ### BEGIN SOLUTION", f"    return x + {SOLUTION!r}", "    ### END SOLUTION"]
+    + ["# %% exercise", "def f(x):", '    """f of x."""', "    ### BEGIN SOLUTION", f"    return x + {SOLUTION!r}", "    ### END SOLUTION"]
+    + ["# %% promises", "# f of x -> a, b", "# %% domain", "# Two inputs by hand."]
     + ["# %% checks", 'with check("a", "a"):', "    assert f(1) == 1"]
     + ["# %% hidden checks", 'with check("b", "b"):', f"    assert f(1) == {HIDDEN!r}", "# ---- lab.py"],
     ["# %% exercise: g points=1", "# ---- exercises/g.py"]
-    + ["# %% exercise", "def g(x):", "    ### BEGIN SOLUTION", f"    return x * {SOLUTION!r}", "    ### END SOLUTION"]
+    + ["# %% exercise", "def g(x):", '    """g of x."""', "    ### BEGIN SOLUTION", f"    return x * {SOLUTION!r}", "    ### END SOLUTION"]
+    + ["# %% promises", "# g of x -> a, b", "# %% domain", "# Two inputs by hand."]
     + ["# %% checks", 'with check("a", "a"):', "    assert g(1) == 1"]
     + ["# %% hidden checks", 'with check("b", "b"):', f"    assert g({HIDDEN!r}) == 1", "# ---- lab.py"],
     ["# %% question: q [markdown] points=1", "# Why?", "# ### BEGIN SOLUTION", f"# {SOLUTION}", "# ### END SOLUTION"],

@@ -25,6 +25,12 @@ def double(x):
     return x * 2
     ### END SOLUTION
 
+# %% promises
+# Twice x -> one, three
+
+# %% domain
+# The inputs are picked by hand.
+
 # %% checks
 with check("one", "one becomes two"):
     assert_close(double(1), 2)
@@ -344,6 +350,7 @@ def test_a_probe_may_read_a_file() -> None:
     )
 
 
+BY_HAND = "# %% domain\n# The inputs are picked by hand.\n\n"
 DOMAIN = """# %% domain
 @domain(reference, "zero")
 def arguments(draw, edge):
@@ -353,7 +360,7 @@ def arguments(draw, edge):
 
 
 def test_a_domain_and_the_reference_are_in_the_hidden_part_of_the_checks() -> None:
-    text = GOOD.replace("# %% checks\n", f"{DOMAIN}# %% checks\n")
+    text = GOOD.replace(BY_HAND, DOMAIN)
     text = text.replace("assert_close(double(3), 6)", "arguments.assert_results(double)")
     (check,) = (cell for cell in read_course_text(text).cells if cell.kind is CellKind.CHECK)
     visible, _, hidden = check.source.partition("### BEGIN HIDDEN TESTS")
@@ -364,7 +371,22 @@ def test_a_domain_and_the_reference_are_in_the_hidden_part_of_the_checks() -> No
         assert check.get_line(check.source.split("\n").index(line) + 1) == file.index(line) + 1
 
 
+@pytest.mark.parametrize("part", ["promises", "domain"])
+def test_an_exercise_without_promises_or_a_domain_is_refused(part: str) -> None:
+    before, _, rest = GOOD.partition(f"# %% {part}\n")
+    text = before + rest[rest.index("# %%") :]
+    assert get_refusal(text).problem == f"this file has no cell '# %% {part}'"
+
+
+def test_an_empty_domain_is_refused_and_one_that_says_why_is_not() -> None:
+    error = get_refusal(GOOD.replace(BY_HAND, "# %% domain\n\n"))
+    assert error.problem == "an empty domain"
+    assert "say in a comment" in error.fix
+    (check,) = (cell for cell in read_course_text(GOOD).cells if cell.kind is CellKind.CHECK)
+    assert "picked by hand" not in check.source
+
+
 def test_a_domain_that_no_hidden_check_tries_out_is_refused() -> None:
-    text = GOOD.replace("# %% checks\n", f"{DOMAIN}# %% checks\n")
+    text = GOOD.replace(BY_HAND, DOMAIN)
     begin, end = text.index("# %% hidden checks"), text.index("# ---- lab.py")
     assert "a domain without hidden checks" in get_refusal(text[:begin] + text[end:]).problem

@@ -32,9 +32,8 @@ def test_the_first_version_has_the_problems_that_the_page_shows(small_course: Pa
 
 @pytest.mark.parametrize("with_exception", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_the_last_version_is_proved_once_the_exception_is_named(small_course: Path, with_exception: bool) -> None:
-    exercise = EXERCISE.replace("# %% checks\n", f"{DOMAIN}\n\n# %% checks\n").replace(
-        "# %% domain\n", f"{PROMISES}\n\n# %% domain\n"
-    )
+    begin, end = EXERCISE.index("# %% promises\n"), EXERCISE.index("# %% checks\n")
+    exercise = f"{EXERCISE[:begin]}{PROMISES}\n\n{DOMAIN}\n\n{EXERCISE[end:]}"
     exercise = exercise.replace("# %% hidden checks\n", f"# %% hidden checks\n{MORE_CHECKS}")
     for label, checks in LISTS.items():
         exercise = exercise.replace(f'{label}"', f'{label}"{checks}')

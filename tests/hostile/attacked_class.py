@@ -135,6 +135,7 @@ def _build_lab_source(canaries: dict[str, str]) -> str:
     source = source.replace("[3.5]", f"[{HIDDEN_INPUT}]").replace("[7.0]", f"[{HIDDEN_WANT}]")
     source = source.replace("3.5 gives 7", "another number is doubled")
     source = source.replace("# ---- lab.py\n", f"{MORE_CHECKS}# ---- lab.py\n", 1)
+    source = source.replace("-> example, another\n", "-> example, another, sum, rows\n")
     return source.replace("    return 2 * x\n", f"    return 2 * x  # {canaries['solution']}\n")
 
 

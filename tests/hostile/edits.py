@@ -31,6 +31,12 @@ def double(x: Tensor) -> Tensor:
     return 2 * x
     ### END SOLUTION
 
+# %% promises
+# 2 * x -> example, another
+
+# %% domain
+# The inputs are picked by hand.
+
 # %% checks
 with check("example", "1 and 2 give 2 and 4"):
     assert_close(double(torch.tensor([1.0, 2.0])), torch.tensor([2.0, 4.0]))
@@ -54,6 +60,12 @@ def shift(x: Tensor) -> Tensor:
     return x + STEP
     ### END SOLUTION
 
+# %% promises
+# x + STEP -> example
+
+# %% domain
+# The inputs are picked by hand.
+
 # %% checks
 with check("example", "1 gives 4", required=True):
     assert_close(shift(torch.tensor([1.0])), torch.tensor([4.0]))
@@ -67,6 +79,12 @@ def total(x: Tensor) -> Tensor:
     ### BEGIN SOLUTION
     return x.sum()
     ### END SOLUTION
+
+# %% promises
+# The sum of all -> example
+
+# %% domain
+# The inputs are picked by hand.
 
 # %% checks
 with check("example", "1, 2 and 3 give 6", required=True):

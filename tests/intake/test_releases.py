@@ -17,7 +17,7 @@ LATER = (
     LAB_SOURCE.replace("STEP = 3.0", "STEP = 3.5")
     .replace('check("example", "1 gives 4"', 'check("example", "1 gives 4.5"')
     .replace("# Three small functions", "# Three very small functions")
-    .replace('"""2 * x, elementwise."""', '"""Twice x, elementwise."""')
+    .replace('"""2 * x, elementwise."""', '"""2 * x, for each element."""')
     .replace("# ## A constant added", "# ## Something added\n\n# %% given\nNEW = 1")
 )
 
@@ -68,7 +68,7 @@ def test_the_courses_current_cells_and_the_students_answer_are_graded(earlier_co
 
 def test_an_unedited_old_stub_counts_as_unwritten(earlier_course: Path) -> None:
     messages, cells = collect_notes(earlier_course, {})
-    assert "Twice x" in cells["exercise-double"]
+    assert "2 * x, for each" in cells["exercise-double"]
     assert any("No exercise has been changed" in note for note in messages)
 
 

@@ -43,6 +43,12 @@ def double(x: torch.Tensor) -> torch.Tensor:
     return x + x
     ### END SOLUTION
 
+# %% promises
+# Twice x -> one, two
+
+# %% domain
+# The inputs are picked by hand.
+
 # %% checks
 with check("one", "one doubles to two"):
     assert_close(double(torch.ones(1)), torch.tensor([2.0]))
@@ -74,6 +80,12 @@ class Tally:
     def above(self, n: int) -> bool:
         return self.count > n
     ### END SOLUTION
+
+# %% promises
+# Counts -> first, counts_on, given, above
+
+# %% domain
+# The inputs are picked by hand.
 
 # %% checks
 with check("first", "a tally of one number"):

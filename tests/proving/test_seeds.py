@@ -14,7 +14,7 @@ from autograder.model.course import Cell, Exercise, Lab
 from autograder.proving.forks import run_in_fork
 
 ROOT = Path(__file__).parents[2]
-DRAWN = [path for path in sorted((ROOT / "labs").glob("*/exercises/*.py")) if "# %% domain" in path.read_text()]
+DRAWN = [path for path in sorted((ROOT / "labs").glob("*/exercises/*.py")) if "@domain(" in path.read_text()]
 SEEDS = 1000
 
 

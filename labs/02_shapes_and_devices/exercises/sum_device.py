@@ -26,6 +26,10 @@ def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device:
 # Returns torch.device -> cuda_index, same_device
 
 
+# %% domain
+# The checks try each kind of pair of devices, with shapes of each kind.
+
+
 # %% checks
 with check(
     "same_device",

@@ -23,6 +23,10 @@ def will_it_fail() -> dict[str, str]:
 # For each of the cases -> all_answered, enough_right, leaf_writes, square, exp, aliases, relu_and_rows
 
 
+# %% domain
+# There are no arguments: the answer is a table of twelve cases.
+
+
 # %% checks
 with check(
     "all_answered",

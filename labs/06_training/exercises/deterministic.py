@@ -110,6 +110,10 @@ def deterministic(seed: int) -> Iterator[None]:
 # The error goes on -> raised, broken_off
 
 
+# %% domain
+# The checks write a block each, and compare what it leaves behind.
+
+
 # %% checks
 with check(
     "seeded",

@@ -108,6 +108,10 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
 # The default device -> default_device
 
 
+# %% domain
+# Each check needs a model class of its own.
+
+
 # %% checks
 with check(
     "example",

@@ -47,6 +47,10 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
 # Nothing is read -> endless
 
 
+# %% domain
+# The order of reading counts, and only an iterator of the check's own shows it.
+
+
 # %% checks
 with check(
     "example",

@@ -118,6 +118,10 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 # If the caller stops -> closed
 
 
+# %% domain
+# The order of reading counts, and only an iterator of the check's own shows it.
+
+
 # %% checks
 with check(
     "example",

@@ -10,6 +10,10 @@ def alive() -> dict[str, int]:
 # Activations alive after -> all_answered, enough_right, loop_a, loop_b, loop_c, loop_d, loop_e, loop_f
 
 
+# %% domain
+# There are no arguments: the answer is a table of six loops.
+
+
 # %% checks
 with check(
     "all_answered",

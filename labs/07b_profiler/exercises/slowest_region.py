@@ -49,6 +49,10 @@ def slowest_region(step: Callable[[], object], names: list[str], warmup: int, ac
 # warmup is at least -> warm, several_calls
 
 
+# %% domain
+# Times vary from run to run, so each check makes a step with one region that's clearly the slowest.
+
+
 # %% checks
 with check("example", "of two regions, the one that sleeps for longer", weight=2, required=True):
     t = [("load", lambda: time.sleep(0.002)), ("log", lambda: time.sleep(0.15))]
