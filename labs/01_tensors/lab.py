@@ -1,23 +1,23 @@
 # %% [markdown]
 # # Tensors: values, views and types
 #
-# Some bugs cost a whole day, because nothing raises an error. A tensor has another dtype than you think. A tensor
-# shares its memory with another one, and somebody wrote to it. Or a shape fits by accident. This lab is about seeing
-# all three before they happen.
+# Some bugs cost a whole day because nothing raises an error: a tensor has another dtype than you think, two tensors
+# share their memory and one of them is changed, or a shape fits by accident. You'll begin with a network that has such
+# bugs, and then learn to see them coming.
 #
-# After it you can
+# After this lab you can
 #
 # - say which dtype an expression has, and where a small dtype loses your numbers;
 # - name the piece of memory behind any element, and tell a view from a copy;
 # - select and add up with masks, `gather` and `scatter_add`;
-# - pass data between NumPy and PyTorch without two owners of the same memory.
+# - pass data between NumPy and PyTorch, and know which of them share memory.
 #
 # You need Python and a little NumPy. Plan two sittings of about an hour. All numbers were measured with PyTorch 2.13
 # on a CPU.
 #
-# Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
-# marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
-# last question.
+# Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
+# Those marked *later* run when the lab is marked: with the button *Mark my work*, or after you hand it in. A person
+# reads the last question.
 
 # %% given
 import io
@@ -40,6 +40,44 @@ from labkit import (
 
 # %% given
 here = use_device()  # where new tensors are made: on the GPU, if there is one
+
+# %% [markdown]
+# ## A network that learns nothing
+#
+# The next cell is a complete training script. It loads 1,797 small images of handwritten digits, trains a network with
+# 1,500 of them, and then counts how many of the other 297 the network recognizes. You don't need to understand every
+# line yet. Run it.
+
+# %% scratch
+from sklearn.datasets import load_digits
+from torch import nn
+
+torch.manual_seed(0)
+scans = torch.tensor(load_digits().images, dtype=torch.uint8)  # (1797, 8, 8): from 0, which is white, to 16, black
+digits = torch.tensor(load_digits().target)  # which digit each image shows
+pixels = (scans - 8).flatten(1) / 8  # for each image, a row of 64 numbers from -1 to 1
+
+network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10), nn.Softmax(dim=1))
+optimizer = torch.optim.SGD(network.parameters(), lr=0.3)
+for epoch in range(10):
+    for rows in torch.arange(1500).split(100):
+        loss = nn.functional.cross_entropy(network(pixels[rows]), digits[rows])
+        loss.backward()
+        optimizer.step()
+
+guesses = network(pixels[1500:]).argmax(dim=1)
+print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images that it hasn't seen")
+
+# %% [markdown]
+# 10%: as good as guessing, and no error or warning says why. Three lines are wrong. Change them in the cell above, one
+# after the other, and run the cell after each change.
+#
+# 1. Write `pixels = (scans.float() - 8).flatten(1) / 8`. The network gets three of four images right.
+# 2. Add the line `optimizer.zero_grad()` above `loss.backward()`. It gets four of five.
+# 3. Delete `, nn.Softmax(dim=1)`. It gets 88%.
+#
+# You've trained your first network, and you've taken three changes on trust. This lab explains the first one, at its
+# end. Lab 3 explains the second. Lab 6 explains the third, and trains a better network with the same images.
 
 # %% [markdown]
 # ## Making tensors
@@ -682,6 +720,24 @@ hint(
 # And a last trap. `torch.from_numpy(array)` and `torch.from_numpy(array[2:])` read the same memory through two
 # storages, which begin at different addresses. Does your function see that they meet? It need not, here. What would you
 # compare instead of slots?
+
+# %% [markdown]
+# ## Why the network learned nothing
+#
+# Back to the script at the top. Its first wrong line subtracts 8 from the pixels of an image to center them around 0.
+# Which numbers do you expect in the row of zeros, the white pixels?
+
+# %% example
+white_to_black = torch.tensor([0, 4, 8, 12, 16], dtype=torch.uint8)
+print("as uint8  ", (white_to_black - 8).tolist(), " then / 8", ((white_to_black - 8) / 8).tolist())
+print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_to_black.float() - 8) / 8).tolist())
+
+# %% [markdown]
+# uint8 has no negative numbers, so 0 - 8 wraps around to 248. After the division, a white pixel is 31 and a black one
+# is 1. Each image turns into large numbers at its edges and hardly anything where the digit is, and steps that fit
+# numbers from -1 to 1 are far too large for these. The division by 8 did give float32, and that hid the bug: whoever
+# looks at the dtype of `pixels` sees what they expect. Look at the smallest and largest value, too. `pixels.min()` and
+# `pixels.max()` would have shown it at once.
 
 # %% quiz: interview points=3
 # ## Interview questions

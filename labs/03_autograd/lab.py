@@ -559,6 +559,10 @@ for way in ("zero_", "None"):
 # something more as well: "this tensor got no gradient". A tensor of zeros cannot say that. The optimizers of lab 6
 # skip a parameter without a gradient. One with a gradient of zeros they may still move.
 #
+# Now you can explain the second wrong line of the script that opens lab 1. Without `optimizer.zero_grad()`, which sets
+# each `.grad` to `None`, every step follows the sum of all gradients since the start, those of weights that have long
+# changed included.
+#
 # ### Your turn: task_gradients, 3 points
 # A model that learns several tasks at once has several losses. They may pull the same parameters in opposite
 # directions. To see that, you need the gradient of each loss separately.

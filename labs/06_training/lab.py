@@ -152,8 +152,8 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 # ### Your turn: MLP, 3 points
 # A warm-up, done in ten minutes. Build a classifier: linear layers, with ReLU and dropout after each but the last. The
 # outputs of the last one are logits, and the loss makes probabilities of them by itself. A softmax before it hides a
-# sure answer: where the right class has the logit 10 and the other one 0, the loss is 0.3133 in place of 0.00005. What
-# would a ReLU take away from a logit?
+# sure answer: where the right class has the logit 10 and the other one 0, the loss is 0.3133 instead of 0.00005. That
+# was the third wrong line of the script that opens lab 1. What would a ReLU take away from a logit?
 
 # %% given
 hint(

@@ -1,8 +1,12 @@
-"""Claims 233 to 242: corrected statements of labs 1 to 3."""
+"""Claims 233 to 242, and 330: corrected statements of labs 1 to 3, and the script that opens lab 1."""
+
+import re
 
 import pytest
 import torch
 from torch import Tensor, nn
+
+from tests.conftest import ROOT
 
 
 @pytest.mark.claim(233)
@@ -128,3 +132,21 @@ def test_a_result_that_was_not_computed_from_the_input_has_no_gradient() -> None
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError):
         torch.autograd.grad(torch.ones(2).sum(), x)
+
+
+@pytest.mark.claim(330)
+def test_the_script_of_lab_1_gets_better_with_each_of_its_three_corrections(capsys: pytest.CaptureFixture[str]) -> None:
+    torch.set_num_threads(1)  # on a busy machine, two wait for each other
+    lesson = (ROOT / "labs" / "01_tensors" / "lab.py").read_text()
+    (script,) = re.findall(r"# %% scratch\n(from sklearn.*?)# %% \[markdown\]", lesson, re.DOTALL)
+    for line, corrected in (
+        ("", ""),
+        ("(scans - 8)", "(scans.float() - 8)"),
+        ("        loss.backward()", "        optimizer.zero_grad()\n        loss.backward()"),
+        (", nn.Softmax(dim=1)", ""),
+    ):
+        assert line in script
+        script = script.replace(line, corrected, 1)
+        exec(script, {"torch": torch})
+    first, floats, zeroed, logits = (int(text) for text in re.findall(r"(\d+)%", capsys.readouterr().out))
+    assert first < 15 and 70 <= floats < zeroed < logits and logits >= 86
