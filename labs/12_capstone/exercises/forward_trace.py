@@ -1,4 +1,7 @@
 # %% given
+torch.manual_seed(0)
+
+
 class Called(nn.Module):
     """A layer that somebody else computes: layer(x, whether it is in training mode)."""
 
@@ -10,12 +13,20 @@ class Called(nn.Module):
         return self.layer(x, self.training)
 
 
-class Routed(nn.Module):
-    """Defines its parts in one order, and runs those of the route.
+class Counting(nn.Module):
+    """Adds the number of its calls so far, from a start."""
 
-    parts: pairs of a name and a layer to call, a class of modules, None for a ReLU in place, the name of an earlier
-    part for that one again, or a list of parts, which is a block.
-    """
+    def __init__(self, start):
+        super().__init__()
+        self.calls = start
+
+    def forward(self, x):
+        self.calls += 1
+        return x + self.calls
+
+
+class Routed(nn.Module):
+    """Defines its parts in one order, and runs those of the route. parts: pairs of a name and a part for made_of."""
 
     def __init__(self, parts, route):
         super().__init__()
@@ -30,11 +41,31 @@ class Routed(nn.Module):
 
 
 def made_of(part):
-    if isinstance(part, list):
-        return nn.Sequential(*map(made_of, part))
-    if isinstance(part, type):
-        return part()
-    return nn.ReLU(inplace=True) if part is None else Called(part)
+    """A weight makes a linear layer, None a ReLU in place, a number a Counting, a function a Called.
+
+    A list of parts makes a Sequential, a tuple a Routed; there the name of an earlier part is that one again.
+    """
+    if isinstance(part, Tensor):
+        layer = nn.Linear(part.shape[1], part.shape[0], bias=False)
+        layer.weight = nn.Parameter(part)
+        return layer
+    if isinstance(part, list | tuple):
+        return Routed(*part) if isinstance(part, tuple) else nn.Sequential(*map(made_of, part))
+    if part is None:
+        return nn.ReLU(inplace=True)
+    return Counting(part) if isinstance(part, int) else Called(part)
+
+
+def by_mode(x, training):
+    return x * (3.0 if training else -2.0)
+
+
+def unchanged_x(x, training):
+    return x
+
+
+def failing(x, training):
+    raise ArithmeticError("this layer always fails")
 
 
 def hooks_of(model):
@@ -45,25 +76,22 @@ def hooks_of(model):
 
 
 @probes.probe
-def traced_by(trace, parts, route, x, see="entries", training=None):
-    """What trace gives for such a model, or what it leaves there. No route: the model is the first part alone.
+def traced(trace, model, x, training):
+    """What trace gives for a model of such parts, where each module has a hook already, and what it leaves there.
 
-    A hook of somebody else is there before. training: the names of the modules in training mode, None for all.
+    training: the names of the modules in training mode.
     """
-    model = Routed(parts, route) if route else made_of(parts[0][1])
+    model = made_of(model)
     for name, layer in model.named_modules():
-        layer.training = training is None or name in training
+        layer.training = name in training
         layer.register_forward_hook(lambda *_: None)
-    raised, entries = False, []
+    entries, raised = [], False
     try:
         entries = trace(model, x)
     except ArithmeticError:
         raised = True
-    if see == "hooks":
-        return [raised, *hooks_of(model)]
-    if see == "training":
-        return [layer.training for layer in model.modules()]
-    return [output.requires_grad for _, output in entries] if see == "requires" else entries
+    seen = {"entries": entries, "requires": [output.requires_grad for _, output in entries], "raised": raised}
+    return seen | {"hooks": hooks_of(model), "modes": [layer.training for layer in model.modules()]}
 
 
 # %% exercise
@@ -72,8 +100,9 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 
     Layers are the modules without children, by their names in model.named_modules(). Each gives one tensor. One that
     runs twice is listed twice, one that does not run is not listed. Each output has the values that it had when its
-    layer gave it, and requires no grad. The model's modes are not changed. Afterwards the model has no other hooks than
-    before, also where model(x) raises an error, which is passed on.
+    layer gave it, in memory of its own, and requires no grad. The modes of the modules stay as they are. The model may
+    have hooks of its own, which return None. Afterwards it has these and no others, also where model(x) raises an
+    error, which is passed on.
     """
     ### BEGIN SOLUTION
     found: list[tuple[str, Tensor]] = []
@@ -95,6 +124,66 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
     ### END SOLUTION
 
 
+# %% promises
+# What each layer gives -> example, layer_kinds, one_layer, keeps_modes
+# Layers are the modules -> layer_kinds, one_layer
+# Each gives one tensor -> example, layer_kinds, one_layer
+# One that runs twice -> layer_kinds
+# Each output has the values -> example, layer_kinds, own_memory, no_history
+# The modes -> keeps_modes
+# The model may have hooks -> hooks_removed, after_error
+# Afterwards it has these -> hooks_removed, after_error
+
+
+# %% domain
+@domain(
+    reference,
+    *("in place first", "twice in a row", "again later", "one never runs", "none runs", "two names", "similar names"),
+    *("a block", "a block in a block", "a block twice", "an empty block", "a block of another class", "its own result"),
+    *("one layer", "no rows", "one row", "float64", "all train", "none trains", "only the model trains"),
+    *("raises first", "raises last", "raises in a block"),
+    call=traced,
+)
+def arguments(draw, edge):
+    g, width, n = draw.make_generator(here), draw(st.integers(2, 4)), draw(st.integers(2, 5))
+    dtype, n = torch.float64 if edge == "float64" else torch.float32, {"no rows": 0, "one row": 1}.get(edge, n)
+
+    def weight():
+        return torch.randn(width, width, generator=g, dtype=dtype, device=here)
+
+    names = ["first", "act", "count", "mode", "last"]
+    parts = list(zip(names, [weight(), None, draw(st.integers(0, 3)), by_mode, weight()], strict=True))
+    route = draw(st.permutations(names))
+    more = {
+        "two names": ["first"],
+        "similar names": [weight()],
+        "a block": [[weight(), None, by_mode]],
+        "a block in a block": [[[weight()], [None, [by_mode]]]],
+        "a block twice": [[weight(), None]],
+        "an empty block": [[]],
+        "a block of another class": [([("b", None), ("a", weight())], ["a", "b"])],
+        "its own result": [unchanged_x],
+        "raises in a block": [[weight(), failing]],
+        "raises first": [failing],
+        "raises last": [failing],
+    }.get(edge, [])
+    parts += [("firs" if edge == "similar names" else "more", part) for part in more]
+    route += [name for name, _ in parts[5:]]
+    route = {
+        "in place first": ["act", *(name for name in route if name != "act")],
+        "raises first": route[::-1],
+        "twice in a row": [route[0], *route],
+        "again later": [*route, *route[:2]],
+        "a block twice": [*route, "more", "act", "more"],
+        "one never runs": route[1:],
+        "none runs": [],
+    }.get(edge, route)
+    training = draw(st.sampled_from([["", "mode"], ["mode", "count"], ["first", "more"]]))
+    training = {"none trains": [], "only the model trains": [""], "all train": ["", "more", *names]}.get(edge, training)
+    x = torch.randn(n, width, generator=g, dtype=dtype, device=here)
+    return (weight() if edge == "one layer" else (parts, route)), x, training
+
+
 # %% checks
 with check(
     "example",
@@ -107,15 +196,11 @@ with check(
     ),
 ):
     t = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0]], device=here)
-    first = t @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]], device=here)
-    want = [("0", first), ("1", first.relu()), ("2", first.relu() * 3)]
-    parts = [
-        ("0", lambda x, _: x @ torch.tensor([[1.0, -0.5], [0.2, 1.0], [-1.0, 0.3]], device=here)),
-        ("1", None),
-        ("2", lambda x, _: x * 3),
-    ]
+    t_weight = torch.tensor([[1.0, 0.2, -1.0], [-0.5, 1.0, 0.3]], device=here)
+    first = t @ t_weight.T
+    want = [("0", first), ("1", first.relu()), ("2", first.relu() * -2)]
     explain(
-        traced_by(forward_trace, parts, ["0", "1", "2"], t.clone()),
+        traced(forward_trace, [t_weight.clone(), None, by_mode], t.clone(), [])["entries"],
         want,
         {"a later layer has changed what you kept: it is the same memory": [("0", first.relu()), *want[1:]]},
         name="your list",
@@ -124,18 +209,16 @@ with check(
 # %% hidden checks
 
 
-def product(rows, columns, dtype=torch.float32):
-    """A layer with weights of its own, which require grad."""
-    generator = torch.Generator().manual_seed(10 * rows + columns)
-    w = torch.randn(rows, columns, generator=generator).to(here, dtype).requires_grad_()
-    return lambda x, training: x @ w
+def assert_entries(function, *edges):
+    for trial in arguments.iter_trials(function, *edges):
+        assert_close(trial.report.result["entries"], trial.case.report.result["entries"], name="your list")
 
 
-def winding(width, dtype):
-    """Parts in one order, a route in another: one part twice, one never, one a block."""
-    last, block, first = product(width, 2, dtype), product(width, width, dtype), product(3, width, dtype)
-    parts = [("last", last), ("unused", block), ("act", None), ("block", [block, nn.Identity]), ("first", first)]
-    return parts, ["first", "act", "block", "act", "last"]
+def assert_left(function, *edges):
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["raised"], want["raised"], name="whether the error was passed on")
+        assert_close(got["hooks"], want["hooks"], name="the numbers of hooks")
 
 
 with check(
@@ -145,28 +228,16 @@ with check(
     required=True,
     hint="Is a block a layer? Do you list the layers as they are defined, or as they run?",
 ):
-    for n, dtype in ((3, torch.float64), (6, torch.float32)):
-        t = torch.randn(n, 3, generator=torch.Generator().manual_seed(n)).to(here, dtype)
-        parts, route = winding(n, dtype)
-        with torch.no_grad():
-            a = product(3, n, dtype)(t, True)
-            b = product(n, n, dtype)(a.relu(), True)
-            c = product(n, 2, dtype)(b.relu(), True)
-        want = [("first", a), ("act", a.relu()), ("block.0", b), ("block.1", b), ("act", b.relu()), ("last", c)]
-        assert_close(traced_by(forward_trace, parts, route, t.clone()), want, name="your list")
-    t = torch.randn(2, 4, generator=torch.Generator().manual_seed(9)).to(here)
-    with torch.no_grad():
-        a = product(4, 4)(t, True)
-        b = product(4, 4)(a, True)
-    parts = [("one", product(4, 4)), ("other", "one")]
-    got = traced_by(forward_trace, parts, ["one", "other"], t.clone())
-    assert_close(got, [("one", a), ("one", b)], name="your list, where a layer has two names")
+    assert_entries(forward_trace, "", "in place first", "twice in a row", "again later", "one never runs", "none runs")
+    assert_entries(forward_trace, "two names", "similar names", "a block", "a block in a block", "a block twice")
+    assert_entries(forward_trace, "an empty block", "a block of another class", "its own result")
+    assert_entries(forward_trace, "no rows", "one row", "float64")
 with check(
     "one_layer", "a model that is one layer", weight=1, hint="Which name has the model itself in named_modules()?"
 ):
-    t = torch.randn(2, 3, generator=torch.Generator().manual_seed(1)).to(here)
-    want = [("", product(3, 5)(t, True).detach())]
-    assert_close(traced_by(forward_trace, [("", product(3, 5))], [], t.clone()), want, name="your list")
+    assert_entries(forward_trace, "one layer")
+with check("own_memory", "each output has memory of its own", guard=True, hint="Which calls give new memory?"):
+    arguments.assert_memory(forward_trace, "", "its own result", "an empty block", "one layer")
 with check(
     "no_history",
     "no output requires grad",
@@ -174,10 +245,8 @@ with check(
     observed=True,
     hint="What does a clone of a tensor with a history have?",
 ):
-    for n in (4, 5):
-        parts, route = winding(n, torch.float32)
-        got = traced_by(forward_trace, parts, route, torch.ones(2, 3, device=here), "requires")
-        assert_close(got, [False] * 6, name="requires_grad")
+    for trial in arguments.iter_trials(forward_trace, "", "a block", "one layer"):
+        assert_close(trial.report.result["requires"], trial.case.report.result["requires"], name="requires_grad")
 with check(
     "hooks_removed",
     "only your hooks are removed",
@@ -185,10 +254,7 @@ with check(
     observed=True,
     hint="Whose hooks does your code remove, and when?",
 ):
-    for n in (4, 3):
-        parts, route = winding(n, torch.float32)
-        got = traced_by(forward_trace, parts, route, torch.ones(1, 3, device=here), "hooks")
-        assert_close(got, [False] + [1] * 8 + [0], name="an error, and the hooks")
+    assert_left(forward_trace, "", "again later", "one never runs", "none runs", "two names", "a block", "one layer")
 with check(
     "after_error",
     "an error is passed on, and the hooks are removed",
@@ -196,36 +262,16 @@ with check(
     observed=True,
     hint="What does finally do?",
 ):
-    for n in (1, 4):
-
-        def failing(x, training):
-            raise ArithmeticError("this layer always fails")
-
-        t = torch.ones(n, 3, device=here)
-        parts = [("0", product(3, 4)), ("1", failing), ("2", None)]
-        got = traced_by(forward_trace, parts, ["0", "1", "2"], t, "hooks")
-        assert_close(got, [True, 1, 1, 1, 1, 0], name="an error, and the hooks")
+    assert_left(forward_trace, "raises first", "raises last", "raises in a block")
 with check(
     "keeps_modes",
     "the modes are not changed, and the model runs once",
     guard=True,
     hint="Which of your calls sets a mode?",
 ):
-    for modes in ([], ["", "0", "1", "2"], ["2"]):
-        noted = []
-
-        def noting(x, training):
-            noted.append(training)
-            return x * (3.0 if training else 2.0)
-
-        parts, route = [("0", noting), ("1", None), ("2", noting)], ["0", "1", "2"]
-        t = torch.ones(0, 3, device=here) if modes == ["2"] else torch.ones(2, 3, device=here)
-        a, b = t * (3.0 if "0" in modes else 2.0), 3.0 if "2" in modes else 2.0
-        got = traced_by(forward_trace, parts, route, t.clone(), training=modes)
-        assert_close(got, [("0", a), ("1", a), ("2", a * b)], name="your list")
-        assert noted == ["0" in modes, "2" in modes], "the layers ran in another mode, or not once"
-        got = traced_by(forward_trace, parts, route, t, "training", modes)
-        assert_close(got, ["" in modes, "0" in modes, "1" in modes, "2" in modes], name="the modes")
+    assert_entries(forward_trace, "all train", "none trains", "only the model trains")
+    for trial in arguments.iter_trials(forward_trace, "", "all train", "none trains", "only the model trains"):
+        assert_close(trial.report.result["modes"], trial.case.report.result["modes"], name="the modes")
 
 
 # %% right "under no_grad, ids of the layers"
@@ -248,23 +294,24 @@ def forward_trace(model, x):
     return found
 
 
-# %% right "contexts on a stack"
+# %% right "one global module hook"
 def forward_trace(model, x):
-    from contextlib import ExitStack
+    names = {m: n for n, m in model.named_modules() if not list(m.children())}
+    seen = []
 
-    found = []
-    with ExitStack() as stack:
-        for name, layer in model.named_modules():
-            if len(list(layer.children())) == 0:
-                handle = layer.register_forward_hook(
-                    lambda _m, _i, out, name=name: found.append((name, out.detach() + 0))
-                )
-                stack.callback(handle.remove)
+    def note(m, args, out):
+        if m in names:
+            seen.append((names[m], out.data.clone()))
+
+    handle = torch.nn.modules.module.register_module_forward_hook(note)
+    try:
         model(x)
-    return found
+    finally:
+        handle.remove()
+    return seen
 
 
-# %% wrong "a reference is kept" fails=example,layer_kinds
+# %% wrong "a reference is kept" fails=example,layer_kinds,own_memory,keeps_modes
 def forward_trace(model, x):
     found = []
     hooks = [
@@ -293,16 +340,6 @@ def forward_trace(model, x):
     finally:
         for hook in hooks:
             hook.remove()
-    return found
-
-
-# %% wrong "the hooks stay" fails=hooks_removed,after_error
-def forward_trace(model, x):
-    found = []
-    for name, layer in model.named_modules():
-        if not list(layer.children()):
-            layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, out.detach().clone())))
-    model(x)
     return found
 
 
@@ -350,57 +387,7 @@ def forward_trace(model, x):
     return found
 
 
-# %% wrong "one entry for each layer, as they are defined" fails=layer_kinds,no_history
-def forward_trace(model, x):
-    found = {}
-    hooks = [
-        layer.register_forward_hook(lambda _m, _i, out, name=name: found.update({name: out.detach().clone()}))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return [(name, found[name]) for name, _ in model.named_modules() if name in found]
-
-
-# %% wrong "an error is swallowed" fails=after_error
-def forward_trace(model, x):
-    found = []
-    hooks = [
-        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, out.detach().clone())))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        model(x)
-    except Exception:
-        pass
-    for hook in hooks:
-        hook.remove()
-    return found
-
-
-# %% right "one global module hook"
-def forward_trace(model, x):
-    names = {m: n for n, m in model.named_modules() if not list(m.children())}
-    seen = []
-
-    def note(m, args, out):
-        if m in names:
-            seen.append((names[m], out.data.clone()))
-
-    handle = torch.nn.modules.module.register_module_forward_hook(note)
-    try:
-        model(x)
-    finally:
-        handle.remove()
-    return seen
-
-
-# %% wrong "in eval mode and back to train" fails=keeps_modes
+# %% wrong "in eval mode and back to train" fails=layer_kinds,keeps_modes
 def forward_trace(model, x):
     seen, handles = [], []
     was = model.training
@@ -417,50 +404,3 @@ def forward_trace(model, x):
             h.remove()
         model.train(was)
     return seen
-
-
-# %% wrong "each name is a layer" fails=layer_kinds
-def forward_trace(model, x):
-    found = []
-    hooks = [
-        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, out.detach().clone())))
-        for name, layer in model.named_modules(remove_duplicate=False)
-        if not list(layer.children())
-    ]
-    try:
-        model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "all numbers are float32" fails=layer_kinds,keeps_modes
-def forward_trace(model, x):
-    found = []
-    hooks = [
-        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, torch.tensor(out.tolist()))))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "a list that is kept from call to call" fails=layer_kinds,one_layer,no_history,keeps_modes
-def forward_trace(model, x, found=[]):
-    hooks = [
-        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, out.detach().clone())))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return list(found)
