@@ -10,6 +10,13 @@ def bug_hunt() -> dict[str, str]:
     ### END SOLUTION
 
 
+# %% promises
+# For each loop, one letter -> all_answered, loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
+# Points begin -> enough_right, loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
+# The loops are marked -> loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
+# A pair pays -> loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
+
+
 # %% checks
 with check(
     "all_answered",
@@ -77,20 +84,8 @@ with check("loops_9_10", "loops 9 and 10", weight=5, hint="What is called too ea
 
 # %% right "written out"
 def bug_hunt():
-    return {
-        "loop1": "e",
-        "loop2": "f",
-        "loop3": "m",
-        "loop4": "h",
-        "loop5": "d",
-        "loop6": "c",
-        "loop7": "a",
-        "loop8": "j",
-        "loop9": "i",
-        "loop10": "l",
-        "loop11": "n",
-        "loop12": "g",
-    }
+    text = "loop1 e loop2 f loop3 m loop4 h loop5 d loop6 c loop7 a loop8 j loop9 i loop10 l loop11 n loop12 g".split()
+    return dict(zip(text[::2], text[1::2]))
 
 
 # %% right "in another order"
