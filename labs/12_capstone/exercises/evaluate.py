@@ -8,34 +8,41 @@ def normed(classes):
     return block | {"3.weight": (classes, 7), "3.bias": (classes,)}
 
 
-@probes.probe
-def measured(evaluate, start, first, batches, classes, see, training=(), old=None, later=None):
-    """What evaluate returns for a model with these weights, or what it leaves there. Several names give a dict.
+def doubled(x, training):
+    """A first layer. A number above 99 raises an error."""
+    if x.numel() and x.max() > 99:
+        raise ArithmeticError("a number above 99")
+    return x * 2
 
-    first: the first layer, as for Called. training: the names of the modules in training mode. old: the number in each
-    .grad. later: a batch for the model afterwards, in the modes that it is in then, forward and backward.
+
+def by_recording(x, training):
+    return x * (2 if torch.is_grad_enabled() else -1)
+
+
+@probes.probe
+def measured(evaluate, start, first, batches, classes, training=(), old=None, frozen=()):
+    """What evaluate returns for a model with these weights, and what it leaves there.
+
+    first: the first layer, as for Called. batches: several can be read once. training: the names of the modules in training
+    mode. old: the number in each .grad. frozen: the names of frozen parameters.
     """
     block = nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7))
     model = nn.Sequential(Called(first), block, nn.Tanh(), nn.Linear(7, classes)).to(here)
     model.load_state_dict(start, strict=False)
     for name, module in model.named_modules():
         module.training = name in training
-    for parameter in model.parameters():
+    for name, parameter in model.named_parameters():
         parameter.grad = None if old is None else torch.full_like(parameter, old)
-    raised = False
+        parameter.requires_grad_(name not in frozen)
+    seen = {"returned": None, "raised": False}
     try:
-        returned = evaluate(model, batches, classes)
+        seen["returned"] = evaluate(model, iter(batches) if len(batches) > 1 else batches, classes)
     except ArithmeticError:
-        raised = True
-    if see in ("loss and matrix", "loss", "matrix"):
-        return {"loss and matrix": returned, "loss": returned[0], "matrix": returned[1]}[see]
-    modes = [module.training for module in model.modules()]
-    result = model(later.to(here))
-    if result.requires_grad:
-        result.square().sum().backward()
-    left = {"result": result.detach().cpu(), "state": on_cpu(probes.state_of(model)), "modes": [raised, *modes]}
-    left["grads"] = [None if p.grad is None else p.grad.cpu() for p in model.parameters()]
-    return {name: left[name] for name in see} if isinstance(see, list) else left[see]
+        seen["raised"] = True
+    seen["state"] = on_cpu(probes.state_of(model))
+    seen["modes"] = [module.training for module in model.modules()]
+    seen["grads"] = [None if p.grad is None else p.grad.cpu() for p in model.parameters()]
+    return seen | {"requires": [p.requires_grad for p in model.parameters()]}
 
 
 # %% exercise
@@ -45,9 +52,9 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
     model: gives logits (n, classes). batches: an iterable, which can be read once, of pairs x, y (n,) int64 in CPU
     memory, with one sample at least in all; n may differ, and be 0. They are moved to the device of the model's
     parameters. Returns (loss, matrix): a Python float, and an int64 tensor (classes, classes) in CPU memory that counts
-    labels by row and predictions (the largest logit) by column. Afterwards parameters and what they require, buffers,
-    every .grad and the grad mode are as before, and each module is in the mode it was in, also where the model raises
-    an error, which is passed on.
+    labels by row and predictions (the largest logit, or the first of equal ones) by column.
+    Afterwards parameters, whether they require grad, buffers and every .grad are as before, and each module is in the
+    mode it was in. The grad mode is as before. All this also holds if the model raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
     where = next(model.parameters()).device
@@ -67,6 +74,48 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
             module.training = training
     return total.item() / int(matrix.sum()), matrix.reshape(classes, classes).cpu()
     ### END SOLUTION
+
+
+# %% promises
+# Mean cross entropy over -> example, uneven_batches, confusion_matrix, no_graph
+# model: gives logits -> uneven_batches, confusion_matrix
+# batches: an iterable -> example, uneven_batches, confusion_matrix
+# They are moved -> example, uneven_batches, confusion_matrix
+# Returns (loss, matrix) -> example, uneven_batches, confusion_matrix
+# Afterwards parameters -> keeps_model, keeps_grad, keeps_modes
+# The grad mode -> grad_mode
+# All this also holds -> after_error, grad_mode
+
+
+# %% domain
+@domain(
+    reference,
+    *("one sample", "one batch", "an empty batch first", "an empty batch between", "an empty batch last"),
+    *("one class", "a class does not occur", "a class is not predicted", "equal logits", "recording shows"),
+    *("all train", "only the model trains", "only the inner module trains", "holds .grad", "frozen", "recording off"),
+    *("raises at once", "raises later"),
+    call=measured,
+    contexts={"recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    g, classes = draw.make_generator(), 1 if edge == "one class" else draw(st.integers(2, 5))
+    start = {name: torch.randn(shape, generator=g) / 2 for name, shape in normed(classes).items()}
+    start["3.bias"][-1] -= 9 if edge == "a class is not predicted" else 0
+    if edge == "equal logits":
+        start |= {"3.weight": torch.zeros(classes, 7), "3.bias": torch.ones(classes)}
+    a, b, c = draw(st.permutations([1, 3, 6]))
+    sizes = {"one sample": [1], "one batch": [a], "an empty batch first": [0, a, b]}.get(edge, [a, b, c])
+    sizes = {"an empty batch between": [a, 0, b], "an empty batch last": [a, b, 0]}.get(edge, sizes)
+    labels = max(classes - (edge == "a class does not occur"), 1)
+    batches = [(torch.randn(n, 4, generator=g), torch.randint(0, labels, (n,), generator=g)) for n in sizes]
+    if "raises" in edge:
+        batches[0 if edge == "raises at once" else -1][0][0, 0] = 1e6
+    training = draw(st.sampled_from([["", "1", "3"], ["1", "1.1"], ["", "0", "1.0", "2"]]))
+    training = {"all train": ["", "0", "1", "1.0", "1.1", "2", "3"], "only the model trains": [""]}.get(edge, training)
+    training = ["1.1"] if edge == "only the inner module trains" else training
+    old = draw(st.sampled_from([2.0, -1.0])) if edge == "holds .grad" or "raises" in edge else None
+    frozen = ["1.0.weight", "3.bias"] if edge == "frozen" else []
+    return start, by_recording if edge == "recording shows" else doubled, batches, classes, training, old, frozen
 
 
 # %% checks
@@ -89,7 +138,7 @@ with check(
     matrix = [[((t[0][1] == a) & (logits.argmax(1) == b)).sum().item() for b in range(3)] for a in range(3)]
     loss, want = F.cross_entropy(logits, t[0][1]).item(), torch.tensor(matrix)
     explain(
-        measured(evaluate, start, lambda x, _: x * 2, t, 3, "loss and matrix", ["", "1", "1.1"]),
+        measured(evaluate, start, doubled, t, 3, ["", "1", "1.1"])["returned"],
         (loss, want),
         {
             "labels belong to rows, predictions to columns": (loss, want.T.contiguous()),
@@ -99,45 +148,32 @@ with check(
     )
 
 # %% hidden checks
-MODES = ["", "0", "1", "1.0", "1.1", "2", "3"]
 
 
-def turned(seed):
-    """A first layer with weights of its own. A number above 99 raises an error."""
-    w = drawn({"w": (4, 4)}, seed)["w"].to(here)
-
-    def first(x, training):
-        if x.numel() and x.max() > 99:
-            raise ArithmeticError("a number above 99")
-        return x @ w
-
-    return first
+def assert_returned(function, *edges):
+    for trial in arguments.iter_trials(function, *edges):
+        assert_close(trial.report.result["returned"], trial.case.report.result["returned"], name="(loss, matrix)")
 
 
-def labelled(sizes, classes, seed):
-    """Batches of these sizes with this many classes."""
-    ys = torch.randint(0, classes, (sum(sizes),), generator=torch.Generator().manual_seed(seed))
-    return [(x, y) for (x, _), y in zip(samples(sizes, seed), ys.split(sizes), strict=True)]
+def assert_left(function, *edges):
+    """Everything but the result, and the modes."""
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["raised"], want["raised"], name="whether the error was passed on")
+        assert_close(got["state"], want["state"], name="the model")
+        assert_close(got["grads"], want["grads"], name="the gradients")
+        assert_close(got["requires"], want["requires"], name="requires_grad")
 
 
-def as_in_the_probe(start, first, training, old, later):
-    """What the probe sees where nothing was done to the model: the result, the state, the gradients."""
-    weights = {name: t.clone().to(here).requires_grad_("running" not in name) for name, t in start.items()}
-    h = F.linear(first(later.to(here), None), weights["1.0.weight"], weights["1.0.bias"])
-    running = [weights["1.1.running_mean"], torch.ones(7, device=here)]
-    scale = (weights["1.1.weight"], weights["1.1.bias"])
-    h = F.batch_norm(h, *running, *scale, training="1.1" in training)
-    result = F.linear(h.tanh(), weights["3.weight"], weights["3.bias"])
-    params = [t for t in weights.values() if t.requires_grad]
-    grads = torch.autograd.grad(result.square().sum(), params)
-    state = {name: t.detach().cpu() for name, t in weights.items()} | {"1.1.running_var": running[1].cpu()}
-    state["1.1.num_batches_tracked"] = torch.tensor(int("1.1" in training))
-    return {"result": result.detach().cpu(), "state": state, "grads": [(g + (old or 0)).cpu() for g in grads]}
+def assert_modes(function, *edges):
+    for trial in arguments.iter_trials(function, *edges):
+        assert_close(trial.report.result["modes"], trial.case.report.result["modes"], name="the modes")
 
 
-def logits_of(start, first, x):
-    """In evaluation mode."""
-    return as_in_the_probe(start, first, [], None, x)["result"]
+def mean_of_means(trial):
+    start, first, batches, *rest = trial.case.drawn.make_arguments()
+    means = [measured(reference.function, start, first, [one], *rest)["returned"][0] for one in batches]
+    return sum(means) / len(means)
 
 
 with check(
@@ -147,82 +183,45 @@ with check(
     required=True,
     hint="How much does a sample of the smallest batch count? And what is the mean of no numbers?",
 ):
-    for seed, (sizes, n) in enumerate((([7, 3, 1], 4), ([7, 3, 1], 4), ([5, 0, 2, 8], 5), ([1], 2), ([0, 4, 3, 0], 3))):
-        t, start, first = labelled(sizes, n, seed), drawn(normed(n), seed), turned(seed)
-        xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
-        losses = F.cross_entropy(logits_of(start, first, xs), ys, reduction="none")
-        means = [part.mean().item() for part in losses.split(sizes) if len(part)]
+    for trial in arguments.iter_trials(evaluate, ""):
+        loss, matrix = trial.case.report.result["returned"]
         explain(
-            measured(evaluate, start, first, t, n, "loss", MODES),
-            losses.mean().item(),
-            {"each batch counts the same here, whatever its size": sum(means) / len(means)},
+            trial.report.result["returned"],
+            (loss, matrix),
+            {"each batch counts the same here, whatever its size": (mean_of_means(trial), matrix)},
         )
+    assert_returned(evaluate, "one sample", "one batch")
+    assert_returned(evaluate, "an empty batch first", "an empty batch between", "an empty batch last")
 with check(
     "confusion_matrix",
     "the matrix of several batches",
     weight=3,
     hint="Does each batch add to what is there? Are classes without a sample in it?",
 ):
-    for seed, (sizes, n) in enumerate((([6, 6, 3], 3), ([6, 6, 3], 3), ([4, 0, 9, 2], 5), ([1, 1], 6), ([0, 5], 1))):
-        t, start, first = labelled(sizes, max(n - 1, 1), seed), drawn(normed(n), seed), turned(seed)
-        start["3.bias"][-1] -= 9.0  # the last class does not occur
-        xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
-        want = torch.zeros(n, n, dtype=torch.int64)
-        for a, b in zip(ys.tolist(), logits_of(start, first, xs).argmax(1).tolist(), strict=True):
-            want[a, b] += 1
-        batches = iter(t) if n == 6 else t
-        assert_close(measured(evaluate, start, first, batches, n, "matrix", MODES), want, name="the matrix")
+    assert_returned(evaluate, "", "one class", "a class does not occur", "a class is not predicted", "equal logits")
+    assert_returned(evaluate, "all train", "only the model trains", "only the inner module trains")
+    assert_returned(evaluate, "holds .grad", "frozen")
 with check(
     "keeps_model",
     "parameters and running averages are as before",
     weight=2,
     hint="Which module counts the batches it sees?",
 ):
-    for n, modes in ((3, MODES), (5, [])):
-        case = (drawn(normed(n), n), turned(n))
-        t, later = labelled([5, 4], n, 8), samples([6], n)[0][0]
-        want = as_in_the_probe(*case, modes, None, later)["state"]
-        got = measured(evaluate, *case, t, n, "state", modes, None, later)
-        assert_close(got, want, name="the model, one batch later")
+    assert_left(evaluate, "", "all train", "only the inner module trains")
 with check(
     "keeps_modes", "each module is in the mode it was in", weight=2, hint="Is one train() at the end enough, or eval()?"
 ):
-    for n, modes in enumerate((MODES, [], ["", "0", "1", "1.0", "2", "3"], ["1.1"], ["1"]), 2):
-        case, later = (drawn(normed(n), n), turned(n)), samples([5], n)[0][0]
-        want = as_in_the_probe(*case, modes, None, later)["result"]
-        t = labelled([5], n, 9)
-        got = measured(evaluate, *case, t, n, ["modes", "result"], modes, None, later)
-        assert_close(got["modes"], [False, *[name in modes for name in MODES]], name="an error, and the modes")
-        assert_close(got["result"], want, name="what the model gives for one batch more")
-with check("after_error", "where the model raises an error, too", weight=2, hint="What does finally do?"):
-    for n, modes in ((3, MODES), (4, ["1.0"])):
-        case, later = (drawn(normed(n), n), turned(n)), samples([5], n)[0][0]
-        want = as_in_the_probe(*case, modes, None, later)
-        t = labelled([5, 3], n, 10)
-        t[1][0][1] = 1e6
-        got = measured(evaluate, *case, t, n, ["modes", "result", "grads"], modes, None, later)
-        assert_close(got["modes"], [True, *[name in modes for name in MODES]], name="an error, and the modes")
-        assert_close(got["result"], want["result"], name="what the model gives for one batch more")
-        assert_close(got["grads"], want["grads"], rtol=1e-4, atol=1e-4, name="the gradients, one batch later")
+    assert_modes(evaluate, "", "all train", "only the model trains", "only the inner module trains")
+with check("after_error", "if the model raises an error, too", weight=2, hint="What does finally do?"):
+    assert_left(evaluate, "raises at once", "raises later")
+    assert_modes(evaluate, "raises at once", "raises later")
 with check("keeps_grad", "every .grad is as before", guard=True, hint="Which call of yours touches gradients?"):
-    for n, old in ((3, None), (4, 2.0)):
-        case, later = (drawn(normed(n), n), turned(n)), samples([5], n)[0][0]
-        want = as_in_the_probe(*case, MODES, old, later)["grads"]
-        got = measured(evaluate, *case, labelled([5], n, 11), n, "grads", MODES, old, later)
-        assert_close(got, want, rtol=1e-4, atol=1e-4, name="the gradients, one batch later")
+    assert_left(evaluate, "", "holds .grad", "frozen")
 with check("no_graph", "no graph is built", weight=1, hint="Under which context does the forward pass run?"):
-    for n in (2, 4):
-        recording = []
-
-        def noting(x, training):
-            recording.append(torch.is_grad_enabled())
-            return x * 3
-
-        measured(evaluate, drawn(normed(n), n), noting, labelled([5, n], n, 9), n, "loss")
-        assert recording == [False] * len(recording), "recording was on"
-    with torch.no_grad():
-        measured(evaluate, drawn(normed(2), 2), noting, labelled([5, 2], 2, 9), 2, "loss")
-        assert not torch.is_grad_enabled(), "recording was off before the call, and is on now"
+    assert_returned(evaluate, "recording shows")
+with check("grad_mode", "the grad mode is as before", guard=True, hint="Which value did it have before?"):
+    arguments.assert_settings(evaluate, "", "recording off", "raises at once", "raises later")
+    assert_returned(evaluate, "recording off")
 
 
 # %% right "index_put_ that accumulates, under inference_mode"
@@ -245,27 +244,28 @@ def evaluate(model, batches, classes):
     return sum(losses) / len(losses), matrix
 
 
-# %% right "one-hot vectors, multiplied"
+# %% right "under inference_mode, sums read at the end"
+@torch.inference_mode()
 def evaluate(model, batches, classes):
     device = next(model.parameters()).device
-    modes = {name: m.training for name, m in model.named_modules()}
-    for m in model.modules():
-        m.training = False
-    logits, labels = [], []
+    was = [(m, m.training) for m in model.modules()]
+    losses, counts, count = [], torch.zeros(classes, classes, dtype=torch.int64, device=device), 0
     try:
-        with torch.no_grad():
-            for x, y in batches:
-                logits.append(model(x.to(device)).cpu())
-                labels.append(y)
+        model.eval()
+        for x, y in batches:
+            if len(y) == 0:
+                continue
+            out, y = model(x.to(device)), y.to(device)
+            losses.append(F.cross_entropy(out, y) * len(y))
+            counts.index_put_((y, out.argmax(-1)), torch.ones_like(y), accumulate=True)
+            count += len(y)
     finally:
-        for name, m in model.named_modules():
-            m.training = modes[name]
-    logits, labels = torch.cat(logits), torch.cat(labels)
-    a, b = F.one_hot(labels, classes), F.one_hot(logits.argmax(1), classes)
-    return F.cross_entropy(logits, labels).item(), a.T @ b
+        for m, training in was:
+            m.training = training
+    return torch.stack(losses).sum().item() / count, counts.cpu().clone()
 
 
-# %% wrong "means of means" fails=uneven_batches
+# %% wrong "means of means" fails=uneven_batches,confusion_matrix,no_graph,grad_mode
 def evaluate(model, batches, classes):
     modes = {m: m.training for m in model.modules()}
     total, n, matrix = 0.0, 0, torch.zeros(classes * classes, dtype=torch.int64)
@@ -285,24 +285,7 @@ def evaluate(model, batches, classes):
     return total / n, matrix.reshape(classes, classes)
 
 
-# %% wrong "the mean of an empty batch" fails=uneven_batches
-def evaluate(model, batches, classes):
-    modes = {m: m.training for m in model.modules()}
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
-    model.eval()
-    try:
-        with torch.no_grad():
-            for x, y in batches:
-                logits = model(x.to(next(model.parameters()).device))
-                total += F.cross_entropy(logits, y.to(next(model.parameters()).device)).item() * len(y)
-                matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
-    finally:
-        for m, was in modes.items():
-            m.training = was
-    return total / int(matrix.sum()), matrix.reshape(classes, classes)
-
-
-# %% wrong "an index that adds once" fails=example,confusion_matrix
+# %% wrong "an index that adds once" fails=example,uneven_batches,confusion_matrix,no_graph,grad_mode
 def evaluate(model, batches, classes):
     modes = {m: m.training for m in model.modules()}
     total, count, matrix = 0.0, 0, torch.zeros(classes, classes, dtype=torch.int64)
@@ -320,7 +303,7 @@ def evaluate(model, batches, classes):
     return total / count, matrix
 
 
-# %% wrong "predictions by row" fails=example,confusion_matrix
+# %% wrong "predictions by row" fails=example,uneven_batches,confusion_matrix,no_graph,grad_mode
 def evaluate(model, batches, classes):
     modes = {m: m.training for m in model.modules()}
     total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
@@ -334,17 +317,6 @@ def evaluate(model, batches, classes):
     finally:
         for m, was in modes.items():
             m.training = was
-    return total / int(matrix.sum()), matrix.reshape(classes, classes)
-
-
-# %% wrong "no_grad is enough" fails=example,uneven_batches,confusion_matrix,keeps_model raises=ValueError
-def evaluate(model, batches, classes):
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
-    with torch.no_grad():
-        for x, y in batches:
-            logits = model(x.to(next(model.parameters()).device))
-            total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
-            matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
@@ -364,7 +336,7 @@ def evaluate(model, batches, classes):
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
-# %% wrong "back to training mode, all of it" fails=keeps_model,keeps_modes,after_error
+# %% wrong "back to training mode, all of it" fails=keeps_modes,after_error
 def evaluate(model, batches, classes):
     total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
     model.eval()
@@ -394,7 +366,7 @@ def evaluate(model, batches, classes):
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
-# %% wrong "gradients are cleared too" fails=keeps_grad
+# %% wrong "gradients are cleared too" fails=after_error,keeps_grad
 def evaluate(model, batches, classes):
     modes = {m: m.training for m in model.modules()}
     total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
@@ -412,138 +384,7 @@ def evaluate(model, batches, classes):
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
-# %% wrong "as many classes as there are in the batch" fails=confusion_matrix
-def evaluate(model, batches, classes):
-    modes = {m: m.training for m in model.modules()}
-    model.eval()
-    total, pairs = 0.0, []
-    try:
-        with torch.no_grad():
-            for x, y in batches:
-                logits = model(x.to(next(model.parameters()).device))
-                total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
-                pairs += list(zip(y.tolist(), logits.argmax(1).tolist(), strict=True))
-    finally:
-        for m, was in modes.items():
-            m.training = was
-    size = max(max(pair) for pair in pairs) + 1
-    matrix = torch.zeros(size, size, dtype=torch.int64)
-    for a, b in pairs:
-        matrix[a, b] += 1
-    return total / len(pairs), matrix
-
-
-# %% right "under inference_mode, sums read at the end"
-@torch.inference_mode()
-def evaluate(model, batches, classes):
-    device = next(model.parameters()).device
-    was = [(m, m.training) for m in model.modules()]
-    losses, counts, count = [], torch.zeros(classes, classes, dtype=torch.int64, device=device), 0
-    try:
-        model.eval()
-        for x, y in batches:
-            if len(y) == 0:
-                continue
-            out, y = model(x.to(device)), y.to(device)
-            losses.append(F.cross_entropy(out, y) * len(y))
-            counts.index_put_((y, out.argmax(-1)), torch.ones_like(y), accumulate=True)
-            count += len(y)
-    finally:
-        for m, training in was:
-            m.training = training
-    return torch.stack(losses).sum().item() / count, counts.cpu().clone()
-
-
-# %% wrong "the children's modes, and not what is in them" fails=keeps_modes,after_error
-def evaluate(model, batches, classes):
-    modes, was = {m: m.training for m in model.children()}, model.training
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
-    model.eval()
-    try:
-        with torch.no_grad():
-            for x, y in batches:
-                logits = model(x.to(next(model.parameters()).device))
-                total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
-                matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
-    finally:
-        model.train(was)
-        for m, training in modes.items():
-            m.train(training)
-    return total / int(matrix.sum()), matrix.reshape(classes, classes)
-
-
-# %% wrong "parameters that require no grad from here on" fails=after_error,keeps_grad
-def evaluate(model, batches, classes):
-    modes = {m: m.training for m in model.modules()}
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
-    model.eval().requires_grad_(False)
-    try:
-        with torch.no_grad():
-            for x, y in batches:
-                logits = model(x.to(next(model.parameters()).device))
-                total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
-                matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
-    finally:
-        for m, was in modes.items():
-            m.training = was
-    return total / int(matrix.sum()), matrix.reshape(classes, classes)
-
-
-# %% wrong "grad mode is switched on again at the end only" fails=after_error,no_graph
-def evaluate(model, batches, classes):
-    modes = {m: m.training for m in model.modules()}
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
-    model.eval()
-    torch.set_grad_enabled(False)
-    try:
-        for x, y in batches:
-            logits = model(x.to(next(model.parameters()).device))
-            total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
-            matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
-    finally:
-        for m, was in modes.items():
-            m.training = was
-    torch.set_grad_enabled(True)
-    return total / int(matrix.sum()), matrix.reshape(classes, classes)
-
-
-# %% wrong "an empty batch is the end" fails=uneven_batches,confusion_matrix
-def evaluate(model, batches, classes):
-    modes = {m: m.training for m in model.modules()}
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
-    model.eval()
-    try:
-        with torch.no_grad():
-            for x, y in batches:
-                if len(y) == 0:
-                    break
-                logits = model(x.to(next(model.parameters()).device))
-                total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
-                matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
-    finally:
-        for m, was in modes.items():
-            m.training = was
-    return total / max(int(matrix.sum()), 1), matrix.reshape(classes, classes)
-
-
-# %% wrong "the batches are read twice" fails=confusion_matrix
-def evaluate(model, batches, classes):
-    modes = {m: m.training for m in model.modules()}
-    where = next(model.parameters()).device
-    matrix = torch.zeros(classes * classes, dtype=torch.int64)
-    model.eval()
-    try:
-        with torch.no_grad():
-            losses = [F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum").item() for x, y in batches]
-            for x, y in batches:
-                matrix += torch.bincount(y * classes + model(x.to(where)).argmax(1).cpu(), minlength=classes * classes)
-    finally:
-        for m, was in modes.items():
-            m.training = was
-    return sum(losses) / max(int(matrix.sum()), 1), matrix.reshape(classes, classes)
-
-
-# %% wrong "recording is on afterwards" fails=no_graph
+# %% wrong "recording is on afterwards" fails=grad_mode
 def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
     where, modes = next(model.parameters()).device, [(m, m.training) for m in model.modules()]
     matrix, total = torch.zeros(classes * classes, dtype=torch.int64), 0.0
@@ -559,6 +400,25 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
         for module, mode in modes:
             module.training = mode
     return total / matrix.sum().item(), matrix.view(classes, classes)
+
+
+# %% wrong "all parameters require grad afterwards" fails=keeps_grad
+def evaluate(model, batches, classes):
+    where = next(model.parameters()).device
+    modes = {m: m.training for m in model.modules()}
+    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
+    model.eval().requires_grad_(False)
+    try:
+        with torch.no_grad():
+            for x, y in batches:
+                logits = model(x.to(where)).cpu()
+                total += F.cross_entropy(logits, y, reduction="sum").item()
+                matrix += torch.bincount(y * classes + logits.argmax(1), minlength=classes * classes)
+    finally:
+        model.requires_grad_(True)
+        for m, was in modes.items():
+            m.training = was
+    return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
 # %% equivalent "argument device dropped: total = torch.zeros(())"

@@ -100,9 +100,9 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 
     Layers are the modules without children, by their names in model.named_modules(). Each gives one tensor. One that
     runs twice is listed twice, one that does not run is not listed. Each output has the values that it had when its
-    layer gave it, in memory of its own, and requires no grad. The modes of the modules stay as they are. The model may
-    have hooks of its own, which return None. Afterwards it has these and no others, also where model(x) raises an
-    error, which is passed on.
+    layer gave it, in memory of its own, and requires no grad. The modes of the modules and PyTorch's grad mode stay as
+    they are. The model may have hooks of its own, which return None. Afterwards it has these and no others, also where
+    model(x) raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
     found: list[tuple[str, Tensor]] = []
@@ -265,13 +265,14 @@ with check(
     assert_left(forward_trace, "raises first", "raises last", "raises in a block")
 with check(
     "keeps_modes",
-    "the modes are not changed, and the model runs once",
+    "the modes and the grad mode are not changed, and the model runs once",
     guard=True,
     hint="Which of your calls sets a mode?",
 ):
     assert_entries(forward_trace, "all train", "none trains", "only the model trains")
     for trial in arguments.iter_trials(forward_trace, "", "all train", "none trains", "only the model trains"):
         assert_close(trial.report.result["modes"], trial.case.report.result["modes"], name="the modes")
+    arguments.assert_settings(forward_trace, "", "one layer", "raises last")
 
 
 # %% right "under no_grad, ids of the layers"
