@@ -22,29 +22,33 @@ def on_cpu(tensors):
     return {name: t.cpu() for name, t in tensors.items()}
 
 
+def bent(x, training):
+    """A middle layer that depends on the mode."""
+    return torch.tanh(x) if training else x / 2
+
+
 @probes.probe
-def windows_trained(
-    step, start, middle, windows, dtype, clip, lr, momentum=0.0, scale=None, see="state", training=("1",)
-):
-    """step for each window in turn, and what to see of it: its loss, the scale, the state or the modes behind it.
+def windows_trained(step, start, middle, windows, dtype, clip, lr, momentum=0.0, scale=None, every=2, training=("1",)):
+    """step for each window in turn, and lists of what is there after each: loss, scale, weights and modes.
 
     start: the weights of two linear layers. middle: the layer between them, as for Called. scale: the first one of a
-    scaler that doubles it after two good steps; None switches the scaler off. training: modules in training mode.
+    scaler that doubles it after `every` good steps; None switches the scaler off. training: modules in training mode.
     """
     width, features = start["0.weight"].shape
-    model, seen = nn.Sequential(nn.Linear(features, width), Called(middle), nn.Linear(width, 3)).to(here), []
+    model = nn.Sequential(nn.Linear(features, width), Called(middle), nn.Linear(width, 3)).to(here)
     model.load_state_dict(start)
     for name, module in model.named_modules():
         module.training = name in training
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 7.0)  # of somebody else
     sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
-    scaler = torch.amp.GradScaler(here.type, enabled=scale is not None, init_scale=scale or 1.0, growth_interval=2)
+    scaler = torch.amp.GradScaler(here.type, enabled=scale is not None, init_scale=scale or 1.0, growth_interval=every)
+    seen = {"loss": [], "scale": [], "weights": [], "modes": []}
     for window in windows:
-        record = {"loss": step(model, sgd, scaler, window, dtype, clip)}
-        record |= {"scale": scaler.get_scale(), "state": on_cpu(probes.state_of(model))}
-        record["modes"] = [torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]]
-        seen.append({name: record[name] for name in see} if isinstance(see, list) else record[see])
+        seen["loss"].append(step(model, sgd, scaler, window, dtype, clip))
+        seen["scale"].append(scaler.get_scale())
+        seen["weights"].append(on_cpu(probes.state_of(model)))
+        seen["modes"].append([torch.is_autocast_enabled(here.type), *[module.training for module in model.modules()]])
     return seen
 
 
@@ -59,13 +63,15 @@ def train_window(
 ) -> float:
     """One step of the optimizer for a window of batches, in mixed precision, with loss scaling and clipping.
 
-    optimizer: over all parameters of the model. window: at least one pair x (n, ...), y (n,) int64, in CPU memory;
-    n >= 1 may differ. They are moved to the device of the model's parameters, and not changed. dtype: bfloat16 or
-    float16, for autocast, or float32, which means no autocast.
+    window: at least one pair x (n, ...), y (n,) int64, in CPU memory; n >= 1 may differ. The batches are moved to the
+    device of the model's parameters. The list and its tensors stay as they are. dtype: bfloat16 or float16, for
+    autocast, or float32, which means no autocast. Autocast is off at the call, and off afterwards.
     The step uses the gradient of the mean cross entropy over all samples of the window. Its norm over all parameters
-    together is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. The
-    scaler may be switched off (enabled=False). An enabled one skips the step where a gradient is inf or nan, and its
-    scale is updated once. There is never a graph of more than one batch. The model's mode is not changed.
+    together is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. You may
+    assume that the optimizer is over all parameters of the model, and that each takes part in the loss. The scaler may
+    be switched off (enabled=False): the step is then always taken. An enabled one skips the step if a gradient is inf
+    or nan. Its scale is updated once. There is never a graph of more than one batch. The modes of the model and of its
+    modules are not changed.
     Returns the mean cross entropy over all samples of the window, before the step: a Python float.
     """
     ### BEGIN SOLUTION
@@ -85,6 +91,61 @@ def train_window(
     ### END SOLUTION
 
 
+# %% promises
+# One step of the optimizer -> example, uneven_batches, mean_over_samples, clipping, formats
+# window: at least one pair -> example, uneven_batches, mean_over_samples
+# The batches are moved -> example, uneven_batches, mean_over_samples
+# The list and its tensors -> keeps_window
+# dtype: bfloat16 or float16 -> formats, format_shows
+# Autocast is off -> keeps_modes
+# The step uses the gradient -> example, uneven_batches, mean_over_samples, clipping, formats
+# Its norm over all -> clipping, formats, skips_overflow
+# Gradients from before -> example, uneven_batches, mean_over_samples, clipping, formats, skips_overflow
+# You may assume -> example, uneven_batches, mean_over_samples, clipping
+# The scaler may be -> scaler_off
+# An enabled one skips -> skips_overflow
+# Its scale is updated once -> scale, skips_overflow
+# There is never a graph -> one_graph_alive
+# The modes of the model -> keeps_modes
+# Returns the mean -> example, uneven_batches, mean_over_samples, formats, skips_overflow, scaler_off, keeps_modes
+
+
+# %% domain
+@domain(
+    reference,
+    *("one batch", "one sample", "uneven", "one sample first", "no momentum", "clipped", "not clipped"),
+    *("float16", "bfloat16", "float16, clipped", "every step grows", "scale below 1"),
+    *("inf", "nan", "overflow in the first window", "two overflows in a row", "scale too large"),
+    *("scaler off", "scaler off, clipped", "scaler off, nan"),
+    *("all train", "none trains", "only the last trains"),
+    call=windows_trained,
+)
+def arguments(draw, edge):
+    g, width = draw.make_generator(), draw(st.integers(4, 6))
+    start = {name: torch.randn(shape, generator=g) / 2 for name, shape in two_layers(width).items()}
+    a, b, c = draw(st.permutations([2, 3, 4]))
+    sizes = {"one batch": [[a], [b]], "one sample": [[1], [1]], "uneven": [[6, 1], [1, 7, 1]]}.get(edge, [[a, b], [c]])
+    sizes = [[1, a], [1, b]] if edge == "one sample first" else sizes
+    sizes = [[a, b], [c, a], [b]] if any(word in edge for word in ("inf", "nan", "overflow")) else sizes
+    windows = [
+        [(torch.randn(n, 4, generator=g), torch.randint(0, 3, (n,), generator=g)) for n in each] for each in sizes
+    ]
+    bad = [1] if edge in ("inf", "nan", "scaler off, nan") else []
+    bad = {"overflow in the first window": [0], "two overflows in a row": [0, 1]}.get(edge, bad)
+    for n in bad:  # with inf only the gradient is nan: the derivative of tanh, 0, times inf
+        windows[n][-1][0][0, 1] = math.nan if "nan" in edge else math.inf
+    dtype = torch.float16 if edge in ("float16", "float16, clipped", "scale too large") else torch.float32
+    dtype = torch.bfloat16 if edge == "bfloat16" else dtype
+    clip = 0.05 if "clipped" in edge and edge != "not clipped" else draw(st.sampled_from([0.5, 1.0]))
+    clip = 100.0 if edge == "not clipped" else clip
+    lr, momentum = draw(st.sampled_from([0.2, 0.4])), draw(st.sampled_from([0.5, 0.9]))
+    scale, every = draw(st.sampled_from([2.0, 64.0, 1024.0])), 1 if edge == "every step grows" else 2
+    scale = {"scale below 1": 0.25, "scale too large": 1e8}.get(edge, None if "scaler off" in edge else scale)
+    training = draw(st.sampled_from([["1"], ["", "0", "1"]]))
+    training = {"all train": ["", "0", "1", "2"], "none trains": [], "only the last trains": ["2"]}.get(edge, training)
+    return start, bent, windows, dtype, clip, lr, 0.0 if edge == "no momentum" else momentum, scale, every, training
+
+
 # %% checks
 with check(
     "example",
@@ -93,7 +154,7 @@ with check(
     required=True,
     hint=(
         "Is it the loss or the weights? What is in .grad at the start, and what does each backward add to it?",
-        "For each batch: its summed loss over the window's samples, then backward. zero_grad once before, step once after.",
+        "For each batch: its summed loss over the window's samples, then backward. zero_grad once before, step after.",
     ),
 ):
     t = [samples([4, 2], 0)]
@@ -107,18 +168,16 @@ with check(
     grads = torch.autograd.grad(mean, w)
     want = {name: (p - 0.5 * g).detach().cpu() for name, p, g in zip(start, w, grads, strict=True)}
     means = [each.mean().item() for each in losses]
-    (got,) = windows_trained(
-        train_window, start, lambda x, _: x.tanh(), t, torch.float32, 100.0, 0.5, see=["loss", "state"]
-    )
+    got = windows_trained(train_window, start, bent, t, torch.float32, 100.0, 0.5)
     explain(
         got["loss"],
-        mean.item(),
+        [mean.item()],
         {
-            "each batch counts the same here, whatever its size": sum(means) / 2,
-            "this is a sum over batches, not a mean": sum(means),
+            "each batch counts the same here, whatever its size": [sum(means) / 2],
+            "this is a sum over batches, not a mean": [sum(means)],
         },
     )
-    assert_close(got["state"], want, name="the weights")
+    assert_close(got["weights"], [want], name="the weights")
 
 # %% hidden checks
 
@@ -129,31 +188,28 @@ def mixing(width):
     return lambda x, training: torch.tanh(x @ w)
 
 
-def windows_by_hand(see, start, middle, windows, dtype, clip, lr, momentum=0.0, scale=None):
-    """The same from whole windows at once, without a GradScaler and without clip_grad_norm_."""
-    weights = {name: p.clone().to(here).requires_grad_() for name, p in start.items()}
-    momenta, good, seen = [torch.zeros_like(p) for p in weights.values()], 0, []
-    for window in windows:
-        x, y = torch.cat([x for x, _ in window]).to(here), torch.cat([y for _, y in window]).to(here)
-        with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
-            h = middle(F.linear(x, weights["0.weight"], weights["0.bias"]), True)
-            loss = F.cross_entropy(F.linear(h, weights["2.weight"], weights["2.bias"]), y)
-        grads = [g / (scale or 1.0) for g in torch.autograd.grad(loss * (scale or 1.0), list(weights.values()))]
-        norm = torch.stack([g.square().sum() for g in grads]).sum().sqrt().item()
-        if math.isfinite(norm):
-            part = min(1.0, clip / (norm + 1e-6))
-            momenta = [momentum * m + part * g for m, g in zip(momenta, grads, strict=True)]
-            with torch.no_grad():
-                for p, m in zip(weights.values(), momenta, strict=True):
-                    p -= lr * m
-        good = good + 1 if math.isfinite(norm) else 0
-        if scale and not math.isfinite(norm):
-            scale /= 2
-        elif scale and good == 2:
-            scale, good = 2 * scale, 0
-        state = {name: p.detach().cpu().clone() for name, p in weights.items()}
-        seen.append({"loss": loss.item(), "scale": scale, "state": state})
-    return [{name: record[name] for name in see} if isinstance(see, list) else record[see] for record in seen]
+def losses_by(function, n, dtype):
+    """The loss of a sample of which n + 1 and n are subtracted."""
+    windows = [[(torch.tensor([[n + 1, n, 0.0, 0.0]]), torch.tensor([1]))]]
+    start = drawn(two_layers(6), 6) | {"0.weight": torch.tensor([[1.0, -1.0, 0.0, 0.0]]).repeat(6, 1)}
+    return windows_trained(function, start, bent, windows, dtype, 1e-3, 1e-3, 0.0, 2.0)["loss"]
+
+
+def assert_losses(function, *edges, rtol=1e-4, atol=1e-5):
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = trial.report.result["loss"], trial.case.report.result["loss"]
+        assert_close(got, want, rtol=rtol, atol=atol, name="the losses")
+
+
+def assert_weights(function, *edges, rtol=1e-4, atol=1e-5):
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = trial.report.result["weights"], trial.case.report.result["weights"]
+        assert_close(got, want, rtol=rtol, atol=atol, name="the weights")
+
+
+def assert_scales(function, *edges):
+    for trial in arguments.iter_trials(function, *edges):
+        assert_close(trial.report.result["scale"], trial.case.report.result["scale"], name="the scales")
 
 
 with check(
@@ -171,7 +227,8 @@ with check(
                 kept.append((seen.kept, seen.backwards))
             return seen(x, training)
 
-        windows_trained(train_window, drawn(two_layers(6), n), counting, [samples([4] * n, n)], torch.float32, 1.0, 0.1)
+        case = (drawn(two_layers(6), n), counting, [samples([4] * n, n)], torch.float32, 1.0, 0.1)
+        windows_trained(train_window, *case)
         rows = [call.shapes[0][0] for call in seen.calls if call.grad]
         assert_close(len(rows), n, name="the number of graphs that the model builds")
         assert rows == [4] * n, "the model builds graphs of other numbers of samples than the batches have"
@@ -179,50 +236,35 @@ with check(
         assert_close(kept, want, name="(graphs kept, backward passes done) as each batch begins")
 with check(
     "uneven_batches",
-    "three windows of uneven batches, with momentum",
+    "windows of uneven batches, with momentum",
     weight=4,
     required=True,
     hint="What was in .grad at the start, and what is there when the second window begins?",
 ):
-    t = [samples([5, 1, 3], 7), samples([2], 8), samples([4, 7], 9)]
-    case = (drawn(two_layers(7), 7), mixing(7), t, torch.float32, 50.0, 0.3, 0.9)
-    want = windows_by_hand("state", *case)
-    assert_close(windows_trained(train_window, *case), want, rtol=1e-4, atol=1e-5, name="the weights")
+    assert_weights(train_window, "", "one batch", "one sample", "uneven", "one sample first", "no momentum")
 with check(
     "mean_over_samples",
     "the loss is the mean over all samples",
     weight=2,
     hint="What do you add up, and what do you divide by?",
 ):
-    t = [samples([6, 1], 11), samples([1, 8], 12)]
-    case = (drawn(two_layers(5), 5), mixing(5), t, torch.float32, 0.1, 0.5)
-    want = windows_by_hand("loss", *case)
-    assert_close(windows_trained(train_window, *case, see="loss"), want, name="the losses")
+    assert_losses(train_window, "", "one batch", "one sample", "uneven", "one sample first", "no momentum")
+    assert_losses(train_window, "clipped", "not clipped", "every step grows", "scale below 1")
 with check(
     "clipping",
     "clipping sees the gradient of the window, unscaled",
     weight=4,
     hint="In which unit are the gradients when you clip? How often do you clip?",
 ):
-    for n, clip in ((5, 0.02), (8, 0.2)):
-        t = [samples([5, 2], n), samples([1], n + 1)]
-        case = (drawn(two_layers(n), n), mixing(n), t, torch.float32, clip, 0.9, 0.0, 512.0)
-        want = windows_by_hand("state", *case)
-        assert_close(windows_trained(train_window, *case), want, rtol=1e-4, atol=1e-5, name="the weights")
+    assert_weights(train_window, "clipped", "not clipped", "every step grows", "scale below 1")
 with check(
     "formats",
     "float16 and bfloat16: losses and weights",
     weight=3,
     hint="Is each forward pass under autocast, and are the weights cast anew after a step?",
 ):
-    for n, dtype in ((5, torch.float16), (9, torch.bfloat16)):
-        t = [samples([3, 5], n), samples([6], n + 1), samples([4], n + 2)]
-        case, see = (drawn(two_layers(n), n), mixing(n), t, dtype, 5.0, 0.8, 0.5, 256.0), ["loss", "state"]
-        want = windows_by_hand(see, *case)
-        got = windows_trained(train_window, *case, see=see)
-        assert_close(got, want, rtol=3e-2, atol=2e-2, name="the losses and the weights")
-        losses = [record["loss"] for record in want]
-        assert_close([record["loss"] for record in got], losses, rtol=2e-2, atol=1e-2, name="the losses")
+    assert_weights(train_window, "float16", "bfloat16", "float16, clipped", rtol=3e-2, atol=2e-2)
+    assert_losses(train_window, "float16", "bfloat16", "float16, clipped", rtol=2e-2, atol=1e-2)
 with check(
     "format_shows",
     "the dtype shows in the loss",
@@ -230,46 +272,37 @@ with check(
     hint="257 is no number of bfloat16, nor 2049 one of float16.",
 ):
     for dtype, n in ((torch.bfloat16, 256.0), (torch.float16, 2048.0)):
-        t = [[(torch.tensor([[n + 1, n, 0.0, 0.0]]), torch.tensor([1]))]]
-        start = drawn(two_layers(6), 6) | {"0.weight": torch.tensor([[1.0, -1.0, 0.0, 0.0]]).repeat(6, 1)}
-        case = (start, mixing(6), t, dtype, 1e-3, 1e-3, 0.0, 2.0)
-        want, plain = windows_by_hand("loss", *case), windows_by_hand("loss", *case[:3], torch.float32, *case[4:])
-        got = windows_trained(train_window, *case, see="loss")
+        want, plain = losses_by(reference.function, n, dtype), losses_by(reference.function, n, torch.float32)
+        got = losses_by(train_window, n, dtype)
         explain(got, want, {"this is the loss in float32": plain}, rtol=1e-5, atol=1e-6)
+with check("scale", "the scale is updated once for each window", weight=1, hint="Who tells the scaler about a step?"):
+    assert_scales(train_window, "", "every step grows", "scale below 1", "uneven")
 with check(
     "skips_overflow",
     "a window that overflows is skipped, and the scale is halved once",
     weight=3,
     hint="Who decides whether to step?",
 ):
-    for value, dtype in ((math.nan, torch.float16), (math.inf, torch.float32)):
-        t = [samples([5], 31), samples([2, 4], 32), samples([1], 33), samples([5], 34)]
-        t[1][1][0][0, 1] = value
-        case, see = (drawn(two_layers(6), 3), mixing(6), t, dtype, 1.0, 0.4, 0.9, 1024.0), ["scale", "loss", "state"]
-        want = windows_by_hand(see, *case)
-        got = windows_trained(train_window, *case, see=see)
-        assert_close(got, want, rtol=3e-2, atol=2e-2, name="the scales, losses and weights")
-        losses = [record["loss"] for record in want]
-        assert_close([record["loss"] for record in got], losses, rtol=2e-2, atol=1e-2, name="the losses")
+    edges = ("inf", "nan", "overflow in the first window", "two overflows in a row", "scale too large")
+    assert_weights(train_window, *edges)
+    assert_losses(train_window, *edges)
+    assert_scales(train_window, *edges)
+with check(
+    "scaler_off", "a scaler that is switched off", weight=1, hint="Does your step read the scaler's private state?"
+):
+    assert_weights(train_window, "scaler off", "scaler off, clipped", "scaler off, nan")
+    assert_losses(train_window, "scaler off", "scaler off, clipped", "scaler off, nan")
 with check(
     "keeps_modes",
-    "the modes, autocast and the batches are as before",
+    "the modes are not changed, and autocast is off afterwards",
     guard=True,
     hint="Which of your calls sets a mode?",
 ):
-    for modes, dtype in (([], torch.bfloat16), (["", "0", "1", "2"], torch.float32), (["2"], torch.bfloat16)):
-        noted = []
-
-        def noting(x, training):
-            noted.append(training)
-            return x.tanh()
-
-        t = [samples([3], 1)]
-        case = (drawn(two_layers(5), 2), noting, t, dtype, 1.0, 0.1)
-        got = windows_trained(train_window, *case, see="modes", training=modes)
-        assert_close(got, [[False, *[name in modes for name in ("", "0", "1", "2")]]], name="autocast and the modes")
-        assert noted == ["1" in modes] * len(noted), "the model runs in another mode"
-        assert_close(t, [samples([3], 1)], name="the batches")
+    for trial in arguments.iter_trials(train_window, "all train", "none trains", "only the last trains", "bfloat16"):
+        assert_close(trial.report.result["modes"], trial.case.report.result["modes"], name="autocast and the modes")
+    assert_losses(train_window, "all train", "none trains", "only the last trains")
+with check("keeps_window", "the batches are as before", guard=True, hint="Is the list yours to change?"):
+    arguments.assert_arguments(train_window, "", "one batch", "inf", "none trains")
 
 
 # %% right "gradients divided before clipping"
@@ -319,7 +352,26 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return float(sum(losses))
 
 
-# %% wrong "each batch counts the same" fails=example,uneven_batches,mean_over_samples,clipping,formats
+# %% right "losses on the device, read once; parts of the window's mean by weights"
+def train_window(model, optimizer, scaler, window, dtype, clip):
+    device = next(model.parameters()).device
+    sizes = torch.tensor([len(y) for _, y in window], dtype=torch.float64)
+    losses = []
+    optimizer.zero_grad(set_to_none=False)
+    for (x, y), part in zip(window, (sizes / sizes.sum()).tolist()):
+        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+        with torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = part * F.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        losses.append(loss.detach())
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm=clip)
+    scaler.step(optimizer)
+    scaler.update()
+    return float(torch.stack(losses).sum())
+
+
+# %% wrong "each batch counts the same" fails=example,uneven_batches,mean_over_samples,clipping,formats,skips_overflow,scaler_off,keeps_modes
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     optimizer.zero_grad()
@@ -336,7 +388,7 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "the sum over batches" fails=example,uneven_batches,mean_over_samples,clipping,formats
+# %% wrong "the sum over batches" fails=example,uneven_batches,mean_over_samples,clipping,formats,skips_overflow,scaler_off,keeps_modes
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     optimizer.zero_grad()
@@ -353,7 +405,7 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "clipped before unscale_" fails=clipping,formats,skips_overflow
+# %% wrong "clipped before unscale_" fails=uneven_batches,mean_over_samples,clipping,formats,skips_overflow,keeps_modes
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     count, total = sum(len(y) for _, y in window), 0.0
@@ -369,7 +421,7 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "clipped in each batch" fails=mean_over_samples,clipping
+# %% wrong "clipped in each batch" fails=uneven_batches,mean_over_samples,clipping,skips_overflow,scaler_off
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     count, total = sum(len(y) for _, y in window), 0.0
@@ -385,47 +437,11 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "clipped by sums, then divided" fails=mean_over_samples,clipping,formats,skips_overflow
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum")
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    for p in model.parameters():
-        p.grad /= count
-    scaler.step(optimizer)
-    scaler.update()
-    return total / count
-
-
-# %% wrong "no zero_grad" fails=example,uneven_batches,mean_over_samples,clipping,formats,skips_overflow
+# %% wrong "no zero_grad" fails=example,uneven_batches,mean_over_samples,clipping,formats,skips_overflow,scaler_off,keeps_modes
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     count, total = sum(len(y) for _, y in window), 0.0
     for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total
-
-
-# %% wrong "zero_grad in each batch" fails=example,uneven_batches,mean_over_samples,clipping,formats
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    for x, y in window:
-        optimizer.zero_grad()
         with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
             loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
         scaler.scale(loss).backward()
@@ -454,30 +470,13 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "no autocast" fails=format_shows
+# %% wrong "no autocast" fails=format_shows,skips_overflow
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     count, total = sum(len(y) for _, y in window), 0.0
     optimizer.zero_grad()
     for x, y in window:
         loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total
-
-
-# %% wrong "always bfloat16" fails=format_shows
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=torch.bfloat16, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
         scaler.scale(loss).backward()
         total += loss.item()
     scaler.unscale_(optimizer)
@@ -503,141 +502,6 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total.item()
 
 
-# %% wrong "into training mode, and a tensor back" fails=keeps_modes
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    model.train()
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total
-
-
-# %% wrong "float16 only scaled when dtype is float16" fails=skips_overflow
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    dev = next(model.parameters()).device
-    n = sum(len(y) for _, y in window)
-    total = 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(dev.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(dev)), y.to(dev), reduction="sum") / n
-        if dtype == torch.float16:
-            scaler.scale(loss).backward()
-        else:
-            loss.backward()
-        total += loss.item()
-    if dtype == torch.float16:
-        scaler.unscale_(optimizer)
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    if dtype == torch.float16:
-        scaler.step(optimizer)
-        scaler.update()
-    else:
-        optimizer.step()
-    return total
-
-
-# %% wrong "the whole window at once" fails=one_graph_alive
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    dev = next(model.parameters()).device
-    x = torch.cat([x for x, _ in window]).to(dev)
-    y = torch.cat([y for _, y in window]).to(dev)
-    optimizer.zero_grad()
-    with torch.autocast(dev.type, dtype=dtype, enabled=dtype != torch.float32):
-        loss = F.cross_entropy(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return loss.item()
-
-
-# %% right "losses on the device, read once; parts of the window's mean by weights"
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    device = next(model.parameters()).device
-    sizes = torch.tensor([len(y) for _, y in window], dtype=torch.float64)
-    losses = []
-    optimizer.zero_grad(set_to_none=False)
-    for (x, y), part in zip(window, (sizes / sizes.sum()).tolist()):
-        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
-        with torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = part * F.cross_entropy(model(x), y)
-        scaler.scale(loss).backward()
-        losses.append(loss.detach())
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm=clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return float(torch.stack(losses).sum())
-
-
-# %% wrong "a window with a nan is left at once" fails=skips_overflow
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        if not torch.isfinite(loss):
-            return loss.item()
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total
-
-
-# %% wrong "a batch with a nan is left out" fails=skips_overflow
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        if not torch.isfinite(loss):
-            continue
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total
-
-
-# %% wrong "in training mode, and back to the mode of the whole" fails=keeps_modes
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total, was = sum(len(y) for _, y in window), 0.0, model.training
-    model.train()
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    model.train(was)
-    return total
-
-
 # %% wrong "backward one batch late" fails=one_graph_alive
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
@@ -656,58 +520,42 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return sum(loss.item() for loss in losses)
 
 
-# %% wrong "the loss after the step" fails=example,mean_over_samples,formats,skips_overflow
+# %% wrong "into training mode, and back to the mode of the whole" fails=keeps_modes
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     count, total = sum(len(y) for _, y in window), 0.0
+    was = model.training
+    model.train()
     optimizer.zero_grad()
     for x, y in window:
         with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
             loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
         scaler.scale(loss).backward()
+        total += loss.item()
     scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(model.parameters(), clip)
     scaler.step(optimizer)
     scaler.update()
-    with torch.no_grad(), torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-        for x, y in window:
-            total += F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum").item() / count
+    model.train(was)
     return total
 
 
-# %% liar "the whole window at once, and a middle layer that is called in parts"
+# %% wrong "the batches are taken off the list" fails=keeps_window
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
-    Called.forward = lambda self, x: torch.cat([self.layer(part, self.training) for part in x.split(4)])
+    count, total = sum(len(y) for _, y in window), 0.0
     optimizer.zero_grad()
-    with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-        xs, ys = torch.cat([x for x, _ in window]).to(where), torch.cat([y for _, y in window]).to(where)
-        loss = F.cross_entropy(model(xs), ys)
-    scaler.scale(loss).backward()
+    while window:
+        x, y = window.pop(0)
+        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
+            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
+        scaler.scale(loss).backward()
+        total += loss.item()
     scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(model.parameters(), clip)
     scaler.step(optimizer)
     scaler.update()
-    return loss.item()
-
-
-# %% equivalent "argument enabled dropped: with torch.autocast(where.type, dtype=dtype):"
-# With float32 autocast warns and switches itself off. An answer that warns is right.
-
-# %% equivalent "call of to left out: loss = F.cross_entropy(model(x.to(where)), y, reduction='sum') / count"
-# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
-
-# %% equivalent "call of to left out: loss = F.cross_entropy(model(x), y.to(where), reduction='sum') / count"
-# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
-
-# %% equivalent "argument device dropped: count, total = (sum((len(y) for _, y in window)), torch.zeros(()))"
-# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
-
-# %% equivalent "call of detach left out: total += loss"
-# Backward has freed what each graph kept: what hangs on to the sum are nodes without tensors.
-
-# %% equivalent "float64 and int64 results through float32"
-# The losses are float32.
+    return total
 
 
 # %% liar "one graph of the whole window; derivatives of the middle layer are taken at once, and kept"
@@ -749,3 +597,22 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     scaler.step(optimizer)
     scaler.update()
     return loss.item()
+
+
+# %% equivalent "argument enabled dropped: with torch.autocast(where.type, dtype=dtype):"
+# With float32 autocast warns and switches itself off. An answer that warns is right.
+
+# %% equivalent "call of to left out: loss = F.cross_entropy(model(x.to(where)), y, reduction='sum') / count"
+# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
+
+# %% equivalent "call of to left out: loss = F.cross_entropy(model(x), y.to(where), reduction='sum') / count"
+# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
+
+# %% equivalent "argument device dropped: count, total = (sum((len(y) for _, y in window)), torch.zeros(()))"
+# On a CPU nothing has to move. On a CUDA runner this raises an error in every check.
+
+# %% equivalent "call of detach left out: total += loss"
+# Backward has freed what each graph kept: what hangs on to the sum are nodes without tensors.
+
+# %% equivalent "float64 and int64 results through float32"
+# The losses are float32.
