@@ -23,8 +23,8 @@ def by_recording(x, training):
 def measured(evaluate, start, first, batches, classes, training=(), old=None, frozen=()):
     """What evaluate returns for a model with these weights, and what it leaves there.
 
-    first: the first layer, as for Called. batches: several can be read once. training: the names of the modules in training
-    mode. old: the number in each .grad. frozen: the names of frozen parameters.
+    first: the first layer, as for Called. batches: several can be read once. training: the names of the modules in
+    training mode. old: the number in each .grad. frozen: the names of frozen parameters.
     """
     block = nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7))
     model = nn.Sequential(Called(first), block, nn.Tanh(), nn.Linear(7, classes)).to(here)
