@@ -101,7 +101,7 @@ class Saver:
         """Write the state of all parts, of PyTorch's own generators (CPU and CUDA), and epoch, by one torch.save.
 
         file: a path, or a binary file open for writing. What is written can be read by torch.load with
-        weights_only=True. Nothing of the run changes.
+        weights_only=True. Saving changes nothing of the run.
         """
         ### BEGIN SOLUTION
         state = {name: part.state_dict() for name, part in self.parts.items()}
@@ -113,8 +113,9 @@ class Saver:
     def load(self, file) -> int:
         """Read what save wrote, with weights_only=True, into the parts, and return epoch.
 
-        file: a path, or a binary file open for reading. The error of torch.load, pickle.UnpicklingError, is passed on.
-        The Saver that wrote may have had a compiled model and this one not, or the other way round. All else is alike.
+        file: a path, or a binary file open for reading. If torch.load raises pickle.UnpicklingError, load does too.
+        The Saver that wrote may have had a compiled model and this one not, or the other way round. Otherwise both runs
+        are built alike.
         """
         ### BEGIN SOLUTION
         state = torch.load(file, weights_only=True, map_location="cpu")
@@ -126,6 +127,22 @@ class Saver:
         epoch: int = state["epoch"]
         return epoch
         ### END SOLUTION
+
+
+# %% promises
+# Writes a training run -> example, bit_for_bit, scale_and_rate, compiled
+# The parts of the run -> example, bit_for_bit, scale_and_rate, compiled
+# model may come from torch.compile -> compiled
+# generator: on the CPU -> bit_for_bit, compiled
+# Write the state of all parts -> example, bit_for_bit, scale_and_rate, compiled, epoch
+# file: a path, or a binary file open for writing -> bit_for_bit
+# What is written can be read -> weights_only, raises
+# Saving changes nothing -> example, bit_for_bit, compiled, not_disturbed
+# Read what save wrote -> example, bit_for_bit, scale_and_rate, compiled, epoch
+# file: a path, or a binary file open for reading -> bit_for_bit
+# If torch.load raises -> weights_only, raises
+# The Saver that wrote -> compiled
+# Otherwise both runs -> example, bit_for_bit, scale_and_rate, compiled
 
 
 # %% checks
@@ -324,27 +341,6 @@ class Saver:
         return state["epoch"]
 
 
-# %% wrong "no scheduler and no scaler" fails=example,bit_for_bit,scale_and_rate,compiled
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        self.parts = {"model": getattr(model, "_orig_mod", model), "optimizer": optimizer}
-        self.generator = generator
-
-    def save(self, file, epoch):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        rng = [self.generator.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()]
-        torch.save({**state, "epoch": epoch, "rng": rng}, file)
-
-    def load(self, file):
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.set_state(state["rng"][0])
-        torch.set_rng_state(state["rng"][1])
-        torch.cuda.set_rng_state_all(state["rng"][2])
-        return state["epoch"]
-
-
 # %% wrong "the scale is written, its count is not" fails=scale_and_rate
 class Saver:
     def __init__(self, model, optimizer, scheduler, scaler, generator):
@@ -386,27 +382,6 @@ class Saver:
         return state["epoch"]
 
 
-# %% wrong "a seed for the generators" fails=bit_for_bit,compiled
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        inside = getattr(model, "_orig_mod", model)
-        self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
-        self.generator = generator
-
-    def save(self, file, epoch):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        seeds = [self.generator.initial_seed(), torch.initial_seed()]
-        torch.save({**state, "epoch": epoch, "seeds": seeds}, file)
-
-    def load(self, file):
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.manual_seed(state["seeds"][0])
-        torch.manual_seed(state["seeds"][1])
-        return state["epoch"]
-
-
 # %% wrong "the names of the compiled model" fails=compiled raises=RuntimeError
 class Saver:
     def __init__(self, model, optimizer, scheduler, scaler, generator):
@@ -421,30 +396,6 @@ class Saver:
 
     def load(self, file):
         state = torch.load(file, weights_only=True, map_location="cpu")
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["cpu"])
-        torch.cuda.set_rng_state_all(state["cuda"])
-        return state["epoch"]
-
-
-# %% wrong "strict=False hides the prefix" fails=compiled
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        self.model = model
-        self.parts = {"optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
-        self.generator = generator
-
-    def save(self, file, epoch):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        state.update(epoch=epoch, generator=self.generator.get_state(), model=self.model.state_dict())
-        state.update(cpu=torch.get_rng_state(), cuda=torch.cuda.get_rng_state_all())
-        torch.save(state, file)
-
-    def load(self, file):
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        self.model.load_state_dict(state["model"], strict=False)
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         self.generator.set_state(state["generator"])
@@ -477,7 +428,7 @@ class Saver:
         return epoch
 
 
-# %% wrong "the next epoch, and a run that is seeded anew" fails=example,bit_for_bit,compiled,epoch,not_disturbed
+# %% wrong "the next epoch" fails=example,epoch
 class Saver:
     def __init__(self, model, optimizer, scheduler, scaler, generator):
         inside = getattr(model, "_orig_mod", model)
@@ -485,7 +436,6 @@ class Saver:
         self.generator = generator
 
     def save(self, file, epoch):
-        torch.manual_seed(epoch)
         state = {name: part.state_dict() for name, part in self.parts.items()}
         state.update(epoch=epoch, generator=self.generator.get_state())
         state.update(cpu=torch.get_rng_state(), cuda=torch.cuda.get_rng_state_all())
@@ -501,98 +451,27 @@ class Saver:
         return state["epoch"] + 1
 
 
-# %% wrong "snapshot at init" fails=bit_for_bit,compiled
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        self.p = {"m": getattr(model, "_orig_mod", model), "o": optimizer, "s": scheduler, "c": scaler}
-        self.g = generator
-        self.gs = generator.get_state()
-        self.r = torch.get_rng_state()
-
-    def save(self, file, epoch):
-        d = {k: v.state_dict() for k, v in self.p.items()}
-        torch.save({**d, "g": self.gs, "r": self.r, "e": epoch}, file)
-
-    def load(self, file):
-        d = torch.load(file, weights_only=True)
-        for k, v in self.p.items():
-            v.load_state_dict(d[k])
-        self.g.set_state(d["g"])
-        torch.set_rng_state(d["r"])
-        return d["e"]
-
-
-# %% right "positional tuple, sub-classes dict, unwraps at init"
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        self.parts = [getattr(model, "_orig_mod", model), optimizer, scheduler, scaler]
-        self.generator = generator
-
-    def save(self, file, epoch):
-        torch.save(
-            (
-                [p.state_dict() for p in self.parts],
-                self.generator.get_state(),
-                torch.random.get_rng_state(),
-                torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None,
-                epoch,
-            ),
-            file,
-        )
-
-    def load(self, file):
-        states, order, rng, cuda, epoch = torch.load(file, weights_only=True, map_location="cpu")
-        for p, s in zip(self.parts, states):
-            p.load_state_dict(s)
-        self.generator.set_state(order)
-        torch.random.set_rng_state(rng)
-        if cuda is not None:
-            torch.cuda.set_rng_state_all(cuda)
-        return epoch
-
-
-# %% right "one dict of what has a state, by attribute"
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        while hasattr(model, "_orig_mod"):
-            model = model._orig_mod
-        vars(self).update(model=model, optimizer=optimizer, scheduler=scheduler, scaler=scaler, generator=generator)
-
-    def save(self, file, epoch):
-        saved = {"epoch": epoch, "rng": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all()}
-        for name, part in vars(self).items():
-            saved[name] = part.get_state() if isinstance(part, torch.Generator) else part.state_dict()
-        torch.save(saved, file)
-
-    def load(self, file):
-        saved = torch.load(file, map_location="cpu", weights_only=True)
-        for name, part in vars(self).items():
-            (part.set_state if isinstance(part, torch.Generator) else part.load_state_dict)(saved[name])
-        torch.set_rng_state(saved["rng"])
-        torch.cuda.set_rng_state_all(saved["cuda"])
-        return saved["epoch"]
-
-
-# %% wrong "the state is gathered once" fails=example,bit_for_bit,scale_and_rate,compiled
+# %% wrong "a number is drawn after saving" fails=example,bit_for_bit,compiled,not_disturbed
 class Saver:
     def __init__(self, model, optimizer, scheduler, scaler, generator):
         inside = getattr(model, "_orig_mod", model)
         self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
-        self.generator, self.state = generator, None
+        self.generator = generator
 
     def save(self, file, epoch):
-        if self.state is None:
-            self.state = {name: part.state_dict() for name, part in self.parts.items()}
-        rng = [self.generator.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()]
-        torch.save({**self.state, "epoch": epoch, "rng": rng}, file)
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        state.update(epoch=epoch, generator=self.generator.get_state())
+        state.update(cpu=torch.get_rng_state(), cuda=torch.cuda.get_rng_state_all())
+        torch.save(state, file)
+        self.written = torch.rand(())  # a name for the file
 
     def load(self, file):
         state = torch.load(file, weights_only=True, map_location="cpu")
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
-        self.generator.set_state(state["rng"][0])
-        torch.set_rng_state(state["rng"][1])
-        torch.cuda.set_rng_state_all(state["rng"][2])
+        self.generator.set_state(state["generator"])
+        torch.set_rng_state(state["cpu"])
+        torch.cuda.set_rng_state_all(state["cuda"])
         return state["epoch"]
 
 
@@ -614,31 +493,6 @@ class Saver:
         state = torch.load(io.BytesIO(file.read()), weights_only=True, map_location="cpu")
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
-        self.generator.set_state(state["rng"][0])
-        torch.set_rng_state(state["rng"][1])
-        torch.cuda.set_rng_state_all(state["rng"][2])
-        return state["epoch"]
-
-
-# %% wrong "a scaler that is on" fails=bit_for_bit raises=KeyError
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        inside = getattr(model, "_orig_mod", model)
-        self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler}
-        self.scaler, self.generator = scaler, generator
-
-    def save(self, file, epoch):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        rng = [self.generator.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()]
-        scale = [self.scaler.state_dict()[name] for name in ("scale", "_growth_tracker")]
-        torch.save({**state, "epoch": epoch, "rng": rng, "scale": scale}, file)
-
-    def load(self, file):
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        scale, tracker = state["scale"]
-        self.scaler.load_state_dict({**self.scaler.state_dict(), "scale": scale, "_growth_tracker": tracker})
         self.generator.set_state(state["rng"][0])
         torch.set_rng_state(state["rng"][1])
         torch.cuda.set_rng_state_all(state["rng"][2])
