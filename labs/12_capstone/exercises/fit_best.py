@@ -18,24 +18,24 @@ def fitted_net(start, first, pace=0.1):
 
 
 @probes.probe
-def fit_run(fit, start, first, batches, held_out, lr, epochs, see, decay=0.5, momentum=0.0, pace=0.1, later=None):
-    """The losses that fit returns, or what it leaves: the state, the modes or the rate. Several names give a dict.
+def fit_run(fit, start, first, batches, held_out, lr, epochs, decay=0.5, momentum=0.0, pace=0.1, frozen=()):
+    """The losses that fit returns, and what it leaves: the state, the modes and the rate.
 
-    later: a batch for one more step of the optimizer, in evaluation mode, before the state is looked at.
+    later: the state after one more step of the optimizer, in evaluation mode. frozen: the names of frozen parameters.
     """
     model = fitted_net(start, first, pace)
-    for parameter in model.parameters():
+    for name, parameter in model.named_parameters():
         parameter.grad = torch.full_like(parameter, 2.0)  # of somebody else
+        parameter.requires_grad_(name not in frozen)
     sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     scheduler = torch.optim.lr_scheduler.StepLR(sgd, 1, decay)
-    losses = fit(model, batches, held_out, sgd, scheduler, epochs)
-    if later is not None:
+    seen = {"losses": fit(model, batches, held_out, sgd, scheduler, epochs), "rate": sgd.param_groups[0]["lr"]}
+    seen |= {"state": probes.state_of(model), "modes": [module.training for module in model.modules()]}
+    with torch.enable_grad():
         sgd.zero_grad()
-        model.eval()(later).square().sum().backward()
+        model.eval()(torch.ones(2, 4)).square().sum().backward()
         sgd.step()
-    seen = {"losses": losses, "state": probes.state_of(model), "rate": sgd.param_groups[0]["lr"]}
-    seen["modes"] = [module.training for module in model.modules()]
-    return {name: seen[name] for name in see} if isinstance(see, list) else seen[see]
+    return seen | {"later": probes.state_of(model)}
 
 
 # %% exercise
@@ -49,12 +49,14 @@ def fit_best(
 ) -> list[float]:
     """Train for some epochs, and go back to the best one.
 
-    batches, held_out: lists of at least one pair x, y (n,) int64; n may differ. epochs: at least 1.
+    batches, held_out: lists of at least one pair x, y (n,) int64; n >= 1 may differ. They stay as they are. epochs: at
+    least 1. optimizer: of all the model's parameters.
     An epoch: in training mode, one step of the optimizer for each batch, on the mean cross entropy of its samples; then
     one step of the scheduler; then, in evaluation mode and without a graph, the mean cross entropy over all held-out
-    samples. Gradients from before do not count. Returns these means, one Python float for each epoch.
+    samples. Gradients from before do not count, not even those of frozen parameters. Returns these means, one Python
+    float for each epoch. You may assume that they are finite.
     Afterwards the model's state_dict is that of the epoch with the lowest mean, the first of equal ones. The model is
-    in evaluation mode, and its parameters are still those of the optimizer.
+    in evaluation mode, its parameters are still those of the optimizer, and PyTorch's grad mode is as before.
     """
     ### BEGIN SOLUTION
     best: dict[str, Tensor] = {}
@@ -77,6 +79,50 @@ def fit_best(
     ### END SOLUTION
 
 
+# %% promises
+# Train for some epochs -> example, losses, best_model
+# batches, held_out: -> losses, mean_over_samples, best_model
+# They stay -> keeps_lists
+# epochs: at least 1 -> losses, equal_loss
+# optimizer: of all -> losses, frozen, optimizer
+# An epoch: -> example, losses, no_graph, evaluation_mode
+# Gradients from before -> example, losses, frozen
+# Returns these means -> losses, mean_over_samples
+# You may assume -> losses, best_model
+# Afterwards the model's state_dict -> best_model, equal_loss
+# The model is in evaluation mode -> evaluation_mode, optimizer, no_graph
+
+
+# %% domain
+@domain(
+    reference,
+    *("one epoch", "one batch", "momentum", "large losses", "uneven held-out batches", "frozen", "recording shows"),
+    *("the first is best", "one between is best", "the last is best", "all are equal", "the last are equal"),
+    call=fit_run,
+)
+def arguments(draw, edge):
+    g, width = draw.make_generator(), draw(st.integers(4, 6))
+    start = {name: torch.randn(shape, generator=g) / 2 for name, shape in fitted(width).items()}
+    start["4.bias"][draw(st.integers(0, 2))] += 1000 if edge == "large losses" else 0
+
+    def draw_batches(sizes):
+        return [(torch.randn(n, 4, generator=g), torch.randint(0, 3, (n,), generator=g)) for n in sizes]
+
+    batches = draw_batches([5] if edge == "one batch" else draw(st.permutations([2, 3, 6]))[:2])
+    same = draw(st.integers(1, 5))
+    held_out = draw_batches([1, 6, 2] if edge == "uneven held-out batches" else [same, same])
+    if "best" in edge:
+        held_out = [(x.clone(), y.clone() if "last" in edge else (y + 1) % 3) for x, y in batches]
+    lr, decay, momentum = draw(st.sampled_from([(0.2, 0.5), (0.1, 0.9), (0.3, 0.7)])) + (0.0,)
+    lr, decay = {"the last is best": (0.1, 1.0), "one between is best": (0.5, -3.0)}.get(edge, (lr, decay))
+    lr, decay = {"all are equal": (0.0, 1.0), "the last are equal": (0.3, 0.0)}.get(edge, (lr, decay))
+    epochs = {"one epoch": 1, "one between is best": 3}.get(edge, draw(st.integers(2, 3)))
+    momentum, pace = 0.8 if edge == "momentum" else 0.0, 0.0 if "equal" in edge else draw(st.sampled_from([0.1, 0.4]))
+    frozen = draw(st.sampled_from([["1.weight"], ["4.bias", "2.weight"]])) if edge == "frozen" else []
+    first = by_recording if edge == "recording shows" else doubled
+    return start, first, batches, held_out, lr, epochs, decay, momentum, pace, frozen
+
+
 # %% checks
 with check(
     "example",
@@ -85,57 +131,32 @@ with check(
     required=True,
     hint=(
         "Is it the loss or the model? What is in .grad before the first step, and how often does the scheduler step?",
-        "An epoch: train(), all batches, one step of the scheduler, eval(), the held-out mean. Which line clears .grad?",
+        "An epoch: train(), all batches, a step of the scheduler, eval(), the held-out mean. Which line clears .grad?",
     ),
 ):
     t, held = samples([4, 4], 0), samples([6], 100)
     start = drawn(fitted(5), 0)
-    net = fitted_net(start, lambda x, _: x * 2)
+    net = fitted_net(start, doubled)
     want = probes.trained(net, t, loss=F.cross_entropy, lr=0.1)["state"]
     loss = F.cross_entropy(net.eval()(held[0][0]), held[0][1]).item()
-    case = (start, lambda x, _: x * 2, t, held, 0.1, 1)
-    got = fit_run(fit_best, *case, see=["losses", "state"])
+    case = (start, doubled, t, held, 0.1, 1)
+    got = fit_run(fit_best, *case)
     assert_close(got["losses"], [loss])
     assert_close(got["state"], want, name="the model")
 
 # %% hidden checks
 
 
-def turning(seed):
-    """A first layer with weights of its own."""
-    w = drawn({"w": (4, 4)}, seed)["w"]
-    return lambda x, training: x @ w
+def fit_last(model, batches, held_out, optimizer, scheduler, epochs):
+    """Ends with the model of the last epoch."""
+    return [reference.function(model, batches, held_out, optimizer, scheduler, 1)[0] for _ in range(epochs)]
 
 
-def output_of(weights, first, x, training, pace=0.1):
-    h = F.linear(first(x, training), weights["1.weight"], weights["1.bias"])
-    running, scale = (weights["2.running_mean"], weights["2.running_var"]), (weights["2.weight"], weights["2.bias"])
-    h = F.batch_norm(h, *running, *scale, training=training, momentum=pace)
-    return F.linear(h.tanh(), weights["4.weight"], weights["4.bias"])
-
-
-def stepped_by_hand(weights, loss, lr, momenta, momentum=0.0):
-    """One step of SGD on these weights, in place."""
-    params = {name: t for name, t in weights.items() if t.requires_grad}
-    for (name, p), g in zip(params.items(), torch.autograd.grad(loss, list(params.values())), strict=True):
-        momenta[name] = momentum * momenta.get(name, 0) + g
-        p.data -= lr * momenta[name]
-
-
-def fit_by_hand(start, first, batches, held_out, lr, epochs, decay=0.5, momentum=0.0, pace=0.1):
-    """The losses of all epochs and the states after them."""
-    weights = {name: t.clone().requires_grad_("running" not in name) for name, t in start.items()}
-    weights |= {"2.running_var": torch.ones(len(start["1.bias"])), "2.num_batches_tracked": torch.tensor(0)}
-    losses, states, momenta = [], [], {}
-    xs, ys = torch.cat([x for x, _ in held_out]), torch.cat([y for _, y in held_out])
-    for epoch in range(epochs):
-        for x, y in batches:
-            loss = F.cross_entropy(output_of(weights, first, x, True, pace), y)
-            stepped_by_hand(weights, loss, lr * decay**epoch, momenta, momentum)
-            weights["2.num_batches_tracked"] += 1
-        losses.append(F.cross_entropy(output_of(weights, first, xs, False), ys).item())
-        states.append({name: t.detach().clone() for name, t in weights.items()})
-    return losses, states
+def assert_fits(function, *edges):
+    for trial in arguments.iter_trials(function, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["losses"], want["losses"], rtol=1e-3, atol=1e-4, name="the losses")
+        assert_close(got["state"], want["state"], rtol=1e-3, atol=1e-4, name="the model")
 
 
 with check(
@@ -145,73 +166,59 @@ with check(
     required=True,
     hint="In which mode does the second epoch train? Where does the scheduler step, and what is in .grad?",
 ):
-    for n, sizes, lr, epochs, *rest in ((5, [6, 3, 4], 0.2, 3, 0.5), (7, [5, 2], 0.05, 2, 0.9, 0.8)):
-        t = (drawn(fitted(n), n), turning(n), samples(sizes, n), samples([n + 2], n + 100), lr, epochs)
-        want, _ = fit_by_hand(*t, *rest)
-        assert_close(fit_run(fit_best, *t, "losses", *rest), want, rtol=1e-4, atol=1e-5)
+    for trial in arguments.iter_trials(fit_best, "", "one epoch", "one batch", "momentum", "large losses"):
+        assert_close(trial.report.result["losses"], trial.case.report.result["losses"], rtol=1e-4, atol=1e-5)
 with check(
     "mean_over_samples",
     "each held-out sample counts the same",
     weight=2,
     hint="What does a batch of one sample count for?",
 ):
-    held = samples([7, 1, 3], 103)
-    t = (drawn(fitted(6), 6), turning(6), samples([8], 3), held, 0.1, 2)
-    want, states = fit_by_hand(*t)
-    wrong = [sum(F.cross_entropy(output_of(s, t[1], x, False), y).item() for x, y in held) / 3 for s in states]
-    explain(fit_run(fit_best, *t, "losses"), want, {"each batch counts the same here, whatever its size": wrong})
+    for trial in arguments.iter_trials(fit_best, "uneven held-out batches"):
+        start, first, batches, held, *rest = trial.case.drawn.make_arguments()
+        each = [fit_run(reference.function, start, first, batches, [one], *rest)["losses"] for one in held]
+        wrong = torch.tensor(each).mean(0).tolist()
+        got, want = trial.report.result["losses"], trial.case.report.result["losses"]
+        explain(got, want, {"each batch counts the same here, whatever its size": wrong}, rtol=1e-4, atol=1e-5)
 with check(
     "best_model", "the model of the best epoch, with its buffers", weight=4, hint="What does state_dict() hand out?"
 ):
-    for n, sizes, held, seed in ((5, [6, 4], [8], 36), (7, [5, 3, 2], [4, 4], 13)):
-        t = (drawn(fitted(n), seed), turning(seed), samples(sizes, seed), samples(held, seed + 100), 1.0, 4)
-        want, states = fit_by_hand(*t, 0.9)
-        got = fit_run(fit_best, *t, ["losses", "state"], 0.9)
-        assert_close(got["losses"], want, rtol=1e-3, atol=1e-4)
+    for trial in arguments.iter_trials(fit_best, "one between is best"):
+        last = fit_run(fit_last, *trial.case.drawn.make_arguments())["state"]
         explain(
-            got["state"],
-            states[want.index(min(want))],
-            {"this is the model after the last epoch: what was kept has gone on changing": states[-1]},
+            trial.report.result["state"],
+            trial.case.report.result["state"],
+            {"this is the model after the last epoch: what was kept has gone on changing": last},
             rtol=1e-3,
             atol=1e-4,
         )
+    assert_fits(fit_best, "one between is best", "the first is best", "the last is best", "momentum", "one epoch")
 with check("equal_loss", "of equal epochs, the first", weight=1, hint="Is an equal loss better?"):
-    for sizes, epochs in (([5], 3), ([3, 4], 2)):
-        t = (drawn(fitted(6), epochs), turning(epochs), samples(sizes, 5), samples([4], 105), 0.0, epochs)
-        want, states = fit_by_hand(*t, 0.5, 0.0, 0.0)
-        got = fit_run(fit_best, *t, ["losses", "state"], 0.5, 0.0, 0.0)
-        assert_close(got["losses"], want)
-        assert_close(got["state"], states[0], name="the model")
+    assert_fits(fit_best, "all are equal", "the last are equal")
+with check("frozen", "frozen parameters stay as they are", weight=1, hint="What is in their .grad?"):
+    assert_fits(fit_best, "frozen")
 with check(
     "evaluation_mode", "evaluation mode at the end, and the rate", weight=2, hint="What does each epoch end with?"
 ):
-    for n in (1, 2):
-        t = (drawn(fitted(5), n), turning(n), samples([4], 6), samples([3], 106), 0.1, n)
-        got = fit_run(fit_best, *t, ["modes", "rate"])
-        assert_close(got["modes"], [False] * 6, name="the modes")
-        assert_close(got["rate"], 0.1 * 0.5**n, name="the rate")
+    for trial in arguments.iter_trials(fit_best, "", "one epoch", "the first is best"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["modes"], want["modes"], name="the modes")
+        assert_close(got["rate"], want["rate"], name="the rate")
 with check(
     "optimizer",
     "the optimizer still has the model's parameters",
     weight=1,
     hint="What does load_state_dict write into?",
 ):
-    t = (drawn(fitted(5), 5), turning(5), samples([6, 4], 5), samples([8], 105), 0.2, 1)
-    later = samples([5], 3)[0][0]
-    _, (want,) = fit_by_hand(*t)
-    want = {name: p.requires_grad_(p.is_floating_point() and "running" not in name) for name, p in want.items()}
-    stepped_by_hand(want, output_of(want, t[1], later, False).square().sum(), 0.2, {})
-    got = fit_run(fit_best, *t, "state", decay=1.0, later=later)
-    assert_close(got, want, name="the model, one step later")
+    for trial in arguments.iter_trials(fit_best, "", "one epoch"):
+        got, want = trial.report.result["later"], trial.case.report.result["later"]
+        assert_close(got, want, rtol=1e-3, atol=1e-4, name="the model, one step later")
 with check("no_graph", "measuring builds no graph", weight=1, hint="Under which context do you measure?"):
-    noted = []
-
-    def noting(x, training):
-        noted.append(torch.is_grad_enabled())
-        return x * 3
-
-    fit_run(fit_best, drawn(fitted(5), 2), noting, samples([4, 4], 7), samples([3, 2], 107), 0.1, 2, "losses")
-    assert_close(noted.count(True), 4, name="the number of calls that were recorded")
+    for trial in arguments.iter_trials(fit_best, "recording shows"):
+        assert_close(trial.report.result["losses"], trial.case.report.result["losses"], rtol=1e-4, atol=1e-5)
+    arguments.assert_settings(fit_best, "", "one epoch")
+with check("keeps_lists", "the batches stay as they are", guard=True, hint="Do you sort, shuffle or empty a list?"):
+    arguments.assert_arguments(fit_best, "", "one batch", "uneven held-out batches")
 
 
 # %% right "bytes of a file as the copy"
@@ -259,7 +266,7 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return [loss for loss, _ in history]
 
 
-# %% wrong "the function as it was" fails=example,losses,mean_over_samples,best_model,equal_loss,optimizer,no_graph
+# %% wrong "the function as it was" fails=example,losses,mean_over_samples,best_model,equal_loss,frozen,evaluation_mode,optimizer,no_graph
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, float("inf"), []
     model.train()
@@ -280,7 +287,7 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong "the best is no copy" fails=best_model,equal_loss
+# %% wrong "the best is no copy" fails=best_model,equal_loss,frozen,optimizer
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
     for _ in range(epochs):
@@ -300,7 +307,7 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong "parameters without buffers" fails=best_model,equal_loss
+# %% wrong "parameters without buffers" fails=best_model,equal_loss,frozen,optimizer
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
     for _ in range(epochs):
@@ -322,7 +329,7 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong "a mean of means" fails=mean_over_samples
+# %% wrong "a mean of means" fails=mean_over_samples,best_model
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
     for _ in range(epochs):
@@ -341,47 +348,7 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong "the last of equal epochs" fails=equal_loss
-def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    best, best_loss, losses = None, math.inf, []
-    for _ in range(epochs):
-        model.train()
-        for x, y in batches:
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
-        scheduler.step()
-        model.eval()
-        with torch.no_grad():
-            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
-        losses.append(total / sum(len(y) for _, y in held_out))
-        if losses[-1] <= best_loss:
-            best, best_loss = copy.deepcopy(model.state_dict()), losses[-1]
-    model.load_state_dict(best)
-    return losses
-
-
-# %% wrong "a schedule for batches" fails=example,losses,best_model
-def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    best, best_loss, losses = None, math.inf, []
-    for _ in range(epochs):
-        model.train()
-        for x, y in batches:
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
-            scheduler.step()
-        model.eval()
-        with torch.no_grad():
-            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
-        losses.append(total / sum(len(y) for _, y in held_out))
-        if losses[-1] < best_loss:
-            best, best_loss = copy.deepcopy(model.state_dict()), losses[-1]
-    model.load_state_dict(best)
-    return losses
-
-
-# %% wrong "the second epoch in evaluation mode" fails=losses,mean_over_samples,best_model
+# %% wrong "the second epoch in evaluation mode" fails=losses,mean_over_samples,best_model,frozen,optimizer,no_graph
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
     model.train()
@@ -421,26 +388,6 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong "the scheduler first" fails=example,losses,mean_over_samples,best_model
-def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    best, best_loss, losses = None, math.inf, []
-    for _ in range(epochs):
-        scheduler.step()
-        model.train()
-        for x, y in batches:
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
-        model.eval()
-        with torch.no_grad():
-            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
-        losses.append(total / sum(len(y) for _, y in held_out))
-        if losses[-1] < best_loss:
-            best, best_loss = copy.deepcopy(model.state_dict()), losses[-1]
-    model.load_state_dict(best)
-    return losses
-
-
 # %% wrong "other parameters than the optimizer's" fails=optimizer
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
@@ -461,13 +408,14 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong "stops where the loss grows" fails=losses,best_model,equal_loss
+# %% wrong "only gradients of what is trained are cleared" fails=frozen
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    best, losses = None, []
+    best, best_loss, losses = None, math.inf, []
     for _ in range(epochs):
         model.train()
         for x, y in batches:
-            optimizer.zero_grad()
+            for p in model.parameters():
+                p.grad = None if p.requires_grad else p.grad
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
         scheduler.step()
@@ -475,30 +423,9 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
         with torch.no_grad():
             total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
         losses.append(total / sum(len(y) for _, y in held_out))
-        if len(losses) > 1 and losses[-1] >= losses[-2]:
-            break
-        best = copy.deepcopy(model.state_dict())
+        if losses[-1] < best_loss:
+            best, best_loss = copy.deepcopy(model.state_dict()), losses[-1]
     model.load_state_dict(best)
-    return losses
-
-
-# %% wrong "the best is looked for from the second epoch on" fails=equal_loss
-def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    losses, states = [], []
-    for _ in range(epochs):
-        model.train()
-        for x, y in batches:
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
-        scheduler.step()
-        model.eval()
-        with torch.no_grad():
-            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
-        losses.append(total / sum(len(y) for _, y in held_out))
-        states.append(copy.deepcopy(model.state_dict()))
-    later = losses[1:] or losses
-    model.load_state_dict(states[len(losses) - len(later) + later.index(min(later))])
     return losses
 
 
