@@ -145,6 +145,10 @@ class Saver:
 # Otherwise both runs -> example, bit_for_bit, scale_and_rate, compiled
 
 
+# %% domain
+# Each check trains a run of its own, and compares what a file brings back.
+
+
 # %% checks
 with check(
     "example",

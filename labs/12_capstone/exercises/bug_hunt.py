@@ -17,6 +17,10 @@ def bug_hunt() -> dict[str, str]:
 # A pair pays -> loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
 
 
+# %% domain
+# There are no arguments: the answer is a table of twelve loops.
+
+
 # %% checks
 with check(
     "all_answered",

@@ -91,6 +91,10 @@ def diagnose(step: Callable) -> set[str]:
 # A step has at most -> two_flaws
 
 
+# %% domain
+# The argument is a training step. The checks have one for each flaw, and for pairs of them.
+
+
 # %% checks
 with check(
     "example",
