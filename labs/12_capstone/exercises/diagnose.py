@@ -209,19 +209,8 @@ with check("graph", "a graph, wherever zero_grad stands", weight=1, hint="What d
     for place, clear in (("end", none), ("start", zeros)):
         assert_close(diagnosed(diagnose, acts_of(["graph"], place, clear)), ["graph"], name="the flaws")
 with check("two_flaws", "two flaws at once", weight=4, hint="Does one flaw hide another one from your test?"):
-    for t in (
-        ["accumulates", "graph"],
-        ["graph", "stale"],
-        ["input", "sum"],
-        ["dead", "mode"],
-        ["accumulates", "sum"],
-        ["dead", "sum"],
-        ["accumulates", "dead"],
-        ["accumulates", "stale"],
-        ["stale", "sum"],
-        ["dead", "stale"],
-        ["mode", "stale"],
-    ):
+    t_names = ["accumulates", "dead", "graph", "input", "mode", "stale", "sum"]
+    for t in [[one, other] for one in t_names for other in t_names if one < other]:
         assert_close(diagnosed(diagnose, acts_of(t)), t, name="the flaws")
 
 
