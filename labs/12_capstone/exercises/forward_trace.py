@@ -405,3 +405,10 @@ def forward_trace(model, x):
             h.remove()
         model.train(was)
     return seen
+
+
+# %% equivalent "arguments left as they were"
+# Where a layer writes into x, it may write into a copy.
+
+# %% equivalent "changes of arguments by a new .data"
+# Where a layer writes into x, it may write into a copy.
