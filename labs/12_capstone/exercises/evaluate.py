@@ -438,6 +438,3 @@ def evaluate(model, batches, classes):
 
 # %% equivalent "float64 and int64 results through float32"
 # The losses are float32, and the counts are small numbers.
-
-# %% equivalent "empty tensors of a list left out"
-# A batch without samples adds nothing.
