@@ -437,22 +437,6 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "no zero_grad" fails=example,uneven_batches,mean_over_samples,clipping,formats,skips_overflow,scaler_off,keeps_modes
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total
-
-
 # %% wrong "optimizer.step" fails=skips_overflow
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
@@ -484,22 +468,6 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     scaler.step(optimizer)
     scaler.update()
     return total
-
-
-# %% wrong "one backward at the end" fails=one_graph_alive
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            total = total + F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-    scaler.scale(total).backward()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total.item()
 
 
 # %% wrong "backward one batch late" fails=one_graph_alive
