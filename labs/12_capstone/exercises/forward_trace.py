@@ -81,16 +81,17 @@ def traced(trace, model, x, training):
 
     training: the names of the modules in training mode.
     """
-    model = made_of(model)
+    model = made_of(model).to(here)
     for name, layer in model.named_modules():
         layer.training = name in training
         layer.register_forward_hook(lambda *_: None)
     entries, raised = [], False
     try:
-        entries = trace(model, x)
+        entries = trace(model, x.to(here))
     except ArithmeticError:
         raised = True
-    seen = {"entries": entries, "requires": [output.requires_grad for _, output in entries], "raised": raised}
+    seen = {"entries": [(name, output.cpu()) for name, output in entries], "raised": raised}
+    seen["requires"] = [output.requires_grad for _, output in entries]
     return seen | {"hooks": hooks_of(model), "modes": [layer.training for layer in model.modules()]}
 
 
@@ -145,11 +146,11 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
     call=traced,
 )
 def arguments(draw, edge):
-    g, width, n = draw.make_generator(here), draw(st.integers(2, 4)), draw(st.integers(2, 5))
+    g, width, n = draw.make_generator(), draw(st.integers(2, 4)), draw(st.integers(2, 5))
     dtype, n = torch.float64 if edge == "float64" else torch.float32, {"no rows": 0, "one row": 1}.get(edge, n)
 
     def weight():
-        return torch.randn(width, width, generator=g, dtype=dtype, device=here)
+        return torch.randn(width, width, generator=g, dtype=dtype)
 
     names = ["first", "act", "count", "mode", "last"]
     parts = list(zip(names, [weight(), None, draw(st.integers(0, 3)), by_mode, weight()], strict=True))
@@ -180,7 +181,7 @@ def arguments(draw, edge):
     }.get(edge, route)
     training = draw(st.sampled_from([["", "mode"], ["mode", "count"], ["first", "more"]]))
     training = {"none trains": [], "only the model trains": [""], "all train": ["", "more", *names]}.get(edge, training)
-    x = torch.randn(n, width, generator=g, dtype=dtype, device=here)
+    x = torch.randn(n, width, generator=g, dtype=dtype)
     return (weight() if edge == "one layer" else (parts, route)), x, training
 
 
@@ -195,8 +196,8 @@ with check(
         "The layer named 1 writes in place. Which call gives a tensor memory of its own?",
     ),
 ):
-    t = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0]], device=here)
-    t_weight = torch.tensor([[1.0, 0.2, -1.0], [-0.5, 1.0, 0.3]], device=here)
+    t = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0]])
+    t_weight = torch.tensor([[1.0, 0.2, -1.0], [-0.5, 1.0, 0.3]])
     first = t @ t_weight.T
     want = [("0", first), ("1", first.relu()), ("2", first.relu() * -2)]
     explain(
