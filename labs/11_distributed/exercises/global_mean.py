@@ -33,16 +33,50 @@ def left_on_ranks(function, items):
 
 # %% exercise
 def global_mean(values: Tensor) -> Tensor:
-    """The mean of all values on all ranks, called on every rank at the same time: 0-dim, float64, equal on all ranks.
+    """The mean of all values on all ranks, a 0-dim float64 tensor. Every rank calls this, and gets the same number.
 
-    values: this rank's own, float32 or bool (True counts as 1), of any shape, which may differ from rank to rank. Some
-    ranks may have no value at all; at least one value is somewhere. values are not changed. Sums are in float64.
+    values: this rank's own, float32 or (on all ranks) bool, True counting as 1, of any shape and strides. The shape
+    may differ from rank to rank. Some ranks may have no value, but one has at least one. Sums are in float64. values
+    are not changed.
     """
     ### BEGIN SOLUTION
     pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
     dist.all_reduce(pair)
     return pair[0] / pair[1]
     ### END SOLUTION
+
+
+# %% promises
+# The mean of all values -> example, other_cases, empty_rank, float64, one_rank, bool
+# Every rank calls this -> example, other_cases, empty_rank, float64
+# values: this rank's own -> other_cases, bool, one_rank
+# The shape may differ -> example, other_cases, empty_rank, float64
+# Some ranks may have no -> empty_rank
+# Sums are in float64 -> float64
+# values are not changed -> keeps_input
+
+
+# %% domain
+@domain(
+    reference,
+    *("one value", "no axes", "three axes", "negative", "transposed", "every second one", "expanded"),
+    *("bool", "all True", "all False", "bool, no axes", "bool, transposed", "beyond float32", "many values"),
+    call=on_ranks,
+)
+def arguments(draw, edge):
+    g = draw.make_generator()
+    shape = draw(st.sampled_from([(2, 3), (4, 2), (3, 5)]))
+    shape = {"one value": (1,), "three axes": (2, 3, 2), "many values": (3000,)}.get(
+        edge, () if "no axes" in edge else shape
+    )
+    values = torch.randn(shape, generator=g) * 3 + (-9 if edge == "negative" else 1)
+    if edge == "beyond float32":
+        values = torch.cat([torch.full((1,), 2.0**25), torch.ones(6), torch.full((1,), -(2.0**25))])
+    if "bool" in edge:
+        values = values > 0
+    if edge in ("all True", "all False"):
+        values = torch.full(shape, edge == "all True")
+    return ([draw.apply_layout(values, edge)],)
 
 
 # %% checks
@@ -66,29 +100,26 @@ with check(
     )
 
 # %% hidden checks
-with check(
-    "other_cases", "two and four ranks, values of any shape", weight=3, required=True, hint="What do you divide by?"
-):
-    for t in ([(3, 5), (7,)], [(2, 2), (1,), (), (3, 1, 4)]):
-        generator = torch.Generator().manual_seed(len(t))
-        t = [torch.randn(shape, generator=generator) * 3 + 1 for shape in t]
-        want = [torch.cat([part.flatten() for part in t]).double().mean()] * len(t)
-        assert_close(on_ranks(global_mean, t), want)
+with check("other_cases", "four ranks, values of any shape", weight=3, required=True, hint="What do you divide by?"):
+    generator = torch.Generator().manual_seed(4)
+    t = [torch.randn(shape, generator=generator) * 3 + 1 for shape in ((2, 2), (1,), (), (3, 1, 4))]
+    want = [torch.cat([part.flatten() for part in t]).double().mean()] * 4
+    assert_close(on_ranks(global_mean, t), want)
 with check("bool", "bool values: an accuracy", weight=1, hint="In which dtype can True be summed?"):
-    t = [torch.tensor([True, False, True]), torch.tensor([True, True, True, False, True])]
-    assert_close(on_ranks(global_mean, t), [torch.tensor(0.75, dtype=torch.float64)] * 2)
+    arguments.assert_results(global_mean, "bool", "all True", "all False", "bool, no axes", "bool, transposed")
 with check("empty_rank", "a rank without values", weight=2, hint="What is the mean of an empty tensor?"):
     t = [torch.zeros(0), torch.tensor([3.0, 4.0, 8.0, 9.0]), torch.zeros(2, 0)]
     assert_close(on_ranks(global_mean, t), [torch.tensor(6.0, dtype=torch.float64)] * 3)
 with check("float64", "sums are in float64", weight=1, hint="What is 2**24 + 1 in float32?"):
+    arguments.assert_results(global_mean, "beyond float32")
     t = [torch.tensor([2.0**24, 1.0]), torch.tensor([1.0])]
     want = [torch.tensor((2.0**24 + 2) / 3, dtype=torch.float64)] * 2
     assert_close(on_ranks(global_mean, t), want, rtol=1e-9, atol=0)
-with check("one_rank", "one rank alone", weight=1):
-    for t in (torch.tensor([2.0, 5.0]), torch.linspace(-1, 3, 7)):
-        want = [t.double().mean()]
-        assert_close(on_ranks(global_mean, [t]), want)
+with check("one_rank", "one rank alone, with values of any shape and strides", weight=1):
+    arguments.assert_results(global_mean, "", "one value", "no axes", "three axes", "negative", "many values")
+    arguments.assert_results(global_mean, "transposed", "every second one", "expanded")
 with check("keeps_input", "values are not changed", guard=True):
+    arguments.assert_arguments(global_mean)
     t = [torch.tensor([1.5, -2.0, 4.0]), torch.tensor([0.5, 3.0, 7.0])]
     want = [part.clone() for part in t]
     assert_close(left_on_ranks(global_mean, t), want)
@@ -119,7 +150,7 @@ def global_mean(values):
     return both[0].div(both[1])
 
 
-# %% wrong "the mean of the means" fails=example,other_cases,bool,empty_rank,float64
+# %% wrong "the mean of the means" fails=example,other_cases,empty_rank,float64
 def global_mean(values):
     mean = values.double().mean()
     dist.all_reduce(mean)
@@ -133,25 +164,11 @@ def global_mean(values):
     return total / dist.get_world_size()
 
 
-# %% wrong "only rank 0 gets it" fails=example,other_cases,bool,empty_rank,float64
+# %% wrong "only rank 0 gets it" fails=example,other_cases,empty_rank,float64
 def global_mean(values):
     pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
     dist.reduce(pair, dst=0)
     return pair[0] / pair[1] if dist.get_rank() == 0 else values.double().mean()
-
-
-# %% wrong "summed in float32" fails=example,other_cases,float64,one_rank
-def global_mean(values):
-    pair = torch.tensor([values.float().sum(), float(values.numel())])
-    dist.all_reduce(pair)
-    return (pair[0] / pair[1]).double()
-
-
-# %% wrong "len is the number of values" fails=other_cases,empty_rank
-def global_mean(values):
-    pair = torch.stack([values.double().sum(), torch.tensor(float(len(values) if values.dim() else 1)).double()])
-    dist.all_reduce(pair)
-    return pair[0] / pair[1]
 
 
 # %% wrong "a rank without values leaves early" fails=empty_rank raises=TimeoutError
@@ -168,25 +185,6 @@ def global_mean(values):
     total = dist.all_reduce(values.double().sum())
     count = dist.all_reduce(torch.tensor(float(values.numel())))
     return total / count
-
-
-# %% wrong "the mean of those that have values" fails=example,other_cases,bool,float64
-def global_mean(values):
-    pair = torch.zeros(2, dtype=torch.float64)
-    if values.numel():
-        pair += torch.stack([values.double().mean(), torch.tensor(1.0).double()])
-    dist.all_reduce(pair)
-    return pair[0] / pair[1]
-
-
-# %% wrong "values are centred on the way" fails=keeps_input
-def global_mean(values):
-    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
-    dist.all_reduce(pair)
-    mean = pair[0] / pair[1]
-    if values.is_floating_point():
-        values -= mean.float()
-    return mean
 
 
 # %% equivalent "argument dtype dropped: pair = torch.tensor([values.double().sum(), values.numel()])"
