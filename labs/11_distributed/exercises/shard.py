@@ -1,5 +1,11 @@
 # %% given
 @probes.probe
+def shards(function, n, world_size, epochs, train):
+    """The indices of each rank, in each of these epochs."""
+    return [[function(n, rank, world_size, epoch, train) for rank in range(world_size)] for epoch in epochs]
+
+
+@probes.probe
 def seeded(function, seed, *args):
     """What function(*args) gives after the global generators got this seed, and what they draw next."""
     torch.manual_seed(seed)
@@ -10,13 +16,18 @@ def seeded(function, seed, *args):
 
 # %% exercise
 def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[int]:
-    """The indices, ints from 0 to n - 1, that this rank reads. n >= 1. Without any communication.
+    """The list of indices, Python ints from 0 to n - 1, that this rank reads.
 
-    train=True: ceil(n / world_size) indices on every rank. All ranks together have each index at least once, and
-    the numbers of times that two indices come differ by at most 1. All n are in a random order, drawn for each epoch
-    (for n = 1 there is only one), and the same whenever the call is the same. world_size may be larger than n.
-    train=False: each index on exactly one rank. The numbers of indices on two ranks differ by at most one.
-    Global random states, of torch, Python and NumPy, are not used or changed.
+    n and world_size are at least 1, and either may be the larger one. epoch is at least 0. Ranks do not communicate.
+
+    train=True: each rank has ceil(n / world_size) indices. Together they have every index, and how often two indices
+    come differs by at most 1. The order of the n indices is random and drawn anew for each epoch, so both the indices
+    of a rank and their order change. If n is small, an order may come again by chance.
+
+    train=False: each index is on exactly one rank. The numbers of indices on two ranks differ by at most 1.
+
+    The same arguments give the same indices, whatever was called before. Global random states, of torch, Python and
+    NumPy, do not matter, and stay as they are.
     """
     ### BEGIN SOLUTION
     if not train:
@@ -26,6 +37,50 @@ def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[i
     padded = order * math.ceil(each * world_size / n)
     return padded[: each * world_size][rank::world_size]
     ### END SOLUTION
+
+
+# %% promises
+# The list of indices -> example, training, evaluation, fewer_than_ranks
+# n and world_size are -> training, evaluation, fewer_than_ranks
+# epoch is at least 0 -> training, evaluation, epoch_order
+# Ranks do not communicate -> example, training, evaluation, fewer_than_ranks
+# train=True: each rank has -> example, training, fewer_than_ranks
+# Together they have -> example, training, fewer_than_ranks
+# The order of the n -> epoch_order
+# If n is small -> epoch_order, fewer_than_ranks
+# train=False: each index -> example, evaluation, fewer_than_ranks
+# The numbers of indices -> example, evaluation, fewer_than_ranks
+# The same arguments give -> epoch_order, random_state
+# Global random states -> random_state
+
+
+# %% domain
+@domain(
+    reference,
+    *("even shards", "one index less", "one index more", "one rank", "a late epoch", "n = 1"),
+    *("one index for each rank", "fewer indices than ranks", "less than half of the ranks", "many indices"),
+    *("evaluation", "evaluation, even shards", "evaluation, one index less", "evaluation, one index more"),
+    *("evaluation, one rank", "evaluation, n = 1", "evaluation, one index for each rank"),
+    *("evaluation, fewer indices than ranks", "evaluation, less than half of the ranks", "evaluation, many indices"),
+    call=shards,
+)
+def arguments(draw, edge):
+    world_size, times = 1 if "one rank" in edge else draw(st.integers(3, 5)), draw(st.integers(2, 4))
+    n = world_size * times + draw(st.integers(1, world_size - 1)) if world_size > 1 else times
+    for part, number in {
+        "even shards": world_size * times,
+        "one index less": world_size * times - 1,
+        "one index more": world_size * times + 1,
+        "one index for each rank": world_size,
+        "fewer indices": world_size - 1,
+        "n = 1": 1,
+        "many indices": draw(st.integers(40, 50)),
+    }.items():
+        n = number if part in edge else n
+    if "less than half" in edge:
+        n, world_size = draw(st.integers(2, 3)), draw(st.integers(7, 8))
+    first = 10**6 if edge == "a late epoch" else draw(st.integers(0, 3))
+    return n, world_size, list(range(first, first + 3)), "evaluation" not in edge
 
 
 # %% checks
@@ -55,30 +110,37 @@ with check(
 
 
 # %% hidden checks
-def assert_padded(got, n):
-    """Equally many on each rank, and each index as often as any other, or once more."""
-    each = -(-n // len(got))
-    assert_close([len(part) for part in got], [each] * len(got), name="the numbers of indices")
-    counts = Counter(chain(*got))
-    assert_close(set(counts), set(range(n)), name="the indices of all ranks")
-    often, more = divmod(each * len(got), n)
-    assert_close(sorted(counts.values()), [often] * (n - more) + [often + 1] * more, name="how often the indices come")
+def assert_shards(function, *edges):
+    """Each index as often as it must be, in ranks of the right size, in every epoch."""
+    for trial in arguments.iter_trials(function, *edges):
+        n, world_size, epochs, train = trial.case.arguments
+        got = trial.report.result
+        assert_close([len(epoch) for epoch in got], [world_size] * len(epochs), name="the numbers of ranks")
+        for ranks in got:
+            few, more = (-(-n // world_size), 0) if train else divmod(n, world_size)
+            sizes = [few] * (world_size - more) + [few + 1] * more
+            assert_close(sorted(len(part) for part in ranks), sizes, name="the numbers of indices")
+            counts = Counter(chain(*ranks))
+            assert_close(set(counts), set(range(n)), name="the indices of all ranks")
+            often, more = divmod(sum(sizes), n)
+            want = [often] * (n - more) + [often + 1] * more
+            assert_close(sorted(counts.values()), want, name="how often the indices come")
+            assert {type(index) for index in chain(*ranks)} == {int}, "the indices are no Python ints"
 
 
-def assert_divided(got, n):
-    """Each index once, and equally many on each rank, or one more."""
-    assert_close(Counter(chain(*got)), Counter(range(n)), name="how often each index comes")
-    few, more = divmod(n, len(got))
-    sizes = [few] * (len(got) - more) + [few + 1] * more
-    assert_close(sorted(len(part) for part in got), sizes, name="the numbers of indices")
-
-
-def assert_shuffled(epochs):
-    """The indices are not in order, and in no two epochs the same, on no rank."""
-    for number, got in enumerate(epochs):
-        assert sorted(got[0]) != got[0], "the indices are in order"
-        for other in epochs[:number]:
-            assert sorted(got[0]) != sorted(other[0]), "a rank has the same samples in two epochs"
+def assert_shuffled(function):
+    """In no epoch the indices are in order, and no two epochs share more than chance would have it."""
+    for trial in arguments.iter_trials(function, "many indices"):
+        n, got = trial.case.arguments[0], trial.report.result
+        pairs = [{pair for part in ranks for pair in zip(part, part[1:])} for ranks in got]
+        for number, ranks in enumerate(got):
+            rising = sum(a < b for a, b in pairs[number])
+            assert 0.2 < rising / len(pairs[number]) < 0.8, "the indices are in order"
+            for before in range(number):
+                same = sum(len({*part} & {*its}) for part, its in zip(ranks, got[before], strict=True))
+                assert same < 0.7 * n, "the ranks have the same indices in two epochs"
+                together = len(pairs[number] & pairs[before])
+                assert together < 0.4 * n, "the indices follow one another as in another epoch"
 
 
 with check(
@@ -88,12 +150,10 @@ with check(
     required=True,
     hint="What is ceil(n / N)?",
 ):
-    for n, world_size in ((11, 3), (12, 4), (23, 5), (7, 1), (9, 2)):
-        assert_padded([shard(n, rank, world_size, 3, True) for rank in range(world_size)], n)
+    assert_shards(shard, "", "even shards", "one index less", "one index more", "one rank", "a late epoch")
 with check("fewer_than_ranks", "fewer samples than ranks", weight=1, hint="How often must you repeat them?"):
-    for n, world_size in ((2, 5), (1, 4), (3, 8), (1, 1)):
-        assert_padded([shard(n, rank, world_size, 1, True) for rank in range(world_size)], n)
-        assert_divided([shard(n, rank, world_size, 1, False) for rank in range(world_size)], n)
+    for edge in ("n = 1", "one index for each rank", "fewer indices than ranks", "less than half of the ranks"):
+        assert_shards(shard, edge, f"evaluation, {edge}")
 with check(
     "evaluation",
     "evaluation: each sample on exactly one rank",
@@ -101,17 +161,15 @@ with check(
     required=True,
     hint="Who reads the padding of a sampler?",
 ):
-    for n, world_size in ((11, 3), (13, 5), (8, 4), (7, 1)):
-        assert_divided([shard(n, rank, world_size, 2, False) for rank in range(world_size)], n)
+    assert_shards(shard, "evaluation", "evaluation, even shards", "evaluation, one index less")
+    assert_shards(shard, "evaluation, one index more", "evaluation, one rank", "evaluation, many indices")
 with check(
     "epoch_order", "each epoch has an order of its own, the same on every call", weight=3, hint="What is your seed?"
 ):
-    t = [[shard(40, rank, 2, number, True) for rank in range(2)] for number in range(4)]
-    for got in t:
-        assert_padded(got, 40)
-    got = [shard(40, rank, 2, 2, True) for rank in range(2)]
-    assert_close(got, t[2], name="the second call of an epoch")
-    assert_shuffled(t)
+    assert_shards(shard, "many indices")
+    assert_shuffled(shard)
+    t = [trial.report.result for trial in arguments.iter_trials(shard, "")]
+    assert_close(t[-1], t[0], name="the second call of an epoch")
 with check(
     "random_state", "the global random state is left alone", guard=True, hint="Which argument does randperm take?"
 ):
@@ -157,13 +215,6 @@ def shard(n, rank, world_size, epoch, train):
     return list(sampler)
 
 
-# %% wrong "the tail is dropped" fails=example,training,fewer_than_ranks,evaluation
-def shard(n, rank, world_size, epoch, train):
-    each = n // world_size
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist() if train else list(range(n))
-    return order[rank * each : (rank + 1) * each]
-
-
 # %% wrong "in evaluation, the tail is dropped" fails=example,fewer_than_ranks,evaluation
 def shard(n, rank, world_size, epoch, train):
     each = math.ceil(n / world_size)
@@ -201,58 +252,6 @@ def shard(n, rank, world_size, epoch, train):
     return (order * world_size)[: each * world_size][rank::world_size]
 
 
-# %% wrong "Python's global generator is reseeded" fails=random_state
-import random
-
-
-def shard(n, rank, world_size, epoch, train):
-    order = list(range(n))
-    if not train:
-        return order[rank::world_size]
-    random.seed(epoch)
-    random.shuffle(order)
-    each = math.ceil(n / world_size)
-    return (order * world_size)[: each * world_size][rank::world_size]
-
-
-# %% wrong "NumPy's global generator is reseeded" fails=random_state
-def shard(n, rank, world_size, epoch, train):
-    np.random.seed(epoch)
-    order = [int(i) for i in np.random.permutation(n)]
-    if not train:
-        return order[rank::world_size]
-    each = math.ceil(n / world_size)
-    return [order[i % n] for i in range(each * world_size)][rank::world_size]
-
-
-# %% wrong "the order of the first epoch is kept" fails=epoch_order
-def shard(n, rank, world_size, epoch, train, orders={}):
-    if not train:
-        return list(range(rank, n, world_size))
-    if n not in orders:
-        orders[n] = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
-    each = math.ceil(n / world_size)
-    return (orders[n] * world_size)[: each * world_size][rank::world_size]
-
-
-# %% wrong "not padded in training" fails=example,training,fewer_than_ranks
-def shard(n, rank, world_size, epoch, train):
-    order = list(range(n))
-    if train:
-        order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
-    return order[rank::world_size]
-
-
-# %% wrong "padded once only" fails=fewer_than_ranks
-def shard(n, rank, world_size, epoch, train):
-    if not train:
-        return list(range(rank, n, world_size))
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
-    each = math.ceil(n / world_size)
-    order += order[: each * world_size - n]
-    return order[rank::world_size]
-
-
 # %% wrong "shuffled within the rank" fails=epoch_order
 def shard(n, rank, world_size, epoch, train):
     if not train:
@@ -263,23 +262,22 @@ def shard(n, rank, world_size, epoch, train):
     return [own[i] for i in order]
 
 
-# %% wrong "random each time" fails=epoch_order,random_state
+# %% wrong "one permutation, rotated by the epoch" fails=epoch_order
 def shard(n, rank, world_size, epoch, train):
     if not train:
         return list(range(rank, n, world_size))
-    order = list(range(n)) * world_size
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(0)).tolist()
     each = math.ceil(n / world_size)
-    order = order[: each * world_size][rank::world_size]
-    picks = torch.randperm(each, generator=torch.Generator().manual_seed(torch.seed() % 2**31)).tolist()
-    return [order[i] for i in picks]
+    return [order[(rank * each + i + epoch * 7) % n] for i in range(each)]
 
 
-# %% wrong "two orders take turns" fails=epoch_order
+# %% wrong "sorted on each rank" fails=epoch_order
 def shard(n, rank, world_size, epoch, train):
     if not train:
         return list(range(rank, n, world_size))
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch % 2)).tolist()
-    return (order * world_size)[: n + (-n % world_size)][rank::world_size]
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
+    each = math.ceil(n / world_size)
+    return sorted((order * world_size)[: each * world_size][rank::world_size])
 
 
 # %% equivalent "Div to Mult: padded = order * math.ceil(each * world_size * n)"
