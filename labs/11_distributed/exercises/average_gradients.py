@@ -14,16 +14,10 @@ def averaged_on(rank, world_size, function, weights, grads):
     return {name: model.get_parameter(name).grad for own in grads for name in own}
 
 
-def used_on(rank, world_size, function, weights, grads):
+def state_on(rank, world_size, function, weights, grads):
     model = with_gradients(weights, grads[rank])
     function(model)
-    return {name: p.grad is not None for name, p in model.named_parameters()}
-
-
-def weights_on(rank, world_size, function, weights, grads):
-    model = with_gradients(weights, grads[rank])
-    function(model)
-    return probes.state_of(model)
+    return probes.state_of(model), {name: p.grad for name, p in model.named_parameters()}
 
 
 @probes.probe
@@ -33,15 +27,9 @@ def averaged(function, weights, grads):
 
 
 @probes.probe
-def used_after(function, weights, grads):
-    """Which parameters of each rank have a gradient after function(model)."""
-    return in_group(used_on, function, weights, grads, world_size=len(grads))
-
-
-@probes.probe
-def weights_after(function, weights, grads):
-    """Each rank's weights after function(model)."""
-    return in_group(weights_on, function, weights, grads, world_size=len(grads))
+def state_after(function, weights, grads):
+    """Each rank's weights, and all its gradients, after function(model)."""
+    return in_group(state_on, function, weights, grads, world_size=len(grads))
 
 
 def of_layers(names, values):
@@ -50,12 +38,12 @@ def of_layers(names, values):
 
 # %% exercise
 def average_gradients(model: nn.Module) -> None:
-    """Replace the gradients of model on every rank by their means over all ranks. Called on every rank after backward.
+    """Replace the gradients of model on every rank by their means over all ranks. Every rank calls this after backward.
 
-    A parameter without gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One
-    that has no gradient on any rank keeps the gradient None; so do frozen ones. The model has the same parameters in
-    the same order on all ranks, all of one dtype, float32 or float64, in which the means are too. Weights are not
-    changed.
+    A parameter without gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One that
+    has no gradient on any rank keeps the gradient None. Frozen parameters keep what they have, None or a gradient. The
+    parameters, their order, and which ones are frozen are the same on all ranks. All are of one dtype, float32 or
+    float64, in which the means are too. Weights are not changed.
     """
     ### BEGIN SOLUTION
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -68,6 +56,33 @@ def average_gradients(model: nn.Module) -> None:
             dist.all_reduce(p.grad)
             p.grad /= dist.get_world_size()
     ### END SOLUTION
+
+
+# %% promises
+# Replace the gradients -> example, other_cases, different_branches, no_gradient, one_rank
+# Every rank calls -> example, other_cases, different_branches, no_gradient
+# A parameter without gradient -> different_branches, no_gradient
+# One that has no gradient -> unused
+# Frozen parameters keep -> frozen
+# The parameters, their order -> example, other_cases, different_branches, no_gradient, one_rank
+# All are of one dtype -> float64
+# Weights are not changed -> one_rank, unused, frozen, float64
+
+
+# %% domain
+@domain(
+    reference,
+    *("no gradients", "gradients of one layer", "gradients of zeros", "float64", "frozen ones hold gradients"),
+    call=state_after,
+)
+def arguments(draw, edge):
+    model, g = make_branches(draw(st.integers(2, 5))), draw.make_generator()
+    weights, grads = (drawn(model, int(torch.randint(10**6, (), generator=g))) for _ in range(2))
+    if edge == "float64":
+        weights, grads = ({name: t.double() / 3 for name, t in values.items()} for values in (weights, grads))
+    layers = {"no gradients": [], "gradients of one layer": ["right"]}.get(edge, ["left", "right", "never"])
+    grads = of_layers([*layers, "frozen"] if edge == "frozen ones hold gradients" else layers, grads)
+    return weights, [{name: t * (edge != "gradients of zeros") for name, t in grads.items()}]
 
 
 # %% checks
@@ -134,28 +149,23 @@ with check("no_gradient", "a rank without any gradient", weight=2, hint="Which o
     want = [mean_of(t)] * 3
     assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
 with check("float64", "float64", weight=1, hint="In which dtype do you send them?"):
-    weights = {name: value.double() / 3 for name, value in drawn(make_branches(2), 7).items()}
-    t = [of_layers(["left"], {name: value * (rank + 5) for name, value in weights.items()}) for rank in range(2)]
-    want = [mean_of(t)] * 2
-    assert_close(averaged(average_gradients, weights, t), want, rtol=1e-12, atol=1e-12, name="your gradients")
+    arguments.assert_results(average_gradients, "float64", rtol=1e-12, atol=1e-12)
 with check(
     "unused", "what nobody used has no gradient", weight=2, hint="What would weight decay do to it, with zeros?"
 ):
-    for layer in ("left", "right"):  # zeros are a gradient that is there
-        weights = drawn(make_branches(3), 8)
-        t = [of_layers([layer], {name: value * 0 for name, value in weights.items()}) for _ in range(2)]
-        want = [{name: name.startswith(layer) for name in weights}] * 2
-        assert_close(used_after(average_gradients, weights, t), want, name="whether there is a gradient")
-with check("one_rank", "one rank alone keeps its gradients", guard=True):
-    for width, layer in ((3, "left"), (4, "right")):
-        weights, t = drawn(make_branches(width), 9), of_layers([layer], drawn(make_branches(width), 10))
-        want = [copy.deepcopy(t)]
-        assert_close(averaged(average_gradients, weights, [t]), want, name="your gradients")
-with check("keeps_model", "weights are not changed", guard=True):
+    arguments.assert_results(average_gradients, "no gradients", "gradients of one layer", "gradients of zeros")
+    weights = drawn(make_branches(3), 8)
+    t = [of_layers([layer], {name: value * 0 for name, value in weights.items()}) for layer in ("left", "right")]
+    want = [[copy.deepcopy(weights), dict.fromkeys(weights) | copy.deepcopy(t[0] | t[1])]] * 2
+    assert_close(state_after(average_gradients, weights, t), want, name="weights and gradients")
+with check("frozen", "frozen parameters keep the gradient that they have", hint="Which parameters does a step use?"):
+    arguments.assert_results(average_gradients, "frozen ones hold gradients")
     weights = drawn(make_branches(3), 11)
-    t = [of_layers([layer], drawn(make_branches(3), 12)) for layer in ("left", "right")]
-    want = [copy.deepcopy(weights)] * 2
-    assert_close(weights_after(average_gradients, weights, t), want, name="your weights")
+    t = [drawn(make_branches(3), seed) for seed in (12, 13)]
+    want = [[copy.deepcopy(weights), mean_of(t) | copy.deepcopy(of_layers(["frozen"], own))] for own in t]
+    assert_close(state_after(average_gradients, weights, t), want, name="weights and gradients")
+with check("one_rank", "one rank alone keeps its weights and gradients", guard=True):
+    arguments.assert_results(average_gradients)
 
 
 # %% right "one flat tensor"
@@ -173,14 +183,16 @@ def average_gradients(model):
 def average_gradients(model):
     world = dist.get_world_size()
     everybody = [None] * world
-    dist.all_gather_object(everybody, {n: p.grad for n, p in model.named_parameters() if p.grad is not None})
+    dist.all_gather_object(
+        everybody, {n: p.grad for n, p in model.named_parameters() if p.requires_grad and p.grad is not None}
+    )
     for name, p in model.named_parameters():
         grads = [grads[name] for grads in everybody if name in grads]
         if grads:
             p.grad = torch.stack(grads).sum(0) / world
 
 
-# %% wrong "each gradient that is there" fails=different_branches,no_gradient raises=TimeoutError
+# %% wrong "each gradient that is there" fails=different_branches,no_gradient,unused,frozen raises=TimeoutError
 def average_gradients(model):
     for p in model.parameters():
         if p.grad is not None:
@@ -188,7 +200,7 @@ def average_gradients(model):
             p.grad /= dist.get_world_size()
 
 
-# %% wrong "the sum is the gradient" fails=example,other_cases,different_branches,no_gradient,float64
+# %% wrong "the sum is the gradient" fails=example,other_cases,different_branches,no_gradient,frozen
 def average_gradients(model):
     parameters = [p for p in model.parameters() if p.requires_grad]
     used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
@@ -223,42 +235,12 @@ def average_gradients(model):
             p.grad /= dist.get_world_size()
 
 
-# %% wrong "gradients become equal by themselves" fails=example,other_cases,different_branches,no_gradient,float64
+# %% wrong "gradients become equal by themselves" fails=example,other_cases,different_branches,no_gradient,unused,frozen
 def average_gradients(model):
     dist.barrier()
 
 
-# %% wrong "weights are averaged" fails=example,other_cases,different_branches,no_gradient,float64
-def average_gradients(model):
-    for p in model.parameters():
-        dist.all_reduce(p.data)
-        p.data /= dist.get_world_size()
-
-
-# %% wrong "there are two ranks" fails=other_cases,no_gradient,one_rank
-def average_gradients(model):
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
-    dist.all_reduce(used)
-    for p, count in zip(parameters, used.tolist(), strict=True):
-        if count:
-            if p.grad is None:
-                p.grad = torch.zeros_like(p)
-            dist.all_reduce(p.grad)
-            p.grad /= 2
-
-
-# %% wrong "only where this rank has one" fails=different_branches,no_gradient
-def average_gradients(model):
-    for p in model.parameters():
-        if p.requires_grad:
-            g = torch.zeros_like(p) if p.grad is None else p.grad.clone()
-            dist.all_reduce(g)
-            if p.grad is not None:
-                p.grad = g / dist.get_world_size()
-
-
-# %% wrong "weights are stepped as well" fails=keeps_model
+# %% wrong "weights are stepped as well" fails=float64,unused,frozen,one_rank
 def average_gradients(model):
     parameters = [p for p in model.parameters() if p.requires_grad]
     used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
@@ -272,7 +254,7 @@ def average_gradients(model):
             p.data -= 0.1 * p.grad
 
 
-# %% wrong "a sum of zero says that nobody used it" fails=unused
+# %% wrong "a sum of zero says that nobody used it" fails=unused,frozen
 def average_gradients(model):
     for p in model.parameters():
         g = torch.zeros_like(p) if p.grad is None else p.grad.clone()
@@ -291,17 +273,14 @@ def average_gradients(model):
         p.grad = g.view_as(p).to(p.dtype) if flag > 0 else None
 
 
-# %% wrong "it stops at the first one that nobody used" fails=other_cases
+# %% wrong "held gradients of frozen parameters are averaged too" fails=frozen
 def average_gradients(model):
-    for p in model.parameters():
-        used = torch.tensor(float(p.grad is not None))
-        dist.all_reduce(used)
-        if used == 0:
-            return
-        if p.grad is None:
-            p.grad = torch.zeros_like(p)
-        dist.all_reduce(p.grad)
-        p.grad /= dist.get_world_size()
+    everybody = [None] * dist.get_world_size()
+    dist.all_gather_object(everybody, {n: p.grad for n, p in model.named_parameters() if p.grad is not None})
+    for name, p in model.named_parameters():
+        grads = [grads[name] for grads in everybody if name in grads]
+        if grads:
+            p.grad = torch.stack(grads).sum(0) / len(everybody)
 
 
 # %% equivalent "argument dtype dropped: used = torch.tensor([p.grad is not None for p in parameters])"
