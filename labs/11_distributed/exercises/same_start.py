@@ -27,10 +27,12 @@ def step_after(rank, world_size, function, states, frozen, x, lr):
     return probes.state_of(model)
 
 
-def trained_after(rank, world_size, function, states, frozen):
+def flags_after(rank, world_size, function, states, frozen):
     model = make_normed(states[rank], frozen)
+    for p in model.parameters():
+        p.grad = p.detach() + 1 if p.dim() == 1 else None
     function(model)
-    return {name: p.requires_grad for name, p in model.named_parameters()}
+    return {name: [p.requires_grad, p.grad] for name, p in model.named_parameters()}
 
 
 @probes.probe
@@ -46,24 +48,58 @@ def stepped_after(function, states, frozen, x, lr):
 
 
 @probes.probe
-def trainable_after(function, states, frozen):
-    """Which parameters of each rank are trained."""
-    return in_group(trained_after, function, states, frozen, world_size=len(states))
+def flags_of(function, states, frozen):
+    """requires_grad and .grad of each rank's parameters after function. At first, a vector's .grad is itself plus 1."""
+    return in_group(flags_after, function, states, frozen, world_size=len(states))
 
 
 # %% exercise
 def same_start(model: nn.Module) -> None:
-    """Give model, on every rank, the values of rank 0: all parameters and all buffers. Called on every rank.
+    """Give model, on every rank, the values of rank 0: all parameters and all buffers. Every rank calls this.
 
-    Models have the same structure on all ranks. Parameters and buffers may be of any dtypes, and are all in
-    model.state_dict(). Values are equal to the last bit afterwards. The parameters stay the same objects, so that an
-    optimizer that was made before goes on with them, and each keeps its requires_grad.
+    Models have the same structure on all ranks, and some parameters require grad. Parameters and buffers may be of any
+    dtypes, and are all in model.state_dict(). Values are equal to the last bit afterwards, whatever they were. The
+    parameters stay the same objects, so that an optimizer that was made before goes on with them. Each keeps its
+    requires_grad and its .grad.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
         for t in (*model.parameters(), *model.buffers()):
             dist.broadcast(t, src=0)
     ### END SOLUTION
+
+
+# %% promises
+# Give model, on every rank -> example, buffers, optimizer
+# Every rank calls this -> example, buffers, optimizer
+# Models have the same structure -> example, buffers, optimizer, one_rank
+# Parameters and buffers may be -> buffers, optimizer, one_rank
+# Values are equal to the last bit -> example, buffers, optimizer, one_rank
+# The parameters stay -> optimizer, keeps_requires_grad
+# Each keeps its requires_grad -> keeps_requires_grad, optimizer
+
+
+# %% domain
+def normed_state(seed):
+    generator = torch.Generator().manual_seed(seed)
+    state = probes.state_of(make_normed({})) | drawn(make_normed({}), seed)
+    state["1.running_mean"] = torch.randn(5, generator=generator)
+    state["1.running_var"] = torch.rand(5, generator=generator) + 0.5
+    state["1.num_batches_tracked"] = torch.tensor(seed % 1000)
+    state["times"] = torch.rand(2, dtype=torch.float64, generator=generator)
+    state["mask"] = torch.tensor([seed % 2 == 0, True, seed % 3 == 0])
+    return state
+
+
+@domain(reference, "frozen parameters", "integers beyond float64", "numbers that are not finite", call=started)
+def arguments(draw, edge):
+    seed = int(torch.randint(10**6, (), generator=draw.make_generator()))
+    state = normed_state(seed)
+    if edge == "integers beyond float64":
+        state["1.num_batches_tracked"] += 2**60 + 1
+    if edge == "numbers that are not finite":
+        state["times"] = torch.tensor([math.inf, math.nan]).double()
+    return [state], ["0.bias", "1.weight"] if edge == "frozen parameters" else []
 
 
 # %% checks
@@ -83,17 +119,6 @@ with check(
 
 
 # %% hidden checks
-def normed_state(seed):
-    generator = torch.Generator().manual_seed(seed)
-    state = probes.state_of(make_normed({})) | drawn(make_normed({}), seed)
-    state["1.running_mean"] = torch.randn(5, generator=generator)
-    state["1.running_var"] = torch.rand(5, generator=generator) + 0.5
-    state["1.num_batches_tracked"] = torch.tensor(2**53 + 1 + 2 * seed)
-    state["times"] = torch.rand(2, dtype=torch.float64, generator=generator)
-    state["mask"] = torch.tensor([seed % 2 == 0, True, seed % 3 == 0])
-    return state
-
-
 with check(
     "buffers",
     "three ranks, and the buffers too",
@@ -101,7 +126,9 @@ with check(
     required=True,
     hint="What does a batch normalisation count?",
 ):
-    t = [normed_state(seed) for seed in (4, 1, 2)]
+    odd = [{"1.num_batches_tracked": torch.tensor(2**53 + 1 + 2 * number)} for number in range(3)]
+    odd[1]["times"] = torch.tensor([math.inf, math.nan]).double()
+    t = [normed_state(seed) | odd[number] for number, seed in enumerate((4, 1, 2))]
     want = copy.deepcopy([t[0]] * 3)
     assert_close(started(same_start, t, ["0.bias"]), want, rtol=0, atol=0)
 with check(
@@ -114,14 +141,18 @@ with check(
     want = [probes.state_of(model)] * 2
     assert_close(stepped_after(same_start, t, frozen, x, 0.1), want)
 with check("one_rank", "one rank alone keeps its state", guard=True):
-    for seed in (1, 2):
-        t = normed_state(seed)
-        want = [copy.deepcopy(t)]
-        assert_close(started(same_start, [t], []), want, rtol=0, atol=0)
-with check("keeps_requires_grad", "what was frozen stays frozen", guard=True):
+    arguments.assert_results(same_start, "", "frozen parameters", rtol=0, atol=0)
+    arguments.assert_results(same_start, "integers beyond float64", "numbers that are not finite", rtol=0, atol=0)
+with check("keeps_requires_grad", "what was frozen stays frozen, and gradients stay", guard=True):
     t, frozen = [normed_state(1), normed_state(3)], ["0.bias", "2.weight"]
-    want = [{name: name not in frozen for name, _ in make_normed({}).named_parameters()}] * 2
-    assert_close(trainable_after(same_start, t, frozen), want)
+    want = [
+        {
+            name: [name not in frozen, p + 1 if p.dim() == 1 else None]
+            for name, p in drawn(make_normed({}), seed).items()
+        }
+        for seed in (1, 3)
+    ]
+    assert_close(flags_of(same_start, t, frozen), want)
 
 
 # %% right "a state dict as an object"
@@ -150,14 +181,6 @@ def same_start(model):
         dist.broadcast(p.data, src=0)
 
 
-# %% wrong "the mean of all starts" fails=example,buffers,optimizer,one_rank
-def same_start(model):
-    for t in (*model.parameters(), *model.buffers()):
-        sum_ = t.detach().double()
-        dist.all_reduce(sum_)
-        t.data.copy_(sum_ / dist.get_world_size())
-
-
 # %% wrong "the same seed is enough" fails=example,buffers,optimizer,one_rank
 def same_start(model):
     torch.manual_seed(0)
@@ -175,23 +198,6 @@ def same_start(model):
         dist.broadcast(b, src=0)
 
 
-# %% wrong "new parameters with the right values" fails=optimizer
-def same_start(model):
-    for module in model.modules():
-        for name, p in list(module.named_parameters(recurse=False)):
-            t = p.detach().clone()
-            dist.broadcast(t, src=0)
-            setattr(module, name, nn.Parameter(t, requires_grad=p.requires_grad))
-        for b in module.buffers(recurse=False):
-            dist.broadcast(b, src=0)
-
-
-# %% wrong "the last rank is the source" fails=example,buffers,optimizer
-def same_start(model):
-    for t in (*model.parameters(), *model.buffers()):
-        dist.broadcast(t.data, src=dist.get_world_size() - 1)
-
-
 # %% wrong "everything is trained afterwards" fails=optimizer,keeps_requires_grad
 def same_start(model):
     for t in (*model.parameters(), *model.buffers()):
@@ -199,16 +205,7 @@ def same_start(model):
     model.requires_grad_(True)
 
 
-# %% wrong "through one float32 vector" fails=buffers,optimizer,one_rank
-def same_start(model):
-    tensors = [t.data for t in (*model.parameters(), *model.buffers())]
-    flat = torch.cat([t.flatten().float() for t in tensors])
-    dist.broadcast(flat, src=0)
-    for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
-        t.copy_(part.view_as(t))
-
-
-# %% wrong "through one float64 vector" fails=buffers,optimizer,one_rank
+# %% wrong "through one float64 vector" fails=buffers,one_rank
 def same_start(model):
     tensors = [t.data for t in (*model.parameters(), *model.buffers())]
     flat = torch.cat([t.flatten().double() for t in tensors])
@@ -217,14 +214,7 @@ def same_start(model):
         t.copy_(part.view_as(t))
 
 
-# %% wrong "buffers that are no numbers are left out" fails=buffers,optimizer
-def same_start(model):
-    for t in (*model.parameters(), *model.buffers()):
-        if t.is_floating_point():
-            dist.broadcast(t.data, src=0)
-
-
-# %% wrong "a state that is assigned" fails=optimizer
+# %% wrong "a state that is assigned" fails=optimizer,keeps_requires_grad
 def same_start(model):
     box = [model.state_dict() if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(box, src=0)
