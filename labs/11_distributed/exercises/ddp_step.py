@@ -5,9 +5,9 @@ def net_of(weights):
     return model
 
 
-def steps_on(rank, world_size, function, weights, shards, lr, stale):
+def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale):
     ddp = DDP(net_of(weights))
-    optimizer = torch.optim.SGD(ddp.parameters(), lr=lr)
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=lr, momentum=momentum)
     for name, p in ddp.module.named_parameters():
         p.grad = stale.get(name)
     losses = [function(ddp, x, y, optimizer) for x, y in shards[rank]]
@@ -15,9 +15,9 @@ def steps_on(rank, world_size, function, weights, shards, lr, stale):
 
 
 @probes.probe
-def ddp_stepped(function, weights, shards, lr, stale):
+def ddp_stepped(function, weights, shards, lr, momentum=0.0, stale=None):
     """Each rank's losses and weights after a step by SGD on each of its shards (x, y). stale: gradients before."""
-    return in_group(steps_on, function, weights, shards, lr, stale, world_size=len(shards))
+    return in_group(steps_on, function, weights, shards, lr, momentum, stale or {}, world_size=len(shards))
 
 
 def sharded(sizes, seed):
@@ -31,9 +31,10 @@ def sharded(sizes, seed):
 def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> float:
     """One step of training on this rank's shard, called on every rank. Returns the loss, a float, equal on all ranks.
 
-    The loss is the mean of the cross entropy over the samples of all ranks, with the weights before the step, and the
-    step follows its gradient. x: (n, d) float32. y: (n,) int64. n may differ from rank to rank, and be 0 on some; it is
-    above 0 on one. Gradients that are there before the call do not count. optimizer has this rank's parameters.
+    The loss is the mean of the cross entropy over the samples of all ranks, with the weights before the step. optimizer
+    has this rank's parameters, and makes one step with the gradient of the loss. Gradients that are there before the
+    call do not count. x is (n, d) float32, and y is (n,) int64. n may differ from rank to rank, and be 0 on all ranks
+    but one.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
@@ -46,6 +47,27 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
     dist.all_reduce(loss)
     return loss.item()
     ### END SOLUTION
+
+
+# %% promises
+# One step of training -> example, other_cases, empty_rank, one_rank, old_grad
+# Returns the loss -> example, other_cases, empty_rank
+# The loss is the mean -> example, other_cases, empty_rank
+# optimizer has this rank's -> example, other_cases, empty_rank, one_rank
+# Gradients that are there -> old_grad
+# x is (n, d) float32 -> example, other_cases, empty_rank, one_rank
+# n may differ -> example, other_cases, empty_rank
+
+
+# %% domain
+@domain(reference, "one step", "one sample", "no momentum", "gradients from before", call=ddp_stepped)
+def arguments(draw, edge):
+    g = draw.make_generator()
+    seeds = torch.randint(10**6, (3,), generator=g).tolist()
+    sizes = [1, 1] if edge == "one sample" else [draw(st.integers(2, 5)) for _ in range(1 if edge == "one step" else 2)]
+    lr, momentum = draw(st.sampled_from([0.2, 0.5])), 0.0 if edge == "no momentum" else 0.75
+    stale = drawn(make_net(0), seeds[2]) if edge == "gradients from before" else {}
+    return drawn(make_net(0), seeds[0]), [sharded(sizes, seeds[1])], lr, momentum, stale
 
 
 # %% checks
@@ -73,7 +95,7 @@ with check(
         steps[name] = [{"losses": [loss.item()], "weights": after}] * 2
     added = [{**step, "losses": steps["mean"][0]["losses"]} for step in steps["sum"]]
     explain(
-        ddp_stepped(ddp_step, weights, [[shard_of] for shard_of in t], 0.5, {}),
+        ddp_stepped(ddp_step, weights, [[shard_of] for shard_of in t], 0.5),
         steps["mean"],
         {
             "this step follows the mean of the ranks' means": steps["mean of means"],
@@ -83,10 +105,10 @@ with check(
 
 
 # %% hidden checks
-def one_process(weights, shards, lr):
+def one_process(weights, shards, lr, momentum=0.0):
     """Losses and weights of one process, after a step by SGD on all shards of each step."""
     model = net_of(weights)
-    optimizer, losses = torch.optim.SGD(model.parameters(), lr=lr), []
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum), []
     for step in zip(*shards, strict=True):
         x, y = (torch.cat(items) for items in zip(*step, strict=True))
         optimizer.zero_grad()
@@ -100,17 +122,8 @@ def one_process(weights, shards, lr):
 with check("other_cases", "three ranks, four steps", weight=3, required=True, hint="By what does DDP divide?"):
     sizes = [[2, 4, 5, 3], [5, 1, 4, 6], [4, 3, 2, 2]]  # of each rank, in each step
     t, weights = [sharded(own, seed) for seed, own in enumerate(sizes)], drawn(make_net(0), 1)
-    want = [one_process(weights, t, 0.3)] * 3
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.3, {}), want)
-with check(
-    "mean_over_samples",
-    "the loss is the mean over all samples, on every rank",
-    weight=2,
-    hint="Which loss does each rank know?",
-):
-    t, weights = [sharded([6, 1], 5), sharded([1, 3], 6)], drawn(make_net(0), 2)
-    want = [one_process(weights, t, 0.5)] * 2
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
+    want = [one_process(weights, t, 0.3, 0.5)] * 3
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.3, 0.5), want)
 with check(
     "empty_rank",
     "an empty shard",
@@ -119,16 +132,11 @@ with check(
 ):
     t, weights = [sharded([0, 2, 3], 7), sharded([4, 0, 1], 8)], drawn(make_net(0), 3)
     want = [one_process(weights, t, 0.5)] * 2
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.5), want)
 with check("one_rank", "one rank alone", weight=1):
-    for number in (3, 5):
-        t, weights = [sharded([number, 2], number)], drawn(make_net(0), number)
-        want = [one_process(weights, t, 0.5)]
-        assert_close(ddp_stepped(ddp_step, weights, t, 0.5, {}), want)
+    arguments.assert_results(ddp_step, "", "one step", "one sample", "no momentum")
 with check("old_grad", "gradients from before do not count", weight=1, hint="When are gradients set to zero?"):
-    t, weights, stale = [sharded([2], 9), sharded([3], 10)], drawn(make_net(0), 4), drawn(make_net(0), 5)
-    want = [one_process(weights, t, 0.5)] * 2
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, stale), want)
+    arguments.assert_results(ddp_step, "gradients from before")
 
 
 # %% right "gradients are scaled after backward"
@@ -160,22 +168,7 @@ def ddp_step(model, x, y, optimizer):
     return (total[0] / total[1]).item()
 
 
-# %% right "a mean weighted by the shard"
-def ddp_step(model, x, y, optimizer):
-    sizes = [None] * dist.get_world_size()
-    dist.all_gather_object(sizes, len(x))
-    out = model(x)
-    mean = F.cross_entropy(out, y) if len(x) else out.sum()
-    weighted = mean * (len(x) / sum(sizes))
-    optimizer.zero_grad()
-    (weighted * len(sizes)).backward()
-    optimizer.step()
-    everybody = [None] * len(sizes)
-    dist.all_gather_object(everybody, weighted.item())
-    return sum(everybody)
-
-
-# %% wrong "the mean of the means" fails=example,other_cases,mean_over_samples,empty_rank,old_grad
+# %% wrong "the mean of the means" fails=example,other_cases,empty_rank
 def ddp_step(model, x, y, optimizer):
     loss = F.cross_entropy(model(x), y)
     optimizer.zero_grad()
@@ -186,7 +179,7 @@ def ddp_step(model, x, y, optimizer):
     return (mean / dist.get_world_size()).item()
 
 
-# %% wrong "DDP divides by the number of samples" fails=example,other_cases,mean_over_samples,empty_rank,one_rank,old_grad
+# %% wrong "DDP divides by the number of samples" fails=example,other_cases,empty_rank,one_rank,old_grad
 def ddp_step(model, x, y, optimizer):
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
@@ -199,20 +192,7 @@ def ddp_step(model, x, y, optimizer):
     return (loss / count).item()
 
 
-# %% wrong "DDP adds, and does not divide" fails=example,other_cases,mean_over_samples,empty_rank,old_grad
-def ddp_step(model, x, y, optimizer):
-    count = torch.tensor(float(len(x)))
-    dist.all_reduce(count)
-    loss = F.cross_entropy(model(x), y, reduction="sum") / count
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    loss = loss.detach()
-    dist.all_reduce(loss)
-    return loss.item()
-
-
-# %% wrong "around the wrapper" fails=example,other_cases,mean_over_samples,empty_rank,old_grad
+# %% wrong "around the wrapper" fails=example,other_cases,empty_rank
 def ddp_step(model, x, y, optimizer):
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
@@ -225,7 +205,7 @@ def ddp_step(model, x, y, optimizer):
     return loss.item()
 
 
-# %% wrong "the rank's own loss" fails=example,other_cases,mean_over_samples,empty_rank,old_grad
+# %% wrong "the rank's own loss" fails=example,other_cases,empty_rank
 def ddp_step(model, x, y, optimizer):
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
@@ -236,7 +216,7 @@ def ddp_step(model, x, y, optimizer):
     return (part * dist.get_world_size()).item()
 
 
-# %% wrong "no zero_grad" fails=other_cases,mean_over_samples,empty_rank,one_rank,old_grad
+# %% wrong "no zero_grad" fails=other_cases,empty_rank,one_rank,old_grad
 def ddp_step(model, x, y, optimizer):
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
@@ -261,33 +241,17 @@ def ddp_step(model, x, y, optimizer):
     return loss.item()
 
 
-# %% wrong "samples are counted in the first step only" fails=other_cases,mean_over_samples,empty_rank,one_rank
+# %% wrong "SGD by hand" fails=other_cases,one_rank,old_grad
 def ddp_step(model, x, y, optimizer):
-    if not hasattr(model, "count"):
-        model.count = torch.tensor(float(len(x)))
-        dist.all_reduce(model.count)
-    part = F.cross_entropy(model(x), y, reduction="sum") / model.count
-    optimizer.zero_grad()
-    (part * dist.get_world_size()).backward()
-    optimizer.step()
-    loss = part.detach()
-    dist.all_reduce(loss)
-    return loss.item()
-
-
-# %% wrong "nothing to do for an empty shard" fails=empty_rank
-def ddp_step(model, x, y, optimizer):
-    if len(x) == 0:
-        return 0.0
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
-    part = F.cross_entropy(model(x), y, reduction="sum") / count
+    loss = F.cross_entropy(model(x), y, reduction="sum") * dist.get_world_size() / count
     optimizer.zero_grad()
-    (part * dist.get_world_size()).backward()
-    optimizer.step()
-    loss = part.detach()
+    loss.backward()
+    for p in model.parameters():
+        p.data -= optimizer.param_groups[0]["lr"] * p.grad
     dist.all_reduce(loss)
-    return loss.item()
+    return loss.item() / dist.get_world_size()
 
 
 # %% equivalent "call of detach left out: loss = part"
