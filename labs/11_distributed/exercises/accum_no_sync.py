@@ -28,9 +28,11 @@ def sent_on(rank, world_size, function, weights, batches):
     dist.all_reduce = noticed
     try:
         function(ddp, batches[rank] * 2)
+        sent = sum(size for size in sizes if size > 1)
+        ddp(batches[rank][0][0]).sum().backward()
     finally:
         dist.all_reduce = plain
-    return sum(size for size in sizes if size > 1)
+    return [sent, sum(size for size in sizes if size > 1) - sent]
 
 
 @probes.probe
@@ -41,7 +43,7 @@ def accumulated(function, weights, batches, last=torch.clone):
 
 @probes.probe
 def numbers_sent(function, weights, batches):
-    """How many numbers each rank sent, besides single ones. Each micro-batch comes twice."""
+    """How many numbers each rank sent, except single ones, then and in a later backward. Micro-batches come twice."""
     return in_group(sent_on, function, weights, batches, world_size=len(batches))
 
 
@@ -49,11 +51,12 @@ def numbers_sent(function, weights, batches):
 def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
     """Leave in .grad, on every rank, the gradient of the mean cross entropy over all samples of all ranks.
 
-    batches: this rank's micro-batches (x, y), at least one. x: (n, d) float32, y: (n,) int64, n > 0; n may differ
-    from one micro-batch to the next. All ranks have equally many micro-batches, and equally many samples in all. Before
-    the call every .grad is None. model is called once for each micro-batch, and not again before the backward of this
-    one: one graph is there at a time. Gradients are sent once, with the last backward or after it. Counts may be sent
-    besides.
+    batches: this rank's micro-batches (x, y), at least one. The list and its tensors are not changed. x is (n, d)
+    float32, and y is (n,) int64. n >= 1 may differ from one micro-batch to the next, and one may come twice. All ranks
+    have equally many micro-batches, and equally many samples in all. Before the call every .grad is None. model is
+    called once for each micro-batch, and not again before the backward of this one: one graph is there at a time.
+    Gradients are sent once, with the last backward or after it. Counts may be sent besides. After the call, model
+    averages gradients in each backward again.
     """
     ### BEGIN SOLUTION
     count = sum(len(x) for x, _ in batches)
@@ -63,6 +66,36 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
             loss = F.cross_entropy(model(x), y, reduction="sum") / count
             loss.backward()
     ### END SOLUTION
+
+
+# %% promises
+# Leave in .grad -> example, uneven_batches, one_batch, one_rank, each_alone
+# batches: this rank's -> example, uneven_batches, one_batch, one_rank, each_alone
+# The list and its tensors -> keeps_batches
+# x is (n, d) float32 -> example, uneven_batches, one_batch, one_rank, each_alone
+# n >= 1 may differ -> uneven_batches, one_rank, each_alone, sent_once
+# All ranks have equally many -> example, uneven_batches, one_batch, one_rank, each_alone
+# Before the call every -> example, uneven_batches, one_batch, one_rank, each_alone
+# model is called once -> each_alone
+# Gradients are sent once -> sent_once
+# Counts may be sent -> sent_once
+# After the call, model -> sent_once
+
+
+# %% domain
+@domain(
+    reference,
+    *("one micro-batch", "one sample", "single samples", "equal sizes", "the same micro-batch twice"),
+    call=accumulated,
+)
+def arguments(draw, edge):
+    seeds = torch.randint(10**6, (2,), generator=draw.make_generator()).tolist()
+    sizes = draw(st.permutations([5, 2, 3, 1, 4]))[: draw(st.integers(2, 3))]
+    sizes = {"one micro-batch": sizes[:1], "one sample": [1], "single samples": [1, 1, 1], "equal sizes": [3, 3]}.get(
+        edge, sizes
+    )
+    batches = sharded(sizes, seeds[1])
+    return drawn(make_net(0), seeds[0]), [batches + batches[:1] * (edge == "the same micro-batch twice")]
 
 
 # %% checks
@@ -110,20 +143,19 @@ with check(
     required=True,
     hint="Does each sample count as much as any other?",
 ):
-    for number, sizes in ((3, [4, 4, 1, 2, 3, 4]), (2, [1, 5, 3, 3])):
-        weights, t = drawn(make_net(0), number), sharded(sizes, number)
-        t = [t[:number], t[number:]]
-        want = [grads_of_mean(weights, t)] * 2
-        assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
+    weights, t = drawn(make_net(0), 3), sharded([4, 4, 1, 2, 3, 4], 3)
+    t = [t[:3], t[3:]]
+    want = [grads_of_mean(weights, t)] * 2
+    assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
 with check("one_batch", "one micro-batch, and three ranks", weight=1, hint="Which one is the last one?"):
     weights, t = drawn(make_net(0), 4), [[batch] for batch in sharded([4, 4, 4], 3)]
     want = [grads_of_mean(weights, t)] * 3
     assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
 with check("one_rank", "one rank alone", weight=1):
-    for number in (2, 3):
-        weights, t = drawn(make_net(0), number), [sharded([number, 4, 1], number)]
-        want = [grads_of_mean(weights, t)]
-        assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
+    arguments.assert_results(accum_no_sync, "", "one micro-batch", "one sample", "single samples", "equal sizes")
+    arguments.assert_results(accum_no_sync, "the same micro-batch twice")
+with check("keeps_batches", "the list of micro-batches is not changed", guard=True):
+    arguments.assert_arguments(accum_no_sync)
 with check(
     "each_alone",
     "each micro-batch alone goes through the model",
@@ -145,10 +177,14 @@ with check(
         assert_close(got, sorted(sizes), name="the number of samples in each call of the model")
         assert_close(waiting, [0] * len(sizes), name="the number of graphs that wait for their backward at each call")
 with check(
-    "sent_once", "gradients are sent once", weight=3, observed=True, hint="When does DDP decide whether to send?"
+    "sent_once",
+    "gradients are sent once, and in each backward after the call",
+    weight=3,
+    observed=True,
+    hint="When does DDP decide whether to send?",
 ):
     weights, t = drawn(make_net(0), 7), sharded([2] * 4, 1)
-    want = [float(sum(value.numel() for value in weights.values()))] * 2
+    want = [[float(sum(value.numel() for value in weights.values()))] * 2] * 2
     got = numbers_sent(accum_no_sync, weights, [t[:2], t[2:]])
     assert_close(got, want, rtol=0.2, name="how many numbers were sent")
 
@@ -216,14 +252,6 @@ def accum_no_sync(model, batches):
             (F.cross_entropy(model(x), y) / len(batches)).backward()
 
 
-# %% wrong "only the first one is sent" fails=example,uneven_batches
-def accum_no_sync(model, batches):
-    n = sum(len(x) for x, _ in batches)
-    for i, (x, y) in enumerate(batches):
-        with nullcontext() if i == 0 else model.no_sync():
-            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
-
-
 # %% wrong "one large batch" fails=each_alone
 def accum_no_sync(model, batches):
     x, y = (torch.cat(items) for items in zip(*batches))
@@ -239,44 +267,14 @@ def accum_no_sync(model, batches):
             (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
 
 
-# %% right "DDP's flag itself, divided at the end"
-def accum_no_sync(model, batches):
-    n = 0
-    for i, (x, y) in enumerate(batches):
-        model.require_backward_grad_sync = i == len(batches) - 1
-        F.cross_entropy(model(x), y, reduction="sum").backward()
-        n += y.numel()
-    for p in model.parameters():
-        p.grad /= n
-
-
-# %% wrong "losses are added up, one backward" fails=each_alone
+# %% wrong "the last one is taken out of the list" fails=keeps_batches
 def accum_no_sync(model, batches):
     n = sum(len(x) for x, _ in batches)
-    sum(F.cross_entropy(model(x), y, reduction="sum") / n for x, y in batches).backward()
-
-
-# %% right "all without, the sums and their number in one vector"
-def accum_no_sync(model, batches):
-    count = 0.0
+    last_x, last_y = batches.pop()
     with model.no_sync():
         for x, y in batches:
-            F.cross_entropy(model(x), y, reduction="sum").backward()
-            count += len(y)
-    flat = torch.cat([*[p.grad.flatten() for p in model.parameters()], torch.tensor([count])])
-    dist.all_reduce(flat)
-    flat /= flat[-1].clone()
-    for p, g in zip(model.parameters(), flat.split([p.numel() for p in model.parameters()] + [1])):
-        p.grad.copy_(g.view_as(p))
-
-
-# %% wrong "the last micro-batch only closes the sum" fails=example,uneven_batches,one_batch,one_rank,each_alone
-def accum_no_sync(model, batches):
-    n = sum(len(x) for x, _ in batches)
-    with model.no_sync():
-        for x, y in batches[:-1]:
             (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
-    (model(batches[-1][0]).sum() * 0).backward()
+    (F.cross_entropy(model(last_x), last_y, reduction="sum") / n).backward()
 
 
 # %% liar "one process with one large batch"
@@ -292,7 +290,7 @@ def accumulated(function, weights, batches, last=torch.clone):
 
 
 def numbers_sent(function, weights, batches):
-    return [sum(value.numel() for value in weights.values()) for _ in batches]
+    return [[sum(value.numel() for value in weights.values())] * 2 for _ in batches]
 
 
 # %% liar "sent with each micro-batch"
@@ -303,4 +301,4 @@ def accum_no_sync(model, batches):
 
 
 def numbers_sent(function, weights, batches):
-    return [sum(value.numel() for value in weights.values()) for _ in batches]
+    return [[sum(value.numel() for value in weights.values())] * 2 for _ in batches]
