@@ -1,18 +1,11 @@
-# %% given
-@probes.probe
-def predicted(predict, cases):
-    """What predict says in each of these cases, one after the other."""
-    return [predict(sizes, dynamic) for sizes, dynamic in cases]
-
-
 # %% exercise
 def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
-    """How many graphs torch.compile(step_up, dynamic=dynamic) will have made after each call with torch.ones(n, 3).
+    """How many graphs torch.compile(step_up, dynamic=dynamic) has made after each call with torch.ones(n, 3).
 
-    sizes: the n of each call, 0 to 10**18. dynamic: None, True or False; with True the first n is not 3, since Dynamo
-    takes sizes that are equal in its first call for one size. Nothing is compiled before, and the limit is 8.
-    Returns a list of as many ints as there are sizes. It predicts: it makes no tensors, compiles nothing, and takes no
-    longer than arithmetic does.
+    sizes: the n of each call, 0 to 10**18; the list is not changed. dynamic: None, True or False; with True the first n
+    is not 3, since Dynamo takes sizes that are equal in its first call for one size. Nothing is compiled before, and
+    the limit is 8. Returns a list of as many ints as there are sizes. It predicts: it makes no tensors, compiles
+    nothing, and takes no longer than arithmetic does.
     """
     ### BEGIN SOLUTION
     exact: set[int] = set()
@@ -28,6 +21,48 @@ def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
         counts.append(len(exact) + open_graph)
     return counts
     ### END SOLUTION
+
+
+# %% promises
+# How many graphs -> example, other_calls, zero_one_before, zero_one_between, many_sizes
+# sizes: the n of each -> keeps_sizes, other_calls, many_sizes
+# dynamic: None, True -> example, other_calls, zero_one_before, zero_one_between
+# Nothing is compiled before -> other_calls, many_sizes
+# Returns a list -> none_or_one, example
+# It predicts -> other_calls, zero_one_before, zero_one_between, many_sizes
+
+
+# %% domain
+SETTINGS = {"None": None, "True": True, "False": False}
+BEFORE = [
+    f"{part}, {name}" for name in SETTINGS for part in ("0 and 1 first", "0 or 1 before one size", "only 0 and 1")
+]
+BETWEEN = [f"{part}, {name}" for name in SETTINGS for part in ("0 and 1 between", "the first size again")]
+MANY = [f"more than eight sizes, {name}" for name in SETTINGS]
+MANY += ["eight sizes, False", "0 and 1 after eight sizes, False", "neighbours, False"]
+
+
+@domain(reference, *BEFORE, *BETWEEN, *MANY, "no sizes", "one size")
+def arguments(draw, edge):
+    a, b, c, *others = draw(st.permutations([2, *range(4, 11), 10**18 - 1, 10**18]))  # no tensor has so many rows
+    low, last = draw(st.permutations([0, 1]))
+    part, _, name = edge.partition(", ")
+    dynamic = SETTINGS[name or draw(st.sampled_from([*SETTINGS]))]
+    drawn = draw(st.lists(st.sampled_from([a, b, c, 0, 1, 3]), min_size=7, max_size=11))
+    sizes = {
+        "0 and 1 first": [low, last, a, b, low, a],
+        "0 or 1 before one size": [low, a, a, b, a],
+        "only 0 and 1": [low, low, last, low, last],
+        "0 and 1 between": [a, low, a, b, last, b, low, a],
+        "the first size again": [a, a, low, a, b, a, c, a],
+        "eight sizes": [a, b, c, *others[:5], a, b],
+        "more than eight sizes": [a, b, c, *others, low, last, a],
+        "0 and 1 after eight sizes": [a, b, c, *others[:5], low, last, a, low],
+        "neighbours": [10**18, 10**18 - 1, 10**18 - 2, 10**18],
+        "no sizes": [],
+        "one size": [a],
+    }.get(part, [draw(st.sampled_from([a, 0, 1])), *drawn])
+    return sizes, dynamic
 
 
 # %% checks
@@ -56,31 +91,15 @@ with check(
         name="your result for True",
     )
 
-
 # %% hidden checks
-def compiles(sizes, dynamic):
-    served, counts = [], []
-    for n in sizes:
-        if len(served) < 8 and not any(n in ns for ns in served):
-            opened = n > 1 and dynamic is not False and (dynamic is True or len(served) > 0)
-            served.append(range(2, 10**19) if opened else [n])
-        counts.append(len(served))
-    return counts
-
-
-LARGE = 10**18  # no tensor has that many rows
 with check(
-    "repeated_sizes",
-    "sizes that come again",
+    "other_calls",
+    "other sizes, some of which come again",
     weight=2,
     required=True,
     hint="Which graphs are kept, and for which sizes?",
 ):
-    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], None), [1, 1, 2, 2, 3, 3, 3])
-    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], False), [1, 1, 2, 2, 3, 3, 3])
-    assert_close(predict_compiles([5, 5, 1, 5, LARGE, 1, 5], True), [1, 1, 2, 2, 2, 2, 2])
-    assert_close(predict_compiles([2, 3, 4, 5, 6, 1, 0, 2], None), [1, 2, 2, 2, 2, 3, 4, 4])
-    assert_close(predict_compiles([3, 2, 4, 2], None), [1, 2, 2, 2])
+    arguments.assert_results(predict_compiles)
 with check(
     "zero_one_before",
     "0 or 1 before other sizes",
@@ -88,35 +107,20 @@ with check(
     required=True,
     hint="Is the size another one, the second time?",
 ):
-    assert_close(predict_compiles([1, 0, 5, LARGE], None), [1, 2, 3, 3])
-    assert_close(predict_compiles([0, 5, 6, 7, 1], None), [1, 2, 2, 2, 3])
-    assert_close(predict_compiles([1, 1, 0, 0, 3], True), [1, 1, 2, 2, 3])
-    assert_close(predict_compiles([0, 1, 3, 2], False), [1, 2, 3, 4])
-    t = torch.randint(
-        0, 8, (500, 10), generator=torch.Generator(here).manual_seed(0)
-    )  # to compile takes a minute or two
-    t[:, 0][t[:, 0] == 3] = LARGE
-    cases = [(sizes, (None, False, True)[n % 3]) for n, sizes in enumerate([[0, LARGE], *t.tolist()])]
-    want = [compiles(*case) for case in cases]
-    assert_close(predicted(predict_compiles, cases), want)
+    arguments.assert_results(predict_compiles, *BEFORE)
 with check(
     "zero_one_between",
     "0 or 1 between other sizes",
     weight=2,
     hint="What does the first graph serve, when another one is there?",
 ):
-    assert_close(predict_compiles([LARGE, 0, LARGE, 4, 0], None), [1, 2, 2, 3, 3])
-    assert_close(predict_compiles([2, 1, 2, 3, 2], None), [1, 2, 2, 3, 3])
-with check("many_sizes", "more than eight sizes", weight=2, hint="What does the ninth one make?"):
-    want = [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8]
-    explain(
-        predict_compiles([*range(2, 13), LARGE, 3], False),
-        want,
-        {"at most 8 graphs are made": [*range(1, 13), 12]},
-    )
-    assert_close(predict_compiles(list(range(13, 0, -1)), None), [1] + [2] * 11 + [3])
-with check("empty", "no call at all", guard=True):
-    assert_close(predict_compiles([], None), [])
+    arguments.assert_results(predict_compiles, *BETWEEN)
+with check("many_sizes", "eight sizes, and more", weight=2, hint="What does the ninth one make?"):
+    arguments.assert_results(predict_compiles, *MANY)
+with check("none_or_one", "no call at all, and one", guard=True):
+    arguments.assert_results(predict_compiles, "no sizes", "one size")
+with check("keeps_sizes", "the list of sizes is not changed", guard=True, hint="Which calls change a list?"):
+    arguments.assert_arguments(predict_compiles)
 
 
 # %% right "by counting"
@@ -142,7 +146,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong "asks Dynamo" fails=repeated_sizes,zero_one_before,zero_one_between,many_sizes raises=RuntimeError
+# %% wrong "asks Dynamo" fails=other_calls,zero_one_before,zero_one_between,many_sizes,none_or_one raises=RuntimeError
 def predict_compiles(sizes, dynamic):
     torch.compiler.reset()
     seen = Recorder()
@@ -183,16 +187,7 @@ def predict_compiles(sizes, dynamic):
     return list(measured(tuple(small[n] for n in sizes), dynamic))
 
 
-# %% wrong "0 and 1 are sizes like others" fails=example,repeated_sizes,zero_one_before,zero_one_between,many_sizes
-def predict_compiles(sizes, dynamic):
-    seen, counts = set(), []
-    for n in sizes:
-        seen.add(n)
-        counts.append({None: min(2, len(seen)), True: 1, False: min(8, len(seen))}[dynamic])
-    return counts
-
-
-# %% wrong "dynamic=True is one graph" fails=example,repeated_sizes,zero_one_before
+# %% wrong "dynamic=True is one graph" fails=example,other_calls,zero_one_before,zero_one_between,many_sizes
 def predict_compiles(sizes, dynamic):
     exact, open_graph, counts = set(), False, []
     for n in sizes:
@@ -207,18 +202,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong "every size that differs from the one before" fails=repeated_sizes,zero_one_before,zero_one_between
-def predict_compiles(sizes, dynamic):
-    counts, last, made = [], None, 0
-    for n in sizes:
-        if n != last and (dynamic is False or (dynamic is None and made < 2) or made < 1 or n < 2):
-            made = min(8, made + 1)
-        last = n
-        counts.append(made)
-    return counts
-
-
-# %% wrong "no limit" fails=zero_one_before,many_sizes
+# %% wrong "no limit" fails=many_sizes
 def predict_compiles(sizes, dynamic):
     exact, open_graph, counts = set(), False, []
     for n in sizes:
@@ -244,7 +228,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong "the open graph takes the place of the first" fails=example,repeated_sizes,zero_one_before,zero_one_between,many_sizes
+# %% wrong "the open graph takes the place of the first" fails=example,other_calls,zero_one_between,many_sizes
 def predict_compiles(sizes, dynamic):
     exact, open_graph, counts = set(), False, []
     for n in sizes:
@@ -254,21 +238,6 @@ def predict_compiles(sizes, dynamic):
             else:
                 open_graph = True
                 exact = {k for k in exact if k < 2}
-        counts.append(len(exact) + open_graph)
-    return counts
-
-
-# %% wrong "after the limit the graphs are thrown away" fails=zero_one_before,many_sizes
-def predict_compiles(sizes, dynamic):
-    exact, open_graph, counts = set(), False, []
-    for n in sizes:
-        if n not in exact and not (open_graph and n > 1):
-            if len(exact) + open_graph == 8:
-                exact, open_graph = set(), False
-            if n < 2 or dynamic is False or (dynamic is None and not counts):
-                exact.add(n)
-            else:
-                open_graph = True
         counts.append(len(exact) + open_graph)
     return counts
 
@@ -284,24 +253,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong "0 and 1 share a graph" fails=repeated_sizes,zero_one_before
-def predict_compiles(sizes, dynamic):
-    guards, counts = [], []
-    for n in sizes:
-        if len(guards) < 8 and not any(g(n) for g in guards):
-            open_ = n >= 2 and dynamic is not False and (dynamic or len(guards) > 0)
-            guards.append(
-                (lambda m: m >= 2)
-                if open_
-                else (lambda m, n=n: m == n)
-                if n > 1 or dynamic is False
-                else (lambda m: m < 2)
-            )
-        counts.append(len(guards))
-    return counts
-
-
-# %% wrong "only 1 is special" fails=repeated_sizes,zero_one_before,zero_one_between
+# %% wrong "only 1 is special" fails=other_calls,zero_one_before,zero_one_between,many_sizes
 def predict_compiles(sizes, dynamic):
     guards, counts = [], []
     for n in sizes:
