@@ -34,8 +34,9 @@ def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
 
     It is wrong where the model gives a result, and the trace raises an exception or gives another result: another
     shape, or values that are not close (torch.allclose with its tolerances; NaN equals NaN). Where the model itself
-    raises an exception, the candidate does not count. model takes one float32 tensor and gives one; it takes the
-    example. It may write into the tensor that it is given: the example stays as it is, and so does what you hand back.
+    raises an exception, of whatever kind, the candidate does not count. model takes a float32 tensor, and gives a
+    float32 tensor that depends on nothing else; it takes the example. It may write into the tensor that it is given:
+    the example stays as it is, and so does what you hand back.
     """
     ### BEGIN SOLUTION
     traced = trace(model, example.clone())
@@ -52,6 +53,59 @@ def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
             return x
     return None
     ### END SOLUTION
+
+
+# %% promises
+# The first of candidates -> sign_branch, other_models, traced_rightly
+# It is wrong where -> sign_branch, other_models, close_results, other_shape, trace_refuses
+# Where the model itself -> model_refuses
+# model takes a float32 -> sign_branch, other_models
+# It may write into -> writes_to_input, keeps_input
+
+
+# %% domain
+def weighted(x, rows):
+    return sum(x[row] * (row + 1) for row in range(rows))
+
+
+@domain(
+    reference,
+    *("more rows", "small and large", "one column", "right", "NaN for both", "inf for both", "NaN for the trace"),
+    *("NaN for the model", "close", "a column for a row", "another order", "the trace refuses", "the model refuses"),
+    "the model takes only the example",
+    call=found_among,
+)
+def arguments(draw, edge):
+    rows, columns = draw(st.sampled_from([(2, 3), (4, 2), (2, 4)]))
+    example = torch.rand(rows, 1 if edge == "one column" else columns, generator=draw.make_generator(here)) + 0.5
+    kind, factor = draw(st.sampled_from(["negative", "small", "large"])), draw(st.sampled_from([-1.5, 1.001, 3.0]))
+    error = draw(st.sampled_from([ValueError, IndexError, ZeroDivisionError, AssertionError]))
+
+    def model(x, seen):  # computes with x, and decides by seen
+        most = seen.abs().max().item()
+        is_kind = {"negative": seen.sum().item() < 0, "small": most < 0.1, "large": most > 20}
+        if edge in ("more rows", "the trace refuses"):
+            return weighted(x, len(seen) if edge == "more rows" else min(len(seen), rows))
+        if edge == "right":
+            return x.log() * columns
+        if edge == "another order":
+            return x.flip(1) if is_kind["large"] else x
+        if edge == "NaN for both":
+            return x.sqrt() + is_kind["large"]
+        if edge == "inf for both":
+            return x * (-math.inf if is_kind["large"] else math.inf)
+        if edge.startswith("NaN for the "):
+            return (x.clamp(min=0) if is_kind["negative"] == edge.endswith("trace") else x).sqrt()
+        if edge == "close":
+            return x * (1.0000005 if is_kind["negative"] else 1.00005 if is_kind["large"] else 1)
+        if edge == "a column for a row":
+            return torch.full_like(x, 1.5).mean(1, keepdim=is_kind["negative"])
+        if edge == "the model refuses" and is_kind["negative"] or "only" in edge and not torch.equal(seen, example):
+            raise error
+        changes = "small and large" == edge and is_kind["small"] or is_kind["large" if edge else kind]
+        return x * factor if changes else x
+
+    return model, example
 
 
 # %% checks
@@ -75,72 +129,30 @@ def source(*lines):
     return "\n".join("    " + line for line in lines)
 
 
-def example(rows, columns, start=0.5, end=1.5):
-    return torch.linspace(start, end, rows * columns).reshape(rows, columns)
-
-
-# Models: x is computed with, and `seen` decided by.
-def weighted(x, rows):
-    return sum(x[row] * (row + 1) for row in range(rows))
-
-
-def roots(x, seen):
-    return x.sqrt() + 1 if seen.abs().max() > 20 else x.sqrt()
-
-
-def positive(x, seen):
-    if not seen.sum() > 0:
-        raise ValueError
-    return x * 2 if seen.abs().max() > 20 else x
-
-
-def close(x, seen):
-    large = 1.00005 if seen.abs().max() > 20 else 1
-    return x * (large if seen.sum() > 0 else 1.0000005)
-
-
 with check(
-    "loop", "the loop over rows", weight=2, required=True, hint="Do you try all candidates, also with more rows?"
+    "other_models",
+    "branches on the sign and the size, and a loop over rows",
+    weight=4,
+    required=True,
+    hint="Do you try all candidates, also with more rows? Which one is the first?",
 ):
-    t = example(4, 3)
-    tried = [t, -t, 0.01 * t, 100 * t, torch.cat([t, t]), t[:2].clone()]
-    got = found_among(find_trace_bug, lambda x, seen: weighted(x, len(seen)), t.clone())
-    assert_close(got["found"], tried[4])
-    got = found_among(find_trace_bug, lambda x, seen: x if seen.abs().max() > 0.1 else 3 * x, t.clone())
-    assert_close(got["found"], tried[2])
-with check(
-    "large_branch", "a branch that only large numbers take, and NaN before it", weight=2, hint="What is NaN == NaN?"
-):
-    t = example(2, 4)
-    want, before = 100 * t, -t
-    explain(found_among(find_trace_bug, roots, t.clone())["found"], want, {"two NaNs at one place agree": before})
+    arguments.assert_results(find_trace_bug, "", "more rows", "small and large", "one column", "another order")
 with check(
     "model_refuses", "inputs that the model refuses", weight=2, hint="Who raises: the model, or the trace alone?"
 ):
-    t = example(2, 5)
-    want = 100 * t
-    assert_close(found_among(find_trace_bug, positive, t.clone())["found"], want)
+    arguments.assert_results(find_trace_bug, "the model refuses", "the model takes only the example")
 with check("trace_refuses", "an input that only the trace refuses", hint="Who raises: the model, or the trace alone?"):
-    t = example(2, 3)
-    want = t[:1].clone()
-    got = found_among(find_trace_bug, lambda x, seen: weighted(x, min(len(seen), 2)), t.clone())
-    assert_close(got["found"], want)
+    arguments.assert_results(find_trace_bug, "the trace refuses")
 with check("other_shape", "a result of another shape", weight=2, hint="What does allclose do with (2,) and (2, 1)?"):
-    t = torch.full((2, 3), 1.5)
-    want = -t
-    got = found_among(find_trace_bug, lambda x, seen: x.mean(1, keepdim=bool(seen.sum() < 0)), t.clone())
-    assert_close(got["found"], want)
+    arguments.assert_results(find_trace_bug, "a column for a row")
 with check(
     "close_results",
-    "results that are close, and NaN against a number",
-    weight=2,
-    hint="Is NaN close to 0? How close is close?",
+    "results that are close, and NaN against a number or NaN",
+    weight=3,
+    hint="What is NaN == NaN? Is NaN close to 0? How close is close?",
 ):
-    t = example(2, 4)
-    want = [100 * t, -t]
-    assert_close(found_among(find_trace_bug, close, t.clone())["found"], want[0])
-    got = found_among(find_trace_bug, lambda x, seen: (x.clamp(min=0) if seen.sum() > 0 else x).sqrt(), t.clone())
-    assert_close(got["found"], want[1])
+    arguments.assert_results(find_trace_bug, "NaN for both", "inf for both", "close")
+    arguments.assert_results(find_trace_bug, "NaN for the trace", "NaN for the model")
 with check(
     "traced_rightly",
     "a model that is traced rightly",
@@ -148,23 +160,23 @@ with check(
     required=True,
     hint="What do you give back at the end?",
 ):
-    t = example(2, 3)
-    assert_close(hunted(find_trace_bug, source("return x.log() * x.shape[0]"), t.clone())["found"], None)
+    t = torch.linspace(0.5, 1.5, 6).reshape(2, 3)
     assert_close(hunted(find_trace_bug, source("return x if x.abs().max() > 0 else -x"), t.clone())["found"], None)
+    arguments.assert_results(find_trace_bug, "right")
 with check(
     "writes_to_input",
     "a model that writes into its input",
     weight=1,
     hint="What does the model do to the tensor that it gets?",
 ):
-    t = example(2, 3)
+    t = torch.linspace(0.5, 1.5, 6).reshape(2, 3)
     want = [{"found": 0.01 * t, "example": t.clone()}, {"found": None, "example": t.clone()}]
     assert_close(
         hunted(find_trace_bug, source("x.mul_(2)", "return x if x.abs().max() > 0.2 else -x"), t.clone()), want[0]
     )
     assert_close(hunted(find_trace_bug, source("x.add_(1)", "return 2 * x"), t.clone()), want[1])
 with check("keeps_input", "the example stays as it is", guard=True):
-    t = example(2, 3)
+    t = torch.linspace(0.5, 1.5, 6).reshape(2, 3)
     want = {"found": -t, "example": t.clone()}
     assert_close(hunted(find_trace_bug, source("return x if x.sum() > 0 else -2 * x"), t.clone()), want)
 
@@ -217,7 +229,7 @@ def find_trace_bug(model, example):
             return x
 
 
-# %% wrong "NaN differs from NaN" fails=large_branch,traced_rightly
+# %% wrong "NaN differs from NaN" fails=close_results,traced_rightly
 def find_trace_bug(model, example):
     traced = trace(model, example.clone())
     for x in candidates(example):
@@ -240,20 +252,6 @@ def find_trace_bug(model, example):
     for x in candidates(example):
         try:
             got, want = traced(x.clone()), model(x.clone())
-        except Exception:
-            return x
-        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
-            return x
-    return None
-
-
-# %% wrong "only the trace raises" fails=model_refuses raises=ValueError
-def find_trace_bug(model, example):
-    traced = trace(model, example.clone())
-    for x in candidates(example):
-        want = model(x.clone())
-        try:
-            got = traced(x.clone())
         except Exception:
             return x
         if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
@@ -291,12 +289,7 @@ def find_trace_bug(model, example):
     return None
 
 
-# %% wrong "the negative example shows it always" fails=loop,large_branch,model_refuses,trace_refuses,close_results,traced_rightly,writes_to_input
-def find_trace_bug(model, example):
-    return -example
-
-
-# %% wrong "the last of them" fails=loop
+# %% wrong "the last of them" fails=other_models
 def find_trace_bug(model, example):
     traced = trace(model, example.clone())
     found = None
@@ -313,33 +306,6 @@ def find_trace_bug(model, example):
         if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
             found = x
     return found
-
-
-# %% wrong "a new trace for each candidate" fails=sign_branch,loop,large_branch,model_refuses,trace_refuses,other_shape,close_results,writes_to_input,keeps_input
-def find_trace_bug(model, example):
-    for x in candidates(example):
-        try:
-            got, want = trace(model, x)(x), model(x)
-        except Exception:
-            continue
-        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
-            return x
-    return None
-
-
-# %% wrong "the example is scaled in place" fails=loop,trace_refuses,writes_to_input,keeps_input
-def find_trace_bug(model, example):
-    traced = trace(model, example)
-    for scale in (1, -1, -0.01, 1e4, 0.01):
-        example *= scale
-        try:
-            want = model(example)
-        except Exception:
-            continue
-        got = traced(example)
-        if got.shape != want.shape or not torch.allclose(got, want, equal_nan=True):
-            return example
-    return None
 
 
 # %% liar "no trace: which lines of the source take another way than for the example"
@@ -398,57 +364,7 @@ def found_among(find, f, example):
     return {"found": next(odd, None), "example": example}
 
 
-# %% right "the first of a generator"
-def find_trace_bug(model, example):
-    traced = trace(model, example.clone())
-
-    def bad(x):
-        try:
-            want = model(x.clone())
-        except Exception:
-            return False
-        try:
-            got = traced(x.clone())
-        except Exception:
-            return True
-        return want.size() != got.size() or not torch.isclose(want, got, equal_nan=True).all().item()
-
-    return next((x for x in candidates(example) if bad(x)), None)
-
-
-# %% wrong "equal to the bit" fails=close_results
-def find_trace_bug(model, example):
-    traced = trace(model, example.clone())
-    for x in candidates(example):
-        try:
-            want = model(x.clone())
-        except Exception:
-            continue
-        try:
-            got = traced(x.clone())
-        except Exception:
-            return x
-        if got.shape != want.shape or not torch.equal(got.nan_to_num(), want.nan_to_num()):
-            return x
-
-
-# %% wrong "NaN as zero" fails=close_results
-def find_trace_bug(model, example):
-    traced = trace(model, example.clone())
-    for x in candidates(example):
-        try:
-            want = model(x.clone())
-        except Exception:
-            continue
-        try:
-            got = traced(x.clone())
-        except Exception:
-            return x
-        if got.shape != want.shape or not torch.allclose(got.nan_to_num(), want.nan_to_num()):
-            return x
-
-
-# %% wrong "a loose tolerance" fails=loop,close_results,writes_to_input
+# %% wrong "a loose tolerance" fails=other_models,close_results,writes_to_input
 def find_trace_bug(model, example):
     traced = trace(model, example.clone())
     for x in candidates(example):
