@@ -18,9 +18,10 @@ def module_with(state):
 
 
 @probes.probe
-def saved_by(save, state, in_place=False, tied=()):
-    """What save gives of a module that has this state, names and all, and the module's state then. It was saved once
-    before, when it had other values. Each pair of names in tied is one parameter, used twice."""
+def saved_by(save, state, in_place=False, tied=(), frozen=()):
+    """What save gives of a module that has this state, names and all, and what the module is then. It was saved once
+    before, when it had other values. Each pair of names in tied is one parameter, used twice. If some parameters are
+    frozen, it is in evaluation mode."""
     module = module_with(state)
     if in_place:
         module.compile(backend="eager")
@@ -29,19 +30,23 @@ def saved_by(save, state, in_place=False, tied=()):
     for name, other in tied:
         owner, _, last = other.rpartition(".")
         module.get_submodule(owner).register_parameter(last, module.get_parameter(name))
+    for name in frozen:
+        module.eval().get_parameter(name).requires_grad_(False)
     saved = {name: value.detach().clone() for name, value in save(module).items()}
     after = {name: value.detach().clone() for name, value in module.state_dict().items()}
-    return {"names": list(saved), "saved": saved, "names after": list(after), "after": after}
+    modes = {name: part.training for name, part in module.named_modules()}
+    trained = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
+    return {"names": list(saved), "saved": saved, "after": [list(after), after, modes, trained]}
 
 
 # %% exercise
 def save_clean(model: nn.Module) -> dict[str, Tensor]:
     """model's state with the names that it would have if nothing of it were compiled, in the same order.
 
-    model: compiled by torch.compile, or with compiled parts, at any depth, or plain. Every part of a name that is
-    exactly _orig_mod goes, several in a row too. Other parts stay as they are. It has all parameters and buffers that
-    state_dict() has, with the values that they have now: as the model's own tensors, as in state_dict(), or as copies.
-    The model stays as it is.
+    model: compiled by torch.compile, or with compiled parts, at any depth, or plain; nothing of its own is called
+    exactly _orig_mod. Every part of a name that is exactly _orig_mod goes, several in a row too. Other parts stay as
+    they are. The result has all parameters and buffers that state_dict() has, with the values that they have now: as
+    the model's own tensors, as in state_dict(), or as copies. The model stays as it is.
     """
     ### BEGIN SOLUTION
     return {
@@ -49,6 +54,56 @@ def save_clean(model: nn.Module) -> dict[str, Tensor]:
         for name, value in model.state_dict().items()
     }
     ### END SOLUTION
+
+
+# %% promises
+# model's state with -> whole_model, compiled, plain, similar_names, shared_weight
+# model: compiled by -> whole_model, compiled, plain
+# Every part of -> whole_model, compiled, similar_names
+# Other parts stay -> whole_model, similar_names
+# The result has all -> whole_model, compiled, plain, shared_weight
+# The model stays -> keeps_model
+
+
+# %% domain
+def mark_compiled(name, paths, times):
+    """The name that state_dict() gives if the modules at these paths are compiled, so many times each."""
+    parts = name.split(".")
+    marked = [["_orig_mod"] * times * (".".join(parts[:n]) in paths) + [part] for n, part in enumerate(parts)]
+    return ".".join(sum(marked, []))
+
+
+@domain(
+    reference,
+    *("every module", "one parameter", "without elements", "frozen", "plain", "in place", "nothing to save"),
+    *("similar names", "similar names, compiled", "twice in a row", "shared", "shared, compiled"),
+    call=saved_by,
+)
+def arguments(draw, edge):
+    similar = ["_orig_mod2", "_orig_mod_", "x_orig_mod", "_orig_model", "orig_mod", "_orig_mod_orig_mod"]
+    a, b, c = draw(st.permutations(similar if "similar" in edge else ["encoder", "head", "my_orig_mod", "block"]))[:3]
+    names = [f"{a}.0.weight", f"{a}.0.bias", f"{a}.count", f"{b}.weight", f"{b}.{c}.1.weight", "scale", f"{c}.0.count"]
+    names = {"nothing to save": [], "one parameter": ["weight"]}.get(edge, names)
+    paths = {
+        "every module": ["", a, f"{a}.0", b, f"{b}.{c}", f"{b}.{c}.1", c, f"{c}.0"],
+        "one parameter": [""],
+        "similar names, compiled": ["", f"{a}.0", b],
+        "twice in a row": ["", a, f"{b}.{c}"],
+        "shared, compiled": [a],
+        **dict.fromkeys(["plain", "in place", "nothing to save", "similar names", "shared"], []),
+    }.get(edge, draw(st.sampled_from([[""], [b, c], ["", a], ["", f"{b}.{c}"], [a, f"{a}.0"]])))
+    g, state = draw.make_generator(here), {}
+    for n, name in enumerate(names, bool(edge)):  # edges have other sizes: names alone count as no difference
+        dtype = (torch.float32, torch.float64)[n % 2]
+        shape = (0, 2) if edge == "without elements" else (n % 3 + 1, 2)
+        value = torch.randn(shape, generator=g, dtype=dtype)
+        value = torch.randint(2**30, 2**40, (), generator=g) if name.endswith("count") else value
+        state[mark_compiled(name, paths, 2 if edge == "twice in a row" else 1)] = value
+    tied = []
+    if edge.startswith("shared"):
+        tied = [(mark_compiled(f"{a}.0.weight", paths, 1), f"{b}.weight")]
+        state[tied[0][1]] = state[tied[0][0]].clone()
+    return state, edge == "in place", tied, [name for name in state if "bias" in name] if edge == "frozen" else []
 
 
 # %% checks
@@ -78,71 +133,39 @@ with check(
 
 
 # %% hidden checks
-def drawn(names, seed):
-    """A state with these names, and what is to be saved of it."""
-    generator = torch.Generator(here).manual_seed(seed)
-    state = {}
-    for n, name in enumerate(names.split()):
-        dtype = (torch.float32, torch.float64)[n % 2]
-        count = torch.randint(2**30, 2**40, (), generator=generator)
-        state[name] = count if name.endswith("count") else torch.randn(n % 3 + 1, 2, generator=generator, dtype=dtype)
-    clean = {".".join(p for p in name.split(".") if p != "_orig_mod"): v.clone() for name, v in state.items()}
-    return state, {"names": list(clean), "saved": clean}
-
-
-def of(got):
-    return {"names": got["names"], "saved": got["saved"]}
+def assert_saved(save, *edges):
+    """The names and values that are saved, as with the reference."""
+    for trial in arguments.iter_trials(save, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["names"], want["names"], name="the names")
+        assert_close(got["saved"], want["saved"], name="what is saved")
 
 
 with check(
-    "compiled_parts",
-    "parts that were compiled, at any depth",
-    weight=3,
+    "compiled",
+    "models and parts that were compiled, at any depth",
+    weight=4,
     required=True,
-    hint="Where in the name does _orig_mod stand?",
+    hint="Where in the name does _orig_mod stand? Did you copy the model, or remember what it was?",
 ):
-    for n, names in enumerate(
-        (
-            "encoder._orig_mod.0.weight encoder._orig_mod.0.bias my_orig_mod.weight",
-            "encoder.0._orig_mod.weight encoder.0._orig_mod.count encoder.1.weight head._orig_mod.bias",
-            "_orig_mod.scale _orig_mod.part._orig_mod.0.weight _orig_mod.part._orig_mod.0.count _orig_mod.out.bias",
-        )
-    ):
-        t, want = drawn(names, n)
-        assert_close(of(saved_by(save_clean, t)), want)
+    assert_saved(save_clean, "", "every module", "one parameter", "without elements", "frozen")
 with check(
     "plain", "a plain model, and one that was compiled in place", weight=2, hint="Is there an _orig_mod in every model?"
 ):
-    for in_place in (False, True):
-        t, want = drawn("scale encoder.0.weight encoder.0.count my_orig_mod.weight", 5)
-        assert_close(of(saved_by(save_clean, t, in_place=in_place)), want)
-with check(
-    "current_values", "the values are those of now", weight=1, hint="Did you copy the model, or build a new one?"
-):
-    t, want = drawn("_orig_mod.encoder.weight _orig_mod.encoder.bias _orig_mod.out.count", 7)
-    assert_close(of(saved_by(save_clean, t)), want)
+    assert_saved(save_clean, "plain", "in place", "nothing to save")
 with check(
     "similar_names",
     "names that are nearly _orig_mod, and two in a row",
     weight=2,
     hint="When is a part of a name exactly _orig_mod?",
 ):
-    t, want = drawn("_orig_mod2.weight _orig_model.0.weight x._orig_mod_.bias x_orig_mod._orig_mods.weight", 8)
-    assert_close(of(saved_by(save_clean, t)), want)
-    t, want = drawn("_orig_mod._orig_mod.0.weight _orig_mod._orig_mod.0.bias _orig_mod._orig_mod._orig_model.bias", 9)
-    assert_close(of(saved_by(save_clean, t)), want)
-    t, want = drawn("a._orig_mod._orig_mod.weight a._orig_mod._orig_mod._orig_mod_.0.bias b.weight", 10)
-    assert_close(of(saved_by(save_clean, t)), want)
+    assert_saved(save_clean, "similar names", "similar names, compiled", "twice in a row")
 with check("shared_weight", "one parameter under two names", weight=1, hint="Which names does state_dict() give it?"):
-    t, want = drawn("a._orig_mod.weight a._orig_mod.bias b.weight", 12)
-    t["b.weight"] = t["a._orig_mod.weight"].clone()
-    want["saved"]["b.weight"] = t["b.weight"].clone()
-    assert_close(of(saved_by(save_clean, t, tied=[("a._orig_mod.weight", "b.weight")])), want)
-with check("keeps_model", "the model keeps its names", guard=True):
-    t, _ = drawn("_orig_mod.encoder._orig_mod.weight _orig_mod.encoder._orig_mod.count _orig_mod.out.bias", 11)
-    want = {"names after": list(t), "after": {name: value.clone() for name, value in t.items()}}
-    got = saved_by(save_clean, t)
-    assert_close({"names after": got["names after"], "after": got["after"]}, want)
+    assert_saved(save_clean, "shared", "shared, compiled")
+with check("keeps_model", "the model keeps its names, values and modes", guard=True):
+    for trial in arguments.iter_trials(save_clean, "", *arguments.edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["after"], want["after"], name="what the model is afterwards")
 
 
 # %% right "a new dict, in a loop"
@@ -169,37 +192,27 @@ def save_clean(model):
     return {}
 
 
-def saved_by(save, state, in_place=False, tied=()):
+def saved_by(save, state, in_place=False, tied=(), frozen=()):
     clean = {".".join(p for p in name.split(".") if p != "_orig_mod"): value for name, value in state.items()}
-    return {"names": list(clean), "saved": clean, "names after": list(state), "after": dict(state)}
+    return {"names": list(clean), "saved": clean, "after": [list(state), dict(state), {"": True}, []]}
 
 
-# %% wrong "as it is" fails=whole_model,compiled_parts,current_values,similar_names,shared_weight
+# %% wrong "as it is" fails=whole_model,compiled,similar_names,shared_weight
 def save_clean(model):
     return model.state_dict()
 
 
-# %% wrong "replaced wherever it occurs" fails=whole_model,compiled_parts,plain,similar_names
+# %% wrong "replaced wherever it occurs" fails=whole_model,compiled,plain,similar_names,shared_weight
 def save_clean(model):
     return {k.replace("_orig_mod.", ""): v for k, v in model.state_dict().items()}
 
 
-# %% wrong "the model inside" fails=compiled_parts,plain,similar_names,shared_weight raises=AttributeError
-def save_clean(model):
-    return model._orig_mod.state_dict()
-
-
-# %% wrong "the model inside, if there is one" fails=compiled_parts,similar_names,shared_weight
+# %% wrong "the model inside, if there is one" fails=compiled,similar_names,shared_weight
 def save_clean(model):
     return getattr(model, "_orig_mod", model).state_dict()
 
 
-# %% wrong "at the beginning only" fails=compiled_parts,similar_names,shared_weight
-def save_clean(model):
-    return {k.removeprefix("_orig_mod."): v for k, v in model.state_dict().items()}
-
-
-# %% wrong "parameters only" fails=whole_model,compiled_parts,plain,current_values,shared_weight
+# %% wrong "parameters only" fails=whole_model,compiled,plain,similar_names,shared_weight
 def save_clean(model):
     return {".".join(p for p in name.split(".") if p != "_orig_mod"): value for name, value in model.named_parameters()}
 
@@ -214,7 +227,7 @@ def save_clean(model):
     return clean
 
 
-# %% wrong "remembered by the model's id" fails=whole_model,compiled_parts,plain,current_values,similar_names,shared_weight
+# %% wrong "remembered by the model's id" fails=whole_model,compiled,plain,similar_names,shared_weight
 saved_before = {}
 
 
@@ -231,24 +244,6 @@ import re
 
 def save_clean(model):
     return {re.sub(r"(^|\.)_orig_mod\.", r"\1", k): v for k, v in model.state_dict().items()}
-
-
-# %% wrong "what begins with the prefix" fails=similar_names
-def save_clean(model):
-    return {
-        ".".join(p for p in k.split(".") if not p.startswith("_orig_mod")): v for k, v in model.state_dict().items()
-    }
-
-
-# %% wrong "the first one in each name" fails=compiled_parts,similar_names
-def save_clean(model):
-    clean = {}
-    for k, v in model.state_dict().items():
-        parts = k.split(".")
-        if "_orig_mod" in parts:
-            parts.remove("_orig_mod")
-        clean[".".join(parts)] = v
-    return clean
 
 
 # %% right "collected module by module, as copies"
@@ -271,7 +266,7 @@ def save_clean(model):
     return state
 
 
-# %% wrong "the wrappers are taken off for good" fails=compiled_parts,similar_names,shared_weight,keeps_model raises=RuntimeError
+# %% wrong "the wrappers are taken off for good" fails=compiled,similar_names,shared_weight,keeps_model raises=RuntimeError
 def save_clean(model):
     model = getattr(model, "_orig_mod", model)
     for m in list(model.modules()):
@@ -281,7 +276,7 @@ def save_clean(model):
     return model.state_dict()
 
 
-# %% wrong "parameters, then buffers" fails=whole_model,compiled_parts,plain,current_values,similar_names,shared_weight
+# %% wrong "in evaluation mode, as for a checkpoint" fails=keeps_model
 def save_clean(model):
-    both = [*model.named_parameters(), *model.named_buffers()]
-    return {".".join(p for p in n.split(".") if p != "_orig_mod"): v for n, v in both}
+    model.eval()
+    return {".".join(p for p in k.split(".") if p != "_orig_mod"): v for k, v in model.state_dict().items()}
