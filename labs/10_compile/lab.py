@@ -44,7 +44,6 @@ from labkit import (
     probes,
     show_breaks,
     show_compiles,
-    unchanged,
     use_device,
 )
 
