@@ -102,6 +102,10 @@ def export_gate(gate: Gate) -> bytes:
 # The gate stays -> keeps_model
 
 
+# %% domain
+# An export takes long, so the checks make few gates, and call each with many inputs.
+
+
 # %% checks
 with check(
     "example",
