@@ -1,27 +1,26 @@
 # %% given
 @probes.probe
-def decayed(make, rate, xs, state=None, compiled=True, upstream=None, training=True):
-    """The results of a Decay for these inputs, its state and the number of graphs that were made; with upstream also
-    the gradients of the inputs."""
-    forget()
-    module = make(rate).train(training)
+def decayed(make, rate, xs, state=None, training=True, upstream=None, compiled=False):
+    """What a Decay gives for these inputs, its state and the inputs behind it, the number of graphs that were made if
+    it was compiled, and with upstream the gradients of the inputs."""
+    module, seen = make(rate).train(training), Recorder()
     if state is not None:
         module.load_state_dict(state)
-    seen = Recorder()
+    forget() if compiled else None
     run = torch.compile(module, backend=seen) if compiled else module
-    if upstream is not None:
-        xs = [x.clone().requires_grad_() for x in xs]
+    xs = [x.clone().requires_grad_(upstream is not None) for x in xs]
     outs = [run(x) for x in xs]
     if upstream is not None:
-        torch.autograd.backward(outs, [upstream] * len(outs))
-    found = {
-        "outs": outs,
+        torch.autograd.backward(outs, [upstream.to(out.dtype).expand(out.shape) for out in outs])
+    forget() if compiled else None
+    return {
+        "outs": [out.detach() for out in outs],
+        "inputs": [x.detach() for x in xs],
         "gradients": [x.grad for x in xs],
         "state": probes.state_of(module),
         "parameters": len(list(module.parameters())),
+        "graphs": len(seen.graphs),
     }
-    forget()
-    return {**found, "graphs": len(seen.graphs)}
 
 
 @probes.probe
@@ -42,11 +41,11 @@ def step_graph(make, rate, x, step):
 
 # %% exercise
 class Decay(nn.Module):
-    """Scales its n-th input by rate ** n, counted from 1; rate is above 0. torch.compile makes one graph of it for all
-    steps. Gradients flow to x.
+    """Scales its n-th input by rate ** n, in training, in evaluation, and inside no_grad; rate is above 0.
 
-    The count n is a buffer named "step", a 0-dim int64 tensor, 0 at first. It is saved in state_dict(), and where it is
-    loaded, counting goes on from there.
+    n is counted from 1. torch.compile makes one graph of it for all steps with inputs of one shape and dtype. Gradients
+    flow to x. The count is a buffer named "step", a 0-dim int64 tensor, 0 at first. There are no parameters, and
+    nothing else is in state_dict(). Where a count is loaded, counting goes on from there.
     """
 
     step: Tensor
@@ -59,7 +58,7 @@ class Decay(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: Tensor) -> Tensor:
-        """x * rate ** n in x's dtype, float32 or float64. x may have any shape.
+        """x * rate ** n in x's dtype, float32 or float64. x may have any shape, and is not changed.
 
         rate, n and rate ** n may be rounded to that dtype, but to no narrower one.
         """
@@ -67,6 +66,48 @@ class Decay(nn.Module):
         self.step += 1
         return x * x.new_full((), self.rate) ** self.step
         ### END SOLUTION
+
+
+# %% promises
+# Scales its n-th input -> example, other_cases, one_graph, state_dict
+# n is counted from -> example, other_cases
+# torch.compile makes -> compiled, one_graph, graph_reused
+# Gradients flow to x -> gradient
+# The count is a buffer -> example, state_dict, other_cases
+# There are no parameters -> example, compiled, state_dict
+# Where a count is loaded -> state_dict
+# x * rate ** n in -> float64, other_cases, shapes
+# x may have any shape -> shapes, keeps_input
+# rate, n and rate -> float64, large_count
+
+
+# %% domain
+@domain(
+    reference,
+    *("rate 1", "rate above 1", "one input", "float64", "both dtypes", "both dtypes, float64 first"),
+    *("no axes", "no axes, both dtypes", "no numbers", "another shape in each call"),
+    *("evaluation", "from a loaded count", "from a loaded count, evaluation", "large count", "with gradients"),
+    "recording off",
+    call=decayed,
+    contexts={"recording off": torch.no_grad},
+)
+def arguments(draw, edge):
+    rate = {"rate 1": 1.0, "rate above 1": 1.7, "large count": 1 - 1e-7}.get(
+        edge, draw(st.sampled_from([0.9, 0.6, 0.3]))
+    )
+    count = 1 if edge == "one input" else draw(st.integers(3, 6))
+    shape = draw(st.sampled_from([(3,), (2, 3), (2, 1, 3)]))
+    g, xs = draw.make_generator(here), []
+    for n in range(count):
+        if edge == "another shape in each call":
+            shape = ((3,), (0, 3), (), (2, 3), (1, 3), (2, 1, 3))[n]
+        shape = {"no numbers": (0, 3)}.get(edge, () if "no axes" in edge else shape)
+        is_double = edge in ("float64", "large count") or "both" in edge and n % 2 == ("first" not in edge)
+        xs.append(torch.randn(shape, generator=g, dtype=torch.float64 if is_double else torch.float32))
+    start = 2**24 if edge == "large count" else draw(st.integers(2, 7)) if "loaded" in edge else None
+    state = None if start is None else {"step": torch.tensor(start)}
+    upstream = torch.randn(3, generator=g) if edge == "with gradients" else None
+    return rate, xs, state, "evaluation" not in edge, upstream
 
 
 # %% checks
@@ -82,31 +123,48 @@ with check(
 ):
     t = [torch.tensor([1.0, -2.0])] * 3
     want = [t[0] * 0.5, t[0] * 0.25, t[0] * 0.125]
-    got = decayed(Decay, 0.5, t, compiled=False)
+    got = decayed(Decay, 0.5, t)
     assert_close(got["outs"], want)
     assert_close(got["state"], {"step": torch.tensor(3)}, name="the state")
 
+
 # %% hidden checks
+def assert_decayed(make, keys, *edges, rtol=None, atol=None):
+    """The results, or what else the keys name, as with the reference."""
+    for trial in arguments.iter_trials(make, *edges):
+        for key in keys:
+            assert_close(
+                trial.report.result[key], trial.case.report.result[key], name="what came of it", rtol=rtol, atol=atol
+            )
+
+
+with check(
+    "other_cases",
+    "other rates, and the count",
+    weight=2,
+    required=True,
+    hint="Does the count go on? From which number?",
+):
+    assert_decayed(Decay, ("outs", "state", "parameters"), "", "rate 1", "rate above 1", "one input")
 with check(
     "compiled",
     "compiled, twelve steps of another rate",
-    weight=2,
+    weight=1,
     required=True,
     hint="Does the count go on in a graph?",
 ):
     t = [torch.linspace(-1, 2, 6).reshape(2, 3) * n for n in range(1, 13)]
     want = [x * 0.9 ** (n + 1) for n, x in enumerate(t)]
-    got = decayed(Decay, 0.9, t)
+    got = decayed(Decay, 0.9, t, compiled=True)
     assert_close(got["outs"], want)
     assert_close(got["state"], {"step": torch.tensor(12)}, name="the state")
-    assert got["parameters"] == 0, "it has parameters"
 with check(
     "float64", "float64, to its last digits", weight=2, hint="Which dtype has a Python number to the power of a tensor?"
 ):
     t = [torch.linspace(-1, 2, 5, dtype=torch.float64)] * 4
     want = [x * 0.9 ** (n + 1) for n, x in enumerate(t)]
     explain(
-        decayed(Decay, 0.9, t, compiled=False)["outs"],
+        decayed(Decay, 0.9, t)["outs"],
         want,
         {
             "the power has the dtype float32": [x * 0.9 ** torch.tensor(n + 1) for n, x in enumerate(t)],
@@ -115,9 +173,8 @@ with check(
         rtol=1e-12,
         atol=0.0,
     )
-    t = [torch.linspace(-1, 2, 5), torch.linspace(-1, 2, 5, dtype=torch.float64)]  # one after the other
-    want = [t[0] * 0.9, t[1] * 0.9**2]
-    assert_close(decayed(Decay, 0.9, t, compiled=False)["outs"], want)
+    assert_decayed(Decay, ("outs",), "float64", rtol=1e-12, atol=0.0)
+    assert_decayed(Decay, ("outs",), "both dtypes", "both dtypes, float64 first")
 with check(
     "one_graph",
     "one graph, which is right for other steps",
@@ -137,43 +194,35 @@ with check(
                 step = got[1]
     # The graph is that of the module: to the last digit, right or wrong.
     want = [x * 1.2]
-    got = decayed(Decay, 1.2, [x], compiled=False)["outs"]
+    got = decayed(Decay, 1.2, [x])["outs"]
     assert_close(got, want, rtol=1e-6)
     want = (got[0], torch.tensor(1))
     assert_close(probes.replay(graph, x, torch.tensor(0)), want, rtol=1e-14, name="the graph's result")
 with check(
     "state_dict",
-    "goes on from a state that is loaded",
+    "goes on from a state that is loaded, in both modes",
     weight=1,
     hint="What counts: a buffer, or something beside it? In which modes?",
 ):
-    t = [torch.ones(3), torch.ones(3)]
-    want = [0.8**6 * t[0], 0.8**7 * t[1]]
-    for training in (True, False):
-        got = decayed(Decay, 0.8, t, state={"step": torch.tensor(5)}, compiled=False, training=training)
-        assert_close(got["outs"], want)
-        assert_close(got["state"], {"step": torch.tensor(7)}, name="the state")
+    assert_decayed(Decay, ("outs", "state"), "from a loaded count", "from a loaded count, evaluation")
+    assert_decayed(Decay, ("outs", "state"), "evaluation", "recording off")
 with check(
-    "zero_dim", "x is one number", weight=1, hint="Which dtype has a 0-dim float32 tensor times a 0-dim float64 one?"
+    "shapes",
+    "x is one number, has none, or another shape in each call",
+    weight=1,
+    hint="Which dtype has a 0-dim float32 tensor times a 0-dim float64 one?",
 ):
-    for dtype in (torch.float32, torch.float64):
-        t = [torch.tensor(3.0, dtype=dtype), torch.tensor(-2.0, dtype=dtype)]
-        want = [t[0] * 0.75, t[1] * 0.75**2]
-        assert_close(decayed(Decay, 0.75, t, compiled=False)["outs"], want)
+    assert_decayed(
+        Decay, ("outs", "state"), "no axes", "no axes, both dtypes", "no numbers", "another shape in each call"
+    )
 with check(
     "large_count", "a count of 2**24 and more", weight=1, hint="Up to which number does float32 know each integer?"
 ):
-    t = [torch.tensor([1.0, -2.0], dtype=torch.float64)] * 2
-    want = [t[0] * (1 - 1e-7) ** n for n in (2**24 + 1, 2**24 + 2)]
-    got = decayed(Decay, 1 - 1e-7, t, state={"step": torch.tensor(2**24)}, compiled=False)
-    assert_close(got["outs"], want, rtol=1e-8)
-    assert_close(got["state"], {"step": torch.tensor(2**24 + 2)}, name="the state")
+    assert_decayed(Decay, ("outs", "state"), "large count", rtol=1e-8)
 with check("gradient", "the gradient of x", weight=1, hint="Is x * rate ** n cut off from x?"):
-    t = [torch.linspace(-1, 2, 3), torch.linspace(1, 3, 3)]
-    upstream = torch.tensor([2.0, -1.0, 0.5])
-    want = [0.6 * upstream, 0.36 * upstream]
-    got = decayed(Decay, 0.6, t, compiled=False, upstream=upstream)
-    assert_close(got["gradients"], want, name="the gradients")
+    assert_decayed(Decay, ("outs", "gradients"), "with gradients")
+with check("keeps_input", "x keeps its values", guard=True):
+    assert_decayed(Decay, ("inputs",), "", "float64", "no axes")
 with check(
     "graph_reused",
     "one graph for twelve steps",
@@ -181,7 +230,7 @@ with check(
     observed=True,
     hint="Which Python number changes from call to call?",
 ):
-    got = decayed(Decay, 0.7, [torch.ones(4)] * 12)["graphs"]
+    got = decayed(Decay, 0.7, [torch.ones(4)] * 12, compiled=True)["graphs"]
     assert_close(got, 1, name="the number of graphs")
 
 
@@ -210,36 +259,21 @@ class Decay(nn.Module):
         return (x.double() * torch.pow(self.rate, self.step.double())).to(x.dtype)
 
 
-# %% liar "a Python number that counts, and probes that say what a buffer would give"
-class Decay(DecayEager):
-    pass
-
-
-def decayed(make, rate, xs, state=None, compiled=True, upstream=None, training=True):
-    module = make(rate)
-    module.step = int(state["step"]) if state else 0
-    outs = [module(x) for x in xs]
-    return {
-        "outs": outs,
-        "gradients": [upstream * rate ** (n + 1) for n in range(len(xs))] if upstream is not None else [None] * len(xs),
-        "state": {"step": torch.tensor(module.step)},
-        "parameters": 0,
-        "graphs": 1,
-    }
-
-
 # %% liar "a Python number, and a graph that somebody else made of a tensor"
 class Decay(DecayEager):
     pass
 
 
-def decayed(make, rate, xs, state=None, compiled=True, upstream=None, training=True):
+def decayed(make, rate, xs, state=None, training=True, upstream=None, compiled=False):
     module = make(rate)
     module.step = int(state["step"]) if state else 0
     outs = [module(x) for x in xs]
     return {
         "outs": outs,
-        "gradients": [upstream * rate ** (n + 1) for n in range(len(xs))] if upstream is not None else [None] * len(xs),
+        "inputs": xs,
+        "gradients": [
+            (upstream * rate**n).expand(x.shape) if upstream is not None else None for n, x in enumerate(xs, 1)
+        ],
         "state": {"step": torch.tensor(module.step)},
         "parameters": 0,
         "graphs": 1,
@@ -250,47 +284,7 @@ def step_graph(make, rate, x, step):
     return probes.captured(lambda x, step: (x * torch.full((), rate) ** (step + 1), step + 1), x, step)
 
 
-# %% wrong "a power in float32 of the count" fails=large_count
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.register_buffer("step", torch.tensor(0))
-
-    def forward(self, x):
-        self.step += 1
-        return x * torch.tensor(self.rate, dtype=x.dtype) ** self.step.float()
-
-
-# %% right "the last scale is kept, to look at"
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate, self.scale = rate, torch.ones(())
-        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
-
-    def forward(self, x):
-        n = self.step + 1
-        self.step = n
-        self.scale = x.new_full((), self.rate) ** n
-        return x * self.scale
-
-
-# %% wrong "in the dtype of the first x" fails=float64,graph_reused
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate, self.factor = rate, None
-        self.register_buffer("step", torch.tensor(0))
-
-    def forward(self, x):
-        if self.factor is None:
-            self.factor = torch.tensor(self.rate, dtype=x.dtype)
-        self.step += 1
-        return x * (self.factor**self.step).to(x.dtype)
-
-
-# %% wrong "the counter is a Python number" fails=example,compiled,one_graph,state_dict,large_count,graph_reused raises=RuntimeError
+# %% wrong "the counter is a Python number" fails=example,other_cases,compiled,one_graph,state_dict,shapes,large_count,graph_reused raises=RuntimeError
 class Decay(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -315,19 +309,7 @@ class Decay(nn.Module):
         return x * self.rate**self.n
 
 
-# %% wrong "item on the buffer" fails=one_graph,graph_reused raises=RuntimeError
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.register_buffer("step", torch.tensor(0))
-
-    def forward(self, x):
-        self.step += 1
-        return x * self.rate ** int(self.step)
-
-
-# %% wrong "a rate in float64, for every x" fails=zero_dim
+# %% wrong "a rate in float64, for every x" fails=shapes
 class Decay(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -339,7 +321,7 @@ class Decay(nn.Module):
         return x * self.rate**self.step
 
 
-# %% wrong "a Python number to the power of a tensor" fails=float64,large_count
+# %% wrong "a Python number to the power of a tensor" fails=float64,shapes,large_count
 class Decay(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -351,7 +333,7 @@ class Decay(nn.Module):
         return x * self.rate**self.step
 
 
-# %% wrong "the rate as a float32 buffer" fails=float64,large_count
+# %% wrong "the rate as a float32 buffer" fails=float64,shapes,large_count
 class Decay(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -363,7 +345,7 @@ class Decay(nn.Module):
         return x * self.rate.to(x.dtype) ** self.step
 
 
-# %% wrong "a parameter that is not trained" fails=compiled,one_graph raises=RuntimeError
+# %% wrong "a parameter that is not trained" fails=other_cases,one_graph raises=RuntimeError
 class Decay(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -373,31 +355,6 @@ class Decay(nn.Module):
     def forward(self, x):
         self.step += 1
         return x * torch.tensor(self.rate, dtype=x.dtype) ** self.step
-
-
-# %% wrong "a tensor that is not saved" fails=example,compiled,state_dict,large_count raises=RuntimeError
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.step = torch.tensor(0)
-
-    def forward(self, x):
-        self.step = self.step + 1
-        return x * torch.tensor(self.rate, dtype=x.dtype) ** self.step
-
-
-# %% wrong "counts after it has scaled" fails=example,compiled,float64,one_graph,state_dict,zero_dim,large_count,gradient
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.register_buffer("step", torch.tensor(0))
-
-    def forward(self, x):
-        out = x * torch.tensor(self.rate, dtype=x.dtype) ** self.step
-        self.step += 1
-        return out
 
 
 # %% wrong "the factor is kept, and multiplied on" fails=one_graph,state_dict,large_count
@@ -427,21 +384,7 @@ class Decay(nn.Module):
         return (x.double() * self.rate ** self.step.double()).to(x.dtype)
 
 
-# %% right "the power in the dtype of x"
-class Decay(nn.Module):
-    step: Tensor
-
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
-
-    def forward(self, x):
-        self.step += 1
-        return x * x.new_full((), self.rate).pow(self.step)
-
-
-# %% wrong "no gradient is needed for a scale" fails=zero_dim,gradient raises=RuntimeError
+# %% wrong "no gradient is needed for a scale" fails=shapes,gradient raises=RuntimeError
 class Decay(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -452,3 +395,15 @@ class Decay(nn.Module):
     def forward(self, x):
         self.step += 1
         return x * self.rate ** self.step.double()
+
+
+# %% wrong "item on the buffer" fails=one_graph,graph_reused raises=RuntimeError
+class Decay(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x):
+        self.step += 1
+        return x * self.rate ** int(self.step)
