@@ -24,7 +24,8 @@ def product_and_sum(x, y):
 def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
     """How many graphs Dynamo makes of fn for one call fn(*args), when nothing of fn is compiled yet: an int, 0 or more.
 
-    Calls and compilations before make no difference: the same arguments give the same number.
+    A graph that runs several times counts once. Calls and compilations before make no difference: the same arguments
+    give the same number.
     """
     ### BEGIN SOLUTION
     torch.compiler.reset()
@@ -32,6 +33,12 @@ def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
     torch.compile(fn, backend=seen)(*args)
     return len(seen.graphs)
     ### END SOLUTION
+
+
+# %% promises
+# How many graphs Dynamo -> example, several_breaks, break_at_end, two_tensors
+# A graph that runs -> repeated_graphs
+# Calls and compilations -> called_again, compiled_before
 
 
 # %% checks
@@ -165,39 +172,6 @@ def n_graphs(fn, *args):
     return len(seen.graphs)
 
 
-# %% wrong "the counters are set to zero, and nothing is forgotten" fails=several_breaks,called_again,compiled_before
-def n_graphs(fn, *args):
-    counters.clear()
-    torch.compile(fn, backend="eager")(*args)
-    return counters["stats"]["unique_graphs"]
-
-
-# %% wrong "a whole graph, and one at most" fails=example,several_breaks,repeated_graphs,break_at_end,called_again,two_tensors raises=RuntimeError
-def n_graphs(fn, *args):
-    torch.compiler.reset()
-    seen = Recorder()
-    torch.compile(fn, backend=seen, fullgraph=True)(*args)
-    return len(seen.graphs)
-
-
-# %% wrong "the backend's calls and the graphs' calls" fails=example,several_breaks,repeated_graphs,break_at_end,called_again,compiled_before,two_tensors
-def n_graphs(fn, *args):
-    torch.compiler.reset()
-    count = []
-
-    def backend(graph, example_inputs):
-        def run(*inputs):
-            count.append(graph)
-            return graph.forward(*inputs)
-
-        return run
-
-    compiled = torch.compile(fn, backend=backend)
-    compiled(*args)
-    compiled(*args)
-    return len(count)
-
-
 # %% wrong "the runs of the graphs in one call" fails=repeated_graphs
 def n_graphs(fn, *args):
     torch.compiler.reset()
@@ -239,47 +213,6 @@ def n_graphs(fn, *args):
         except Exception:
             if not fullgraph:
                 raise
-
-
-# %% wrong "operations are counted" fails=example,several_breaks,repeated_graphs,called_again
-def n_graphs(fn, *args):
-    torch.compiler.reset()
-    return torch._dynamo.explain(fn)(*args).op_count
-
-
-# %% liar "reads the source, and knows which lines break"
-def n_graphs(fn, *args):
-    code = fn.__code__
-    return 1 + ("print" in code.co_names or "print" in str(code.co_consts)) + ("exp" in code.co_names)
-
-
-def counted(count, source, sizes, before=(), ask=len):
-    made = source[source.index("def made") :]
-    out = []
-    for size in sizes:
-        graphs, pending, skip = 0, False, False
-        for line in made.splitlines()[1:]:
-            text = line.strip()
-            if line.startswith("        ") and skip:
-                continue
-            skip = False
-            if text.startswith("if x.shape[0] > 3:"):
-                skip = not size > 3
-            elif text.startswith("if ask(x)"):
-                graphs, pending = graphs + pending, False
-                skip = not ask(torch.ones(size)) > 1
-            elif "print(" in text:
-                graphs, pending = graphs + pending, False
-            elif ".item()" in text or "x.sum() >" in text:
-                graphs, pending = graphs + 1, True
-            elif "part(" in text:
-                graphs, pending = 2 + text.count("+"), False
-            elif text.startswith("for"):
-                break
-            elif "seen.append" not in text and not text.startswith("return"):
-                pending = True
-        out.append(graphs + pending)
-    return out
 
 
 # %% liar "runs the function, and counts what lies between the breaks"
@@ -329,9 +262,3 @@ def n_graphs(fn, *args):
     torch.compile(fn, backend=recorder)(*args)
     torch.compiler.reset()
     return len(recorder.graphs)
-
-
-# %% right "explain, its number of breaks plus one"
-def n_graphs(fn, *args):
-    torch.compiler.reset()
-    return torch._dynamo.explain(fn)(*args).graph_break_count + 1
