@@ -127,6 +127,7 @@ def draw_events(draw, size):
     *("multiples of 512", "one byte more", "best fit", "equal sizes", "between free neighbours", "one free neighbour"),
     *("exact fit", "a rest of 512 bytes", "nothing fits", "the whole segment", "a rest of 1 MiB"),
     *("a rest above 1 MiB", "10 MiB", "two segments", "a run, small", "a run, large"),
+    "equal sizes, the last freed first",
     call=after_each,
 )
 def arguments(draw, edge):
@@ -152,9 +153,9 @@ def arguments(draw, edge):
         alloc(p=p, u=1, q=q, v=1, r=r, w=1, s=s, x=1)
         free("pqrs")
         alloc(e=b, f=a, g=a, h=d)
-    elif edge == "equal sizes":
+    elif edge.startswith("equal sizes"):
         alloc(*"pqrstu")
-        free(draw(st.permutations("qsu")))
+        free("qsu" if edge == "equal sizes" else "usq")
         alloc("e", "f", g=1)
     elif edge == "between free neighbours":
         alloc(p=a, q=b, r=c, s=d)
@@ -287,7 +288,7 @@ with check(
     weight=1,
     hint="Which of several equal blocks does your comparison take?",
 ):
-    assert_blocks(Blocks, "equal sizes")
+    assert_blocks(Blocks, "equal sizes", "equal sizes, the last freed first")
 with check("two_segments", "two segments know nothing of each other", guard=True):
     assert_blocks(Blocks, "two segments")
 
