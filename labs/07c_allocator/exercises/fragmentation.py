@@ -32,7 +32,7 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
 # All sizes are -> others, small_segments, awaiting
 # Two neighbours in -> others, small_segments, awaiting
 # The result has five -> others, small_segments, awaiting
-# "allocated": of the -> awaiting
+# "allocated": of the -> awaiting, others
 # "releasable": of -> awaiting, others
 # empty_cache() gives -> example, others, small_segments, awaiting
 # "split": of the -> awaiting, others
@@ -49,7 +49,8 @@ def draw_segment(draw, number, small, states, scale=1):
     sizes = [n if small else (n + MIB) * scale for n in more]
     total = 2 * MIB if small else 2 * MIB * draw(st.integers(10, 12)) * scale
     sizes.insert(draw(st.integers(0, len(more))), total - sum(sizes))
-    return segment(2 ** (33 + number), *zip(sizes, states, strict=True))
+    pieces = zip(sizes, states, strict=True)
+    return segment(2 ** (33 + number), *[(n, state, [], n - draw(st.integers(1, 511))) for n, state in pieces])
 
 
 @domain(
