@@ -31,9 +31,9 @@ def chunked_loss(
 ) -> Tensor:
     """The mean loss of rows of hidden (n, d), without the logits of all rows at once.
 
-    weight is (v, d), labels (n) are int64. piece(h, weight, y) returns the sum of the losses of the rows h with labels y,
-    as a 0-dim tensor: cross entropy, as above, or another loss. It makes the logits of these rows. A label of -100 adds
-    nothing to that sum, and such a row doesn't count in the mean. At least one row counts.
+    weight is (v, d), labels (n) are int64: 0 to v - 1, or -100. piece(h, weight, y) returns the sum of the losses of
+    the rows h with labels y, as a 0-dim tensor: cross entropy, as above, or another loss. It makes the logits of these
+    rows. A label of -100 adds nothing to that sum, and such a row doesn't count in the mean. At least one row counts.
     In the forward pass, piece is called once for each of `chunks` parts of the rows, in order, 1 <= chunks <= n; their
     lengths differ by at most one. It may be called again for the backward pass. What piece keeps for backward is given up
     before the next call of piece, and at the end of the forward pass, so the logits of one part at most are alive.
