@@ -24,7 +24,7 @@ def count_skips(scales: list[float]) -> int:
 @domain(
     reference,
     *("no scales", "one scale", "all equal", "only rising", "only falling", "every other one rises"),
-    *("below 1", "no powers of two", "many halvings"),
+    *("below 1", "no powers of two", "many halvings", "below the floats of float32"),
 )
 def arguments(draw, edge):
     count = {"no scales": 0, "one scale": 1}.get(edge, draw(st.integers(4, 7)))
@@ -37,9 +37,8 @@ def arguments(draw, edge):
         "many halvings": [15 * n for n in moves],
     }.get(edge, moves)
     first = draw(st.sampled_from([8.0, 1024.0, 65536.0]))
-    first = {"below 1": first * 2.0**-40, "no powers of two": draw(st.sampled_from([0.3, 1000.0, 0.1]))}.get(
-        edge, first
-    )
+    small = {"below 1": first * 2.0**-40, "below the floats of float32": first * 2.0**-200}
+    first = {**small, "no powers of two": draw(st.sampled_from([0.3, 1000.0, 0.1]))}.get(edge, first)
     return ([first * 2.0 ** sum(moves[:n]) for n in range(count)],)
 
 
@@ -69,9 +68,9 @@ with check("other_cases", "other logs", weight=4, required=True, hint="How often
     arguments.assert_results(count_skips, "", "all equal", "only rising", "only falling", "every other one rises")
     arguments.assert_results(count_skips, "below 1", "many halvings")
 with check(
-    "odd_scales", "scales that are no powers of two", weight=2, hint="Is the log exact? What does your rounding do?"
+    "odd_scales", "no powers of two, and tiny scales", weight=2, hint="Is the log exact? What does your rounding do?"
 ):
-    arguments.assert_results(count_skips, "no powers of two")
+    arguments.assert_results(count_skips, "no powers of two", "below the floats of float32")
 with check("none_or_one", "one scale, and none", guard=True, hint="From which scale does the first one come?"):
     arguments.assert_results(count_skips, "no scales", "one scale")
 with check("keeps_list", "the log keeps its scales", guard=True, hint="Which calls change a list?"):
