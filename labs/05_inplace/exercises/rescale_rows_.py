@@ -30,7 +30,7 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
 # %% domain
 @domain(
     reference,
-    *("float64", "negative top", "constant rows", "tiny rows", "tiny rows, tiny top"),
+    *("float64", "negative top", "constant rows", "nearly constant rows", "tiny rows", "tiny rows, tiny top"),
     *("one column", "no rows", "transposed", "every second column"),
 )
 def arguments(draw, edge):
@@ -39,9 +39,11 @@ def arguments(draw, edge):
     x = torch.randn(n, d, dtype=torch.float64, generator=draw.make_generator(here)) * 10.0 ** draw(st.integers(-3, 3))
     if edge == "constant rows":
         x[::2] = x[::2, :1].clone()
+    if edge == "nearly constant rows":
+        x = 1e6 + torch.arange(d) + torch.zeros_like(x)
     if "tiny rows" in edge:
         x *= 1e-20
-    x = x if edge == "float64" else x.float()
+    x = x if edge in ("float64", "nearly constant rows") else x.float()
     if edge == "transposed":
         x = x.T.contiguous().T
     if edge == "every second column":
@@ -100,8 +102,8 @@ with check(
 ):
     arguments.assert_arguments(rescale_rows_, "", "float64", "negative top")
     arguments.assert_returns(rescale_rows_, "x", "", "float64", "negative top")
-with check("constant", "a constant row becomes zeros", weight=2, hint="What is 0 / 0?"):
-    arguments.assert_arguments(rescale_rows_, "constant rows", "one column")
+with check("constant", "a constant row becomes zeros, and only such a row", weight=2, hint="What is 0 / 0?"):
+    arguments.assert_arguments(rescale_rows_, "constant rows", "nearly constant rows", "one column")
 with check(
     "tiny_numbers",
     "a row of tiny numbers is rescaled too",
