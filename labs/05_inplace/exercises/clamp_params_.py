@@ -36,7 +36,7 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
     reference,
     *("float32", "mixed dtypes", "no parameters", "one parameter", "limit 0", "infinite limit", "on the limit"),
     *("all inside", "all outside", "NaN", "infinities", "no axes", "no elements", "transposed", "every second one"),
-    *("parts of one tensor", "some hold .grad", "recording off"),
+    *("on the limit, float32", "parts of one tensor", "some hold .grad", "recording off"),
     contexts={"recording off": torch.no_grad},
 )
 def arguments(draw, edge):
@@ -44,6 +44,8 @@ def arguments(draw, edge):
     limit = {"limit 0": 0.0, "infinite limit": math.inf}.get(edge, draw(st.sampled_from([0.25, 0.3, 0.75, 1.1])))
     if edge == "on the limit":
         limit = draw(st.sampled_from([0.25, 0.5, 1.5]))
+    if edge == "on the limit, float32":
+        limit = draw(st.sampled_from([0.1, 0.3]))  # less than in float32
     shapes = draw(st.permutations([(2, 3), (4,), (3, 2)]))[:count]
     if edge == "no axes":
         shapes = [(), (), (4,)][:count]
@@ -53,14 +55,15 @@ def arguments(draw, edge):
     parts = [torch.randn(shape, dtype=torch.float64, generator=g) for shape in shapes]
     if edge in ("all inside", "all outside"):
         parts = [p.sign() * (limit * 0.9 * p.sin().abs() if edge == "all inside" else limit + p.abs()) for p in parts]
-    special = {"on the limit": (limit, -limit), "NaN": (math.nan, 5.0), "infinities": (math.inf, -math.inf)}
+    special = {"NaN": (math.nan, 5.0), "infinities": (math.inf, -math.inf)}
+    special |= {"on the limit": (limit, -limit), "on the limit, float32": (limit, -limit)}
     if edge in special:
         for p in parts:
             p.view(-1)[:2] = torch.tensor(special[edge], dtype=torch.float64)
     if edge == "limit 0":
         parts[0][0] = 0.0
-    if edge in ("float32", "mixed dtypes"):
-        parts = [p.float() if edge == "float32" or n == 0 else p for n, p in enumerate(parts)]
+    if "float32" in edge or edge == "mixed dtypes":
+        parts = [p.float() if "float32" in edge or n == 0 else p for n, p in enumerate(parts)]
     if edge == "parts of one tensor":
         numbers = torch.cat([torch.zeros(1, dtype=torch.float64), *[p.flatten() for p in parts]])
         pieces = numbers[1:].split([p.numel() for p in parts])
@@ -123,6 +126,7 @@ with check(
     for edges in (
         ("", "float32", "mixed dtypes", "one parameter", "limit 0", "infinite limit", "on the limit"),
         ("all inside", "all outside", "infinities", "no axes", "no elements", "transposed", "every second one"),
+        ("on the limit, float32",),
     ):
         assert_clamped(clamp_params_, *edges)
         arguments.assert_results(clamp_params_, *edges)
