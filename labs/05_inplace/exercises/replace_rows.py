@@ -5,8 +5,8 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     h (n, d), n and d at least 1; rows (k,) int64 with distinct numbers from 0 to n - 1 in any order; new (k, d) of h's
     dtype, float32 or float64. k may be 0. Strides may be any. h and new may require grad or not, and may be leaves or
     results.
-    The result is differentiable for both. A replaced row of h gets the gradient 0, also if it holds NaN or infinity.
-    Other NaN and infinities, in h and in new, appear in the result.
+    The result is differentiable for both. A replaced row of h gets the gradient 0, also if it holds NaN or infinity;
+    for k = n, h may be cut off, and for k = 0 new. Other NaN and infinities, in h and in new, appear in the result.
     The arguments stay as they are, their .grad too, and a graph that has saved one of them stays usable. The result has
     memory of its own, also for k = 0: anyone who writes to it changes neither h nor new.
     """
