@@ -3,7 +3,8 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
     """Move average towards the mean of abs(x) over its rows, then return x / average.
 
     x (n, d), finite, with n and d at least 1; average (d,), of x's dtype, float32 or float64, without requires_grad,
-    positive before the call and after it. Strides may be any, and no two elements of average share memory.
+    its numbers from 0.1 to 100 before the call and after it. Strides may be any, and no two elements of average share
+    memory.
     average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory and without history; rate is at
     least 0 and at most 1.
     The result is a new tensor (n, d): x divided by the new average, which counts as a constant in the gradient. The
