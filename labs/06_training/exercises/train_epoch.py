@@ -105,7 +105,8 @@ def modes_of(model):
 class Classifier(nn.Module):
     """Two linear layers with these weights. Between them: batch normalisation if start has its averages, and dropout.
 
-    Without "last.weight", the two share one weight. x: (n, inputs), or (n, k, inputs), which is averaged over k.
+    Without "last.weight", the two share one weight. x: (n, inputs), or (n, k, inputs), which is averaged over k, or a
+    list of two such tensors, which are added.
     """
 
     def __init__(self, start, dropout=0.0):
@@ -120,7 +121,7 @@ class Classifier(nn.Module):
         self.to(start["last.bias"].dtype).load_state_dict(start, strict=False)
 
     def forward(self, x):
-        h = self.first(x)
+        h = self.first(x if isinstance(x, Tensor) else x[0] + x[1])
         return self.head(self.norm(h.mean(1) if h.dim() == 3 else h).tanh())
 
 
@@ -135,7 +136,7 @@ def classifier_in(start, dropout, training, frozen, old):
     return model
 
 
-def sgd_of(model, rates, momentum):
+def sgd_of(model, rates, momentum, decay=0.0):
     """SGD with a rate for the first layer, and one for all others. A layer without a rate isn't in it."""
     first = {id(p) for p in model.first.parameters()}
     groups = [
@@ -143,16 +144,17 @@ def sgd_of(model, rates, momentum):
         for rate, is_first in zip(rates, (True, False), strict=True)
         if rate is not None
     ]
-    return torch.optim.SGD(groups, momentum=momentum)
+    return torch.optim.SGD(groups, momentum=momentum, weight_decay=decay)
 
 
 @probes.probe
-def epoch_of(train, start, batches, training, frozen, old, dropout, rates, momentum, is_read_once):
+def epoch_of(train, start, batches, training, frozen, old, dropout, rates, momentum, decay, is_read_once):
     """What train(model, batches, optimizer) returns, the model's state, and which modules are in training mode."""
     with torch.random.fork_rng(devices=[]):
         model = classifier_in(start, dropout, training, frozen, old)
         torch.manual_seed(0)
-        loss = train(model, iter(batches) if is_read_once else batches, sgd_of(model, rates, momentum))
+        optimizer = sgd_of(model, rates, momentum, decay)
+        loss = train(model, iter(batches) if is_read_once else batches, optimizer)
     modes = [name for name, module in model.named_modules() if module.training]
     return {"loss": loss, "state": probes.state_of(model), "training": modes}
 
@@ -163,7 +165,7 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
 
     The step uses the gradient of the mean cross entropy of the batch's samples.
     model: gives logits (n, c) for x; it is put into training mode, and left in it. Gradients that it holds at the start
-    do not count, not even for parameters that are frozen.
+    do not count: all goes as if there were none, also for parameters that are frozen.
     batches: an iterable, which can be read once, of at least one pair x, y. x is whatever the model takes, y is (n,)
     int64; n, at least 1, may differ.
     Returns the mean over all samples of their losses, each as it was before its batch's step: a Python float, exact to
@@ -197,6 +199,7 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
 @domain(
     reference,
     *("float32", "one batch", "one sample", "batches of one", "equal sizes", "two dimensions in x", "read once"),
+    *("two tensors in x", "frozen ones hold .grad, weight decay"),
     *("training mode", "evaluation mode", "only the model in training mode", "dropout"),
     *("holds .grad", "holds NaN in .grad", "frozen ones hold .grad", "frozen"),
     *("two rates", "only the last layers learn", "one shared weight"),
@@ -225,6 +228,8 @@ def arguments(draw, edge):
         )
         for n in sizes
     ]
+    if edge == "two tensors in x":
+        batches = [([x, x.sin()], y) for x, y in batches]
     training = {
         "training mode": [True] * 6,
         "evaluation mode": [False] * 6,
@@ -238,7 +243,8 @@ def arguments(draw, edge):
     rates = {"two rates": [0.4, 0.1], "only the last layers learn": [None, 0.3]}.get(edge, [0.2, 0.2])
     rates = [None if rate is None else rate * draw(st.sampled_from([0.5, 1.0])) for rate in rates]
     momentum = 0.0 if "frozen" in edge else draw(st.sampled_from([0.0, 0.5, 0.9]))
-    return start, batches, training, frozen, old, 0.4 * (edge == "dropout"), rates, momentum, edge == "read once"
+    dropout, decay = 0.4 * (edge == "dropout"), 0.5 * ("decay" in edge)
+    return start, batches, training, frozen, old, dropout, rates, momentum, decay, edge == "read once"
 
 
 # %% checks
@@ -334,7 +340,7 @@ with check(
     assert_close(rule.given, same.given, name="the gradients of each step")
     assert_close(probes.state_of(model), want, name="the model after the epoch")
     assert_states(train_epoch, "", "float32", "one batch", "one sample", "batches of one", "equal sizes")
-    assert_states(train_epoch, "two dimensions in x", "training mode", "evaluation mode")
+    assert_states(train_epoch, "two dimensions in x", "two tensors in x", "training mode", "evaluation mode")
     assert_states(train_epoch, "only the model in training mode", "dropout", "frozen", "two rates")
     assert_states(train_epoch, "only the last layers learn", "one shared weight")
 with check(
@@ -344,6 +350,7 @@ with check(
     hint="What does your first step find in .grad? What does zero times NaN give?",
 ):
     assert_states(train_epoch, "holds .grad", "holds NaN in .grad", "frozen ones hold .grad")
+    assert_states(train_epoch, "frozen ones hold .grad, weight decay")
 with check(
     "mean_over_samples",
     "each sample counts the same in the loss",
@@ -363,7 +370,8 @@ with check(
     assert_losses(train_epoch, "", "one batch", "one sample", "batches of one", "equal sizes", "two dimensions in x")
     assert_losses(train_epoch, "training mode", "evaluation mode", "only the model in training mode", "dropout")
     assert_losses(train_epoch, "holds .grad", "holds NaN in .grad", "frozen ones hold .grad", "frozen", "two rates")
-    assert_losses(train_epoch, "only the last layers learn", "one shared weight")
+    assert_losses(train_epoch, "only the last layers learn", "one shared weight", "two tensors in x")
+    assert_losses(train_epoch, "frozen ones hold .grad, weight decay")
     assert_losses(train_epoch, "float32", rtol=2e-5)
 with check(
     "one_pass",
@@ -385,7 +393,7 @@ with check("training_mode", "the model is left in training mode", guard=True, hi
 def train_epoch(model, batches, optimizer):
     model.train(True)
     losses, counts = [], []
-    optimizer.zero_grad(set_to_none=False)
+    optimizer.zero_grad()
     for x, y in batches:
         loss = nn.CrossEntropyLoss()(model(x), y)
         loss.backward()
