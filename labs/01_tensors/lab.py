@@ -59,7 +59,7 @@ pixels = (scans - 8).flatten(1) / 8  # for each image, a row of 64 numbers from 
 
 network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10), nn.Softmax(dim=1))
 optimizer = torch.optim.SGD(network.parameters(), lr=0.3)
-for epoch in range(10):
+for _ in range(10):  # ten times through the images
     for rows in torch.arange(1500).split(100):
         loss = nn.functional.cross_entropy(network(pixels[rows]), digits[rows])
         loss.backward()

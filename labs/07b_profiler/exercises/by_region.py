@@ -76,7 +76,8 @@ def arguments(draw, edge):
         if edge != "no regions":
             rows.append(trace_row(name, "user_annotation", 101, begin, end - begin))
         if edge == "regions of no time":
-            rows.append(trace_row("empty" if n % 2 else "part1", "user_annotation", 101, begin + 2 * step, 0))
+            empty = "part1" if n == 2 else "empty"  # inside part2: regions of one name do not overlap
+            rows.append(trace_row(empty, "user_annotation", 101, begin + 2 * step, 0))
         if edge == "one inside another":
             rows.append(trace_row("inner", "user_annotation", 101, begin + step, pick(2, 3, 6) * step))
         if edge == "overlapping regions":

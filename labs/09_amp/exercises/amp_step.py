@@ -14,7 +14,7 @@ def amp_stepped(
     for n, parameter in enumerate(spare):
         model.register_parameter(f"more{n}", parameter)
     scaler = torch.amp.GradScaler(here.type, init_scale=scale or 1.0, growth_interval=every, enabled=scale is not None)
-    groups = [{"params": [*model[0].parameters()]}, {"params": spare, "weight_decay": 0.5}]
+    groups = [*({"params": [one]} for one in model[0].parameters()), {"params": spare, "weight_decay": 0.5}]
     sgd = torch.optim.SGD(groups, lr=lr, momentum=momentum)
     for n, parameter in enumerate(model[0].parameters()):
         parameter.requires_grad_(n not in frozen)

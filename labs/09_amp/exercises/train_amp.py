@@ -118,6 +118,7 @@ def train_amp(
     *("float16", "bfloat16", "no batches", "one batch", "one sample", "equal sizes", "momentum 0", "small rate"),
     *("holds .grad", "holds NaN in .grad", "some hold .grad", "frozen ones hold .grad", "frozen"),
     *("training mode", "evaluation mode", "only the model in training mode", "an error", "an error in the model"),
+    "a loss of nan",
     call=amp_trained,
 )
 def arguments(draw, edge):
@@ -141,6 +142,8 @@ def arguments(draw, edge):
         rows, dtype = [4, 6, 8], getattr(torch, edge)
     start = [torch.randn(shape, generator=g) for shape in ((2, 4), (2,))]
     batches = [(torch.randn(n, 4, generator=g), torch.randn(n, 2, generator=g)) for n in rows]
+    if edge == "a loss of nan":
+        batches[1][0][0, 0] = math.nan
     lr = 1e-4 if edge == "small rate" else draw(st.sampled_from([0.2, 0.3, 0.5]))
     momentum = 0.0 if edge == "momentum 0" else draw(st.sampled_from([0.5, 0.9]))
     frozen = [draw(st.integers(0, 1))] if "frozen" in edge else []
@@ -232,7 +235,7 @@ with check(
     )
     assert_close(got["weights"], weights[-1], rtol=2e-2, atol=1e-2, name="the weights")
     assert_training(train_amp, "", "float16", "bfloat16", "no batches", "one batch", "one sample", "equal sizes")
-    assert_training(train_amp, "momentum 0", "frozen")
+    assert_training(train_amp, "momentum 0", "frozen", "a loss of nan")
     assert_training(train_amp, "training mode", "evaluation mode", "only the model in training mode")
 with check(
     "forward_autocast",
@@ -290,6 +293,7 @@ with check("under_autocast", "the loss is computed under autocast", weight=1, hi
         seen = Seen(noting_loss)
         amp_trained(train_amp, drawn(n, (n, 4), (n,)), head_of(n), regression([2], n), seen, low, 0.1)
         assert_close([call.autocast for call in seen.calls], [True], name="whether loss_of ran under autocast")
+        assert seen.calls[0].dtypes[0] == low, "loss_of had other numbers than those of model(x): another dtype"
         assert seen.calls[0].shapes[0][0] == 2, "loss_of had other samples than those of the batch"
         assert factors == [1.0], "the loss was scaled"
 with check(
@@ -487,7 +491,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "with a scaler" fails=under_autocast
+# %% wrong "with a scaler" fails=formats,under_autocast
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
