@@ -25,7 +25,7 @@ def evaluation_of(evaluate, start, batches, training, frozen, old, is_read_once)
             result = evaluate(model, iter(batches) if is_read_once else batches)
         except NotImplementedError:
             raise
-        except RuntimeError as error:  # the model raises one for an x of the wrong size
+        except (RuntimeError, IndexError) as error:  # from the model, for an x of the wrong size or an empty list
             raised = type(error).__name__
     return {
         "result": result,
@@ -46,7 +46,7 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     may be part of two others.
     batches: an iterable, which can be read once, of at least one pair x, y. x is whatever the model takes, y is (n,)
     int64; n, at least 1, may differ.
-    A prediction is the class of the largest logit; no sample has two largest ones. Returns (loss, accuracy): Python
+    A prediction is the class of the largest logit; no other comes within 1e-4 of it. Returns (loss, accuracy): Python
     floats, the loss exact to the model's dtype, float32 or float64, and accuracy from 0 to 1.
     Afterwards each module inside is in the mode it was in. The parameters' values, buffers, every .grad and
     requires_grad, and whether operations are recorded, are as before. All this holds too if the model raises an error,
@@ -89,6 +89,7 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     *("float32", "one batch", "one sample", "equal sizes", "as many samples as classes", "two dimensions in x"),
     *("read once", "training mode", "evaluation mode", "only the model evaluated", "only the model in training mode"),
     *("holds .grad", "frozen", "frozen ones hold .grad", "one shared weight", "recording off"),
+    *("two tensors in x", "an IndexError"),
     *("an error", "an error later", "an error, recording off", "an error, hold .grad and frozen"),
     call=evaluation_of,
     contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
@@ -118,6 +119,10 @@ def arguments(draw, edge):
         )
         for n in sizes
     ]
+    if edge == "two tensors in x":
+        batches = [([x, x.sin()], y) for x, y in batches]
+    if edge == "an IndexError":
+        batches[0] = [], batches[0][1]
     if "an error" in edge:
         batches[2 if "later" in edge else 0] = torch.zeros(2, inputs + 1, dtype=dtype), batches[0][1][:1].expand(2)
     mixed = draw(st.lists(st.booleans(), min_size=6, max_size=6))
@@ -195,7 +200,7 @@ with check(
     )
     assert_same(evaluate, "result", "", "float32", "one batch", "one sample", "equal sizes")
     assert_same(evaluate, "result", "as many samples as classes", "two dimensions in x", "one shared weight")
-    assert_same(evaluate, "result", "holds .grad", "frozen", "frozen ones hold .grad")
+    assert_same(evaluate, "result", "two tensors in x", "holds .grad", "frozen", "frozen ones hold .grad")
     assert_same(evaluate, "result", "only the model evaluated", "only the model in training mode")
     for trial in arguments.iter_trials(evaluate, "", "training mode", "evaluation mode"):
         got, want = trial.report.result["result"][0], trial.case.report.result["result"][0]
@@ -271,7 +276,7 @@ with check(
     guard=True,
     hint="Which of your lines run after an error?",
 ):
-    edges = "an error", "an error later", "an error, recording off", "an error, hold .grad and frozen"
+    edges = "an error", "an error later", "an IndexError", "an error, recording off", "an error, hold .grad and frozen"
     assert_same(evaluate, "raised", *edges)
     assert_same(evaluate, "modes", *edges)
     assert_same(evaluate, "recording", *edges)
