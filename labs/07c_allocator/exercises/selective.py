@@ -52,6 +52,15 @@ def selected(checkpointing, layers, keep, every, xs, weights, upstreams, functio
     return {"outs": values, "grads": [w.grad for w in weights], "x": [x.grad for x in xs]}
 
 
+@probes.probe
+def other_overload(checkpointing, x):
+    """The gradient of x, if f calls pow with a number, keep has the pow of two tensors, and f has changed meanwhile."""
+    x, factor = x.detach().clone().requires_grad_(), [1.0]
+    out = checkpointing(lambda t: (t * factor[0]).pow(2).sin(), x, [torch.ops.aten.pow.Tensor_Tensor], 1)
+    factor[0] = 0.5
+    return torch.autograd.grad(out.sum(), x)[0]
+
+
 # %% exercise
 def selective(f: Callable[[Tensor], Tensor], x: Tensor, keep: list[Any], every: int) -> Tensor:
     """f(x), checkpointed: the results of some operators are kept, and the rest is computed again.
@@ -223,6 +232,9 @@ with check(
     hint="Which operators are in keep? Is your policy asked about each operator of f, and what does it compare?",
 ):
     assert_runs(selective, "", "one layer", "x without grad")
+    t = some(2, 3, seed=4)
+    want = other_overload(reference.function, t)
+    assert_close(other_overload(selective, t), want, name="the gradient behind an overload that is not in keep")
 with check(
     "every",
     "every second and every third call",
