@@ -4,8 +4,8 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
 
     samples: n pairs, at least one, of a sequence (t, d) and a label, an int. t may differ, and may be 0 for some or for
     all. d is at least 1. d, the dtype and the device are the same for all sequences. The dtype is a floating or an
-    integer one, strides may be any, and none requires grad. fill: a number that this dtype can hold, also NaN or an
-    infinity. It may occur in a sequence too.
+    integer one, strides may be any, and none requires grad. fill: a number that this dtype and float64 can hold, also
+    NaN or an infinity. It may occur in a sequence too.
     padded (n, longest t, d): the sequences from step 0 on, with fill behind them, in their dtype and on their device.
     lengths (n,): each t, and labels (n,), both int64, in CPU memory. Each of the three has memory of its own. The list
     and its sequences stay as they are.
