@@ -188,7 +188,7 @@ class Exercise(StrictModel):
     points: float
     checks: tuple[Check, ...]
     promises: tuple[Promise, ...] = ()
-    """The sentences of its docstring, unless its file has no cell of promises."""
+    """The sentences of its docstring; none for a quiz."""
     parameters: tuple[str, ...] = ()
     """The parameters of the function or class that it defines."""
     answers: tuple[Answer, ...] = ()
