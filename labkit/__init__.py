@@ -16,7 +16,6 @@ MODULES = {  # the module that defines each name
     "assert_answered": "choices",
     "assert_close": "comparison",
     "assert_letters": "choices",
-    "assert_some_right": "choices",
     "check": "check",
     "device": "device",
     "explain": "comparison",

@@ -29,6 +29,11 @@ def fold_hints(hints: tuple[str, ...]) -> str:
     return text.rstrip("\n")
 
 
+def fold_answer(answer: str) -> str:
+    """Render the answer to a question in a lab's text as Markdown that opens with a click."""
+    return f"<details><summary>Answer</summary>\n\n{answer.strip()}\n\n</details>"
+
+
 def hint(*hints: str) -> Hints:
     """Show hints for the next exercise, from a nudge to nearly the answer. Each opens inside the one before."""
     if not hints:

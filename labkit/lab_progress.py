@@ -33,7 +33,7 @@ class WorkItem:
     kind: WorkKind
     state: WorkState
     points: float
-    """What it's worth."""
+    """What it's worth; 0 for practice."""
     earned: float | None = None
     """What the grader gave for the present text, else None."""
     passed: int = 0
@@ -42,6 +42,13 @@ class WorkItem:
     """How many visible checks ran then."""
     stale: bool = False
     """Whether the card in the notebook is about an earlier text."""
+    level: str = ""
+    """How hard it is: easy, medium or hard; empty if the lab doesn't say."""
+
+    @property
+    def is_practice(self) -> bool:
+        """Whether it's a further exercise, which earns no points."""
+        return self.points == 0
 
     @property
     def is_done(self) -> bool:
@@ -58,7 +65,7 @@ class WorkItem:
         return self.is_done and self.state is not WorkState.MARKED and self.kind is not WorkKind.QUESTION
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"done": self.is_done}
+        return asdict(self) | {"done": self.is_done, "practice": self.is_practice}
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,8 @@ class LabProgress:
     minutes: int
     needs: tuple[str, ...]
     """The labs to do before it."""
+    milestone: str
+    """What the course's running example has reached after it."""
     work: tuple[WorkItem, ...]
     missed: tuple[str, ...] = ()
     """The predictions to make again, because they were once wrong."""
@@ -91,14 +100,19 @@ class LabProgress:
         return sum(work.earned or 0.0 for work in self.work)
 
     @property
+    def core(self) -> tuple[WorkItem, ...]:
+        """The work that earns points."""
+        return tuple(work for work in self.work if not work.is_practice)
+
+    @property
     def ready_count(self) -> int:
         """How many exercises and quizzes are ready to be marked."""
-        return sum(work.is_ready for work in self.work)
+        return sum(work.is_ready for work in self.core)
 
     @property
     def next(self) -> str:
-        """The first exercise that's neither passing nor fully marked; empty if there is none."""
-        return next((work.name for work in self.work if not work.is_done), "")
+        """The first one with points that's neither passing nor fully marked; empty if there is none."""
+        return next((work.name for work in self.core if not work.is_done), "")
 
     def as_dict(self) -> dict[str, Any]:
         totals = {"number": self.number, "points": self.points, "earned": round(self.earned, 4)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -66,12 +67,17 @@ def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, A
     )
     has_work = any(each.state is not WorkState.UNTOUCHED for each in work)
     begun = has_work or any(_has_been_used(cell) for _, cell in cells)
-    name, title, needs = (
-        check_text(lab["lab"]),
-        check_text(lab["title"]),
-        tuple(check_text(each) for each in lab["needs"]),
+    return LabProgress(
+        name=check_text(lab["lab"]),
+        title=check_text(lab["title"]),
+        path=path,
+        minutes=int(check_number(lab["minutes"])),
+        needs=tuple(check_text(each) for each in lab["needs"]),
+        milestone=check_text(lab.get("milestone", "")),
+        work=work,
+        missed=_find_missed(cells),
+        begun=begun,
     )
-    return LabProgress(name, title, path, int(check_number(lab["minutes"])), needs, work, _find_missed(cells), begun)
 
 
 def _has_been_used(cell: Mapping[str, Any]) -> bool:
@@ -110,21 +116,22 @@ def _build_work(
     """Build the state of one exercise or question. A verdict or mark counts only if the text hasn't changed since."""
     text = _join_source(cell)
     source = digest_source(text)
-    points = check_number(check[0]["points"] if check else facts.get("points", 0.0))
+    points = check_number(check[0].get("points", 0.0) if check else facts.get("points", 0.0))
     verdict = _find_verdict(check[1]) if check else {}
     outcomes = verdict.get("checks", []) if verdict.get("source") == source else []
     passed = sum(bool(outcome.get("passed")) for outcome in outcomes)
     stale = verdict.get("source", source) not in ("", source)
+    work = WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale, level=check_text(facts.get("level") or ""))
     if text.strip() == facts.get("stub", "").strip():
-        return WorkItem(name, kind, WorkState.UNTOUCHED, points, stale=stale)
-    if mark.get("source") == source:
-        return WorkItem(name, kind, WorkState.MARKED, points, float(mark["points"]), passed, len(outcomes), stale)
+        return replace(work, state=WorkState.UNTOUCHED)
+    if mark.get("source") == source and not work.is_practice:
+        return replace(work, state=WorkState.MARKED, earned=float(mark["points"]), passed=passed, checks=len(outcomes))
     if not outcomes or all(_is_blank(outcome) for outcome in outcomes):
-        return WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale)
+        return work
     # The visible check of a quiz looks only at its form: passing it says nothing about the letters.
     success = WorkState.WRITTEN if kind is WorkKind.QUIZ else WorkState.PASSING
     state = success if passed == len(outcomes) else WorkState.FAILING
-    return WorkItem(name, kind, state, points, None, passed, len(outcomes))
+    return replace(work, state=state, passed=passed, checks=len(outcomes))
 
 
 def _is_blank(outcome: Mapping[str, Any]) -> bool:

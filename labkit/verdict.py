@@ -27,7 +27,7 @@ class Verdict:
     outcomes: list[Outcome]
     """The outcomes of the checks that ran."""
     worth: float
-    """What the exercise is worth."""
+    """What the exercise is worth; 0 for practice."""
     earned: float
     later: tuple[str, ...] = ()
     """The labels of the checks that didn't run."""
@@ -63,13 +63,18 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
 def summarize(verdict: Verdict) -> str:
     """Say in one line how many checks passed and what remains to be decided."""
     if is_blank(verdict):
-        return f"not written yet; {_format_points(verdict.worth)} to earn"
+        return f"not written yet; {_format_points(verdict.worth)} to earn" if verdict.worth else "not written yet"
     passed, ran = sum(o.passed for o in verdict.outcomes), len(verdict.outcomes)
     counted = f"{passed} of {_format_count(ran, 'check')} passed"
     if verdict.hidden_present:
-        return f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.worth)}"
+        return (
+            f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.worth)}"
+            if verdict.worth
+            else counted
+        )
     hidden = _format_count(len(verdict.later), "hidden check") + (" runs" if len(verdict.later) == 1 else " run")
-    return f"{counted} here; {hidden} when it is marked, for {_format_points(verdict.worth)} in all"
+    points = f", for {_format_points(verdict.worth)} in all" if verdict.worth else ""
+    return f"{counted} here; {hidden} when it is marked{points}"
 
 
 def is_blank(verdict: Verdict) -> bool:
@@ -81,7 +86,7 @@ def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
     """List the lines under a check's label; none if it passed without a note."""
     lines = [f"note: {note}" for note in outcome.notes]
     if outcome.passed:
-        if verdict.outcomes and outcome not in select_earning(verdict.outcomes):
+        if verdict.worth and verdict.outcomes and outcome not in select_earning(verdict.outcomes):
             lines.append("earns points once the failed checks pass")
         return lines
     failures = [outcome.misconception] if outcome.misconception else []

@@ -19,7 +19,7 @@ how checks use them. `python -m scripts.labkit_reference` writes this page from 
 """
 SECTIONS = {
     "Checks": ("check", "assert_close", "explain", "unchanged", "Seen", "hint"),
-    "Quizzes and written answers": ("assert_answered", "assert_letters", "assert_some_right"),
+    "Quizzes and written answers": ("assert_answered", "assert_letters"),
     "Devices, memory and progress": ("device", "use_device", "memory", "progress"),
     "Pictures": tuple(sorted(pictures.MODULES)),
 }

@@ -21,9 +21,11 @@ def split_files(text: str) -> dict[str, str]:
     return {name: "\n".join(lines) + "\n" for name, lines in files.items()}
 
 
-def read_lab_text(text: str, folder: Path = Path("labs/x"), entry: LabEntry = ENTRY) -> Lab:
+def read_lab_text(
+    text: str, folder: Path = Path("labs/x"), entry: LabEntry = ENTRY, further: tuple[str, ...] = ()
+) -> Lab:
     """Read the lab in this text; nothing is written."""
-    return read_lab_sources(split_files(text), folder, entry)
+    return read_lab_sources(split_files(text), folder, entry, further)
 
 
 def write_files(folder: Path, text: str) -> None:

@@ -20,12 +20,14 @@ from autograder.authoring.notebooks import (
 from autograder.base.errors import GradlabError, SourceError
 from autograder.base.toml_lines import find_entry_line, find_error_line
 from autograder.model.course import Course, Lab, LabEntry
+from autograder.model.term import read_term
 
 GENERATED = {"source": build_source_notebook, "release": build_release_notebook, "solutions": build_solution_notebook}
 
 
 def read_course(root: Path) -> Course:
-    """Read the manifest `labs/course.toml` in `root`."""
+    """Read the manifest `labs/course.toml` in `root`, and which further exercises term.toml makes count."""
+    term = read_term(root)
     path = root / "labs" / "course.toml"
     text, labs = "", list[LabEntry]()
     try:
@@ -33,7 +35,8 @@ def read_course(root: Path) -> Course:
         data = tomllib.loads(text)
         for entry in data.get("labs", []):
             labs.append(LabEntry(**{"seed": data.get("seed", 1), **entry}))
-        course = Course(title=data["title"], root=root, labs=tuple(labs))
+        further = {name: lab.further for name, lab in term.labs.items()}
+        course = Course(title=data["title"], root=root, labs=tuple(labs), further=further)
     except FileNotFoundError:
         raise GradlabError(
             f"{path} is missing", fix="run gradlab in a course's folder, or pass it with --course"
@@ -63,7 +66,7 @@ def read_labs(course: Course, names: tuple[str, ...] = ()) -> Iterator[Lab]:
             )
     for entry in course.labs:
         if not names or entry.name in names:
-            yield read_lab(course.root / "labs" / entry.name, entry)
+            yield read_lab(course.root / "labs" / entry.name, entry, course.further.get(entry.name, ()))
 
 
 def render_files(lab: Lab, root: Path) -> dict[Path, str]:

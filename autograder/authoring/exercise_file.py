@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import MARKER
+from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
-from autograder.model.course import AnswerKind
+from autograder.model.course import AnswerKind, Cell
 
 EQUIVALENT_MUTANT = "equivalent"
 ANSWERS = (*AnswerKind, EQUIVALENT_MUTANT)  # the first words of their headers
@@ -89,3 +91,17 @@ def _parse_part(raw: RawCell) -> str:
         if words in ORDER[:-1] and not raw.label and not raw.options:
             return words
     raise SourceError(raw.path, raw.line, "unknown kind of cell in an exercise", FORM)
+
+
+def find_parameters(cell: Cell) -> tuple[str, ...]:
+    """Return the parameters of the function that an exercise defines; () for a class."""
+    for node in parse_source(cell.source).body:
+        if isinstance(node, ast.ClassDef) and node.name == cell.name:
+            return ()
+        if isinstance(node, ast.FunctionDef) and node.name == cell.name:
+            a = node.args
+            args = [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
+            return tuple(arg.arg for arg in args)
+    raise SourceError(
+        cell.path, cell.line, f"the exercise does not define {cell.name!r}", f"write 'def {cell.name}(...)' or a class"
+    )

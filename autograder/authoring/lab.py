@@ -12,40 +12,47 @@ from autograder.authoring import quiz
 from autograder.authoring.answers import read_answers
 from autograder.authoring.cell_ids import make_cell_id
 from autograder.authoring.checks import read_checks
-from autograder.authoring.exercise_file import read_exercise_file
-from autograder.authoring.headers import FOLDED, QUIZ, parse_kind, parse_points
+from autograder.authoring.exercise_file import find_parameters, read_exercise_file
+from autograder.authoring.headers import ANSWER, FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predictions import read_prediction
 from autograder.authoring.promises import read_promises
+from autograder.authoring.quiz_answers import make_answers
 from autograder.authoring.raw_cells import RawCell, read_cells, repeat_line
 from autograder.authoring.reference import join_domain, render_reference
 from autograder.authoring.regions import add_hidden
 from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable
 from autograder.authoring.syntax_trees import parse_source
+from autograder.authoring.task_headings import TaskHeader, read_tasks, split_at_headings
 from autograder.base.errors import SourceError
-from autograder.model.course import Answer, Cell, CellKind, Exercise, Lab, LabEntry, QuizStatement
+from autograder.model.course import Answer, Cell, CellKind, Exercise, Lab, LabEntry, Level, QuizStatement
 from autograder.model.metadata import NAMED, make_cell_name
-from labkit.hint import fold_hints
+from labkit.hint import fold_answer, fold_hints
 
 LESSON = "lab.py"
 Sources = Mapping[str, str]  # a file's path in the lab's folder, with /, -> its text
 
 
-def read_lab(folder: Path, entry: LabEntry) -> Lab:
-    """Read the lab in this folder. Raises SourceError if it breaks a rule of the format."""
+def read_lab(folder: Path, entry: LabEntry, further: tuple[str, ...] = ()) -> Lab:
+    """Read the lab in this folder. Raises SourceError if it breaks a rule of the format.
+
+    Args:
+        further: The further exercises that earn points this term.
+    """
     sources: dict[str, str] = {}
     for path in (folder / LESSON, *sorted((folder / "exercises").glob("*.py"))):
         try:
             sources[path.relative_to(folder).as_posix()] = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SourceError(path, 1, f"can't read this file: {error}", "write it as UTF-8 text") from None
-    return read_lab_sources(sources, folder, entry)
+    return read_lab_sources(sources, folder, entry, further)
 
 
-def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
+def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry, further: tuple[str, ...] = ()) -> Lab:
     """Read a lab as read_lab() does, from texts instead of files. `folder` is the lab's folder, for messages."""
-    lab = _LabReader(sources, folder, entry.seed)
-    for raw in read_cells(sources[LESSON], folder / LESSON):
+    raws = read_cells(sources[LESSON], folder / LESSON)
+    lab = _LabReader(sources, folder, entry.seed, read_tasks(raws, further))
+    for raw in raws:
         lab.read(raw)
     for file in sources.keys() - lab.used - {LESSON}:
         name = Path(file).stem
@@ -62,6 +69,7 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
         title=entry.title,
         minutes=entry.minutes,
         needs=entry.needs,
+        milestone=entry.milestone,
         path=folder,
         cells=tuple(lab.cells),
         exercises=tuple(exercises),
@@ -85,6 +93,8 @@ class _CellFields(TypedDict, total=False):
 
     name: str
     points: float
+    practice: bool
+    level: Level | None
     answer: tuple[str, ...]
     folded: bool
     quiz: tuple[QuizStatement, ...]
@@ -98,6 +108,8 @@ class _LabReader:
     folder: Path
     seed: int
     """Of the inputs that hidden checks draw."""
+    tasks: Mapping[str, TaskHeader]
+    """What the headers of the exercises say, by name."""
     cells: list[Cell] = field(default_factory=list)
     exercises: list[_ExerciseCells] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
@@ -108,16 +120,21 @@ class _LabReader:
         kind, name = parse_kind(raw)
         points = parse_points(raw, kind)
         if kind == CellKind.EXERCISE:
-            self.read_exercise(raw, name, points)
+            self.read_exercise(raw, name)
         elif kind == QUIZ:
             self.read_quiz(raw, name, points)
         elif kind == CellKind.PREDICT:
             source, answer = read_prediction(raw)
             self.add(raw, CellKind.PREDICT, source, raw.line_numbers, name=name, answer=answer)
+        elif kind == ANSWER:
+            self.add(raw, CellKind.PROSE, text := fold_answer(raw.source), repeat_line(raw.line, text))
+        elif kind == CellKind.PROSE:
+            for text, lines in split_at_headings(raw, self.tasks):
+                self.add(raw, CellKind.PROSE, text, lines)
         else:
             self.add_given(raw, CellKind(kind), name, points)
 
-    def read_exercise(self, raw: RawCell, name: str, points: float) -> None:
+    def read_exercise(self, raw: RawCell, name: str) -> None:
         """Read the exercise's file, and add its given cells, its cell, and one cell with all its checks."""
         if raw.source.strip():
             raise SourceError(
@@ -135,9 +152,8 @@ class _LabReader:
         parts = read_exercise_file(self.sources[file], self.folder / file)
         for given in parts.given:
             self.add_given(given, CellKind.GIVEN, folded=True)
-        cell = self.add(
-            parts.exercise, CellKind.EXERCISE, parts.exercise.source, parts.exercise.line_numbers, name=name
-        )
+        task, stub = self.tasks[name], parts.exercise
+        cell = self.add(stub, CellKind.EXERCISE, stub.source, stub.line_numbers, name=name, level=task.level)
         source, lines = parts.checks.source, parts.checks.line_numbers
         if hidden := parts.hidden:
             hidden_source, hidden_lines = hidden.source, hidden.line_numbers
@@ -147,7 +163,8 @@ class _LabReader:
                 hidden_source, hidden_lines = join_domain(begin, parts.domain, hidden)
             source = add_hidden(source, hidden_source)
             lines = (*lines, hidden.line, *hidden_lines, hidden_lines[-1])
-        check = self.add(parts.checks, CellKind.CHECK, source, lines, name=name, points=points)
+        fields: _CellFields = {"name": name, "points": task.points, "practice": task.practice}
+        check = self.add(parts.checks, CellKind.CHECK, source, lines, **fields)
         self.exercises.append(_ExerciseCells(cell, check, parts.promises, parts.answers))
 
     def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
@@ -160,7 +177,7 @@ class _LabReader:
         )
         source = add_hidden(quiz.render_visible_checks(parsed), quiz.render_hidden_checks(parsed))
         check = self.add(raw, CellKind.CHECK, source, repeat_line(raw.line, source), name=name, points=points)
-        self.exercises.append(_ExerciseCells(cell, check, generated=quiz.make_answers(parsed, raw)))
+        self.exercises.append(_ExerciseCells(cell, check, generated=make_answers(parsed, raw)))
 
     def add_given(
         self, raw: RawCell, kind: CellKind, name: str = "", points: float = 0.0, folded: bool = False
@@ -219,22 +236,10 @@ def _build_exercise(exercise: _ExerciseCells) -> Exercise:
         cell_id=cell.id,
         check_id=check.id,
         points=check.points,
+        worth=check.worth,
         checks=checks,
         promises=read_promises(exercise.promises, cell.source, checks) if exercise.promises else (),
-        parameters=_find_parameters(cell),
+        parameters=find_parameters(cell),
         answers=answers + exercise.generated,
         equivalent=equivalent,
-    )
-
-
-def _find_parameters(cell: Cell) -> tuple[str, ...]:
-    for node in parse_source(cell.source).body:
-        if isinstance(node, ast.ClassDef) and node.name == cell.name:
-            return ()
-        if isinstance(node, ast.FunctionDef) and node.name == cell.name:
-            a = node.args
-            args = [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
-            return tuple(arg.arg for arg in args)
-    raise SourceError(
-        cell.path, cell.line, f"the exercise does not define {cell.name!r}", f"write 'def {cell.name}(...)' or a class"
     )

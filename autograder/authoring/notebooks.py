@@ -55,7 +55,7 @@ def format_score_line(exercise: Exercise) -> str:
     hidden = [json.dumps(check.label, ensure_ascii=False) for check in exercise.checks if check.hidden]
     items = "".join(f"\n    {label}," for label in hidden)
     argument = f", hidden=[{items}\n]" if hidden else ""
-    return f"check.score({json.dumps(exercise.name)}, points={exercise.points:g}{argument})"
+    return f"check.score({json.dumps(exercise.name)}, points={exercise.worth:g}{argument})"
 
 
 def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
@@ -103,7 +103,7 @@ def make_nbgrader_flags(cell: Cell) -> dict[str, Any]:
         "task": False,
     }
     if traits.graded:
-        flags["points"] = cell.points
+        flags["points"] = cell.worth
     return flags
 
 

@@ -1,20 +1,20 @@
 """Reads quizzes, `# %% quiz: NAME points=N`: questions with true and false statements and the reason for each.
 
-The builder makes everything else from them: the text for students, the cell for the letters, checks, and the answers
-that prove these. A question is a line that begins with **its title**, then statements `- [x] true` and `- [ ] false`,
-each followed by its reason in lines that begin with `> `, and then `Hint: ...`. An introduction comes first.
+The builder makes everything else from them: the text for students, the cell for the letters, checks, and (in
+quiz_answers.py) the answers that prove these. A question is a line that begins with **its title**, then statements
+`- [x] true` and `- [ ] false`, each followed by its reason in lines that begin with `> `, and then `Hint: ...`. An
+introduction comes first.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autograder.authoring.raw_cells import RawCell
 from autograder.base.errors import SourceError
-from autograder.model.course import Answer, AnswerKind, QuizStatement
+from autograder.model.course import QuizStatement
 
 TITLE = re.compile(r"\*\*(?P<title>[^*]+)\*\*(?P<rest>.*)$")
 STATEMENT = re.compile(r"- \[(?P<mark>[x ])\] (?P<text>.+)$")
@@ -23,7 +23,12 @@ HINT = "Hint: "
 LETTERS = "abcde"
 FORM = "'**Title**', then '- [x] true' and '- [ ] false' with '  > why' under each, then 'Hint: ...'"
 LETTERS_OF = 'the letters of all true statements, such as {"q1": "abc", "q2": "e", ...}'
-FORM_WEIGHT, QUESTION_WEIGHT = 3, 4  # of the checks
+FORM_WEIGHT, QUESTION_WEIGHT = 1, 4  # of the checks
+HALF_FROM = 4  # statements: of a shorter question, too many guesses misjudge only one
+SCORING = (
+    "Tick *all* true statements, or write their letters in the cell below. A question earns its points if you judge "
+    "each of its statements right, and half of them if you misjudge {one}."
+)
 
 
 @dataclass
@@ -54,6 +59,11 @@ class QuizQuestion:
     def letters(self) -> str:
         """The letters of the true statements."""
         return "".join(letter for letter, statement in self.pair_letters() if statement.true)
+
+    @property
+    def allows_half(self) -> bool:
+        """Whether it earns half of its points if one statement is misjudged."""
+        return len(self.statements) >= HALF_FROM
 
 
 @dataclass
@@ -118,7 +128,9 @@ def _refuse_unfinished(quiz: Quiz, raw: RawCell) -> None:
 
 def render_prose(quiz: Quiz) -> str:
     """Render the text for students: the introduction, and the questions with a letter for each statement."""
-    parts = [quiz.introduction]
+    is_short = any(not question.allows_half for question in quiz.questions)
+    one = "one of four or more" if is_short else "one"
+    parts = [part for part in (quiz.introduction, SCORING.format(one=one)) if part]
     for number, question in enumerate(quiz.questions, start=1):
         title = f"**q{number}. {question.title}**{question.rest[0]}"
         statements = [f"- {letter}. " + "\n".join(statement.text) for letter, statement in question.pair_letters()]
@@ -173,24 +185,22 @@ def render_visible_checks(quiz: Quiz) -> str:
 
 
 def render_hidden_checks(quiz: Quiz) -> str:
-    """Render one check per question, after a guard that requires two right answers, since one can be a guess."""
-    checks = [
-        f"""with check(
-    "two_right",
-    "at least two questions are right",
-    weight={FORM_WEIGHT},
-    required=True,
-    guard=True,
-    hint="One right answer can be a guess. Which of the sections would you read again?",
-):
-    assert_some_right({quiz.name}(), {json.dumps(quiz.key)})"""
-    ]
+    """Render one check per question, and before it one for half of its points, if it has enough statements."""
+    checks = []
     for number, question in enumerate(quiz.questions, start=1):
-        label = json.dumps(f"q{number}: {_lower_title(question.title)}", ensure_ascii=False)
-        hint = json.dumps(question.hint, ensure_ascii=False)
+        title, hint = _lower_title(question.title), json.dumps(question.hint, ensure_ascii=False)
+        weight: float = QUESTION_WEIGHT
+        arguments = f'{quiz.name}(), "q{number}", "{question.letters}"'
+        if question.allows_half:
+            weight = QUESTION_WEIGHT / 2
+            label = json.dumps(f"q{number}: {title}, at most one statement misjudged", ensure_ascii=False)
+            checks.append(
+                f'with check("q{number}_half", {label}, weight={weight:g}, hint={hint}):\n'
+                f"    assert_letters({arguments}, misjudged=1)"
+            )
+        label = json.dumps(f"q{number}: {title}", ensure_ascii=False)
         checks.append(
-            f'with check("q{number}", {label}, weight={QUESTION_WEIGHT}, hint={hint}):\n'
-            f'    assert_letters({quiz.name}(), "q{number}", "{question.letters}")'
+            f'with check("q{number}", {label}, weight={weight:g}, hint={hint}):\n    assert_letters({arguments})'
         )
     return "\n".join(checks)
 
@@ -199,43 +209,3 @@ def _lower_title(title: str) -> str:
     text = title.replace("`", "")
     first = text.split(maxsplit=1)[0] if text else ""
     return text if first[1:] != first[1:].lower() else text[:1].lower() + text[1:]
-
-
-def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
-    """Make the standard answers: the key in two other forms, no letters, a guess, and one wrong letter a question."""
-    key = quiz.key
-    capitals = {question: ", ".join(reversed(letters.upper())) for question, letters in key.items()}
-    keywords = ", ".join(f"{question}={letters!r}" for question, letters in key.items())
-    guess = dict.fromkeys(key, key["q1"])
-    all_checks = ("form", "two_right", *key)
-    answers: list[tuple[str, str, tuple[str, ...]]] = [
-        ("capitals, in another order, with commas", json.dumps(capitals), ()),
-        ("keywords of dict", f"dict({keywords})", ()),
-        ("no letters at all", json.dumps(dict.fromkeys(key, "?")), all_checks),
-        ("one string for all questions", repr(" ".join(key.values())), all_checks),
-        ("the same guess for each question", json.dumps(guess), _find_failing_checks(quiz, guess)),
-    ]
-    for name, question in zip(key, quiz.questions, strict=True):
-        # If there's only one true letter, add another instead: no letters at all would fail by their form.
-        letter, statement = next(pair for pair in reversed(question.pair_letters()) if pair[0] != question.letters)
-        wrong = key | {name: question.letters.replace(letter, "") if statement.true else question.letters + letter}
-        label = f"{name} {letter}: {'not ' if statement.true else ''}true"
-        answers.append((label, json.dumps(wrong), _find_failing_checks(quiz, wrong)))
-    return tuple(
-        Answer(
-            exercise=quiz.name,
-            kind=AnswerKind.WRONG if fails else AnswerKind.RIGHT,
-            label=label,
-            source=f"def {quiz.name}():\n    return {letters}",
-            path=raw.path,
-            line=raw.line,
-            fails=fails,
-        )
-        for label, letters, fails in answers
-    )
-
-
-def _find_failing_checks(quiz: Quiz, letters: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the checks that fail for these letters, which have the right form."""
-    wrong = tuple(question for question, right in quiz.key.items() if letters[question] != right)
-    return wrong if len(quiz.key) - len(wrong) >= 2 else ("two_right", *wrong)

@@ -29,11 +29,16 @@ The next cell shows it, in any notebook. Run it again whenever you like."""
 
 def build_start_page(course: Course) -> NotebookNode:
     lines = [f"# {course.title}", "", "The labs in order. Each one builds on the labs in its last column.", ""]
-    lines += ["| | lab | minutes | after |", "|---|---|---|---|"]
+    milestones = any(entry.milestone for entry in course.labs)
+    lines += [
+        "| | lab | minutes | after |" + " you will have |" * milestones,
+        "|---|---|---|---|" + "---|" * milestones,
+    ]
     for entry in course.labs:
         needs = ", ".join(map(shorten_lab_name, entry.needs))
         link = f"[{entry.title}]({entry.name}/{entry.name}.ipynb)"
-        lines.append(f"| {shorten_lab_name(entry.name)} | {link} | {entry.minutes} | {needs} |")
+        row = f"| {shorten_lab_name(entry.name)} | {link} | {entry.minutes} | {needs} |"
+        lines.append(row + f" {entry.milestone} |" * milestones)
     code = "from labkit import progress\n\nprogress()"
     cells = [
         nbformat.v4.new_markdown_cell("\n".join(lines), id="labs"),

@@ -20,7 +20,7 @@ from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.metadata import make_stock_name
-from autograder.model.term import Term
+from autograder.model.term import TERM_FILE, Term
 from autograder.stock.content import read_kept_names
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def refuse_stale_lab(course: Path, lab: str) -> None:
     """Raise GradlabError if the lab was edited but not built: its old checks would run."""
     folder, built = course / "labs" / lab, course / "source" / lab / f"{lab}.ipynb"
-    edited = [path for path in folder.rglob("*.py") if path.stat().st_mtime > built.stat().st_mtime]
+    paths = [*folder.rglob("*.py"), course / TERM_FILE]
+    edited = [path for path in paths if path.exists() and path.stat().st_mtime > built.stat().st_mtime]
     if not edited:
         return
     from autograder.authoring.course_folder import is_stale  # takes half a second, only after an edit

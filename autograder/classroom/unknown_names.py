@@ -66,12 +66,13 @@ def _find_unknown_labs(term: Term, known: Collection[str]) -> Iterator[str]:
 
 def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]:
     """Yield a problem for each exercise or check that term.toml names in this lab but the lab doesn't have."""
-    extra, excuses = term.lab(lab).extra_credit, [each for each in term.excuse if each.lab == lab]
-    if lab not in list_assignments(course) or not (extra or excuses):
+    settings, excuses = term.lab(lab), [each for each in term.excuse if each.lab == lab]
+    lists = {"extra_credit": settings.extra_credit, "further": settings.further}
+    if lab not in list_assignments(course) or not (any(lists.values()) or excuses):
         return
     checks = read_checks(course, lab)
     for entry, exercise, check in (
-        *((f"labs.{lab}.extra_credit", exercise, "") for exercise in extra),
+        *((f"labs.{lab}.{key}", exercise, "") for key, exercises in lists.items() for exercise in exercises),
         *((f"[[excuse]] of {lab}", each.exercise, each.check) for each in excuses),
     ):
         name = exercise.rpartition("/")[2]  # a stock assignment's cell may be preceded by its notebook's name

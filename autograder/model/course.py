@@ -71,6 +71,14 @@ TRAITS = {
 }
 
 
+class Level(StrEnum):
+    """How hard an exercise is."""
+
+    EASY = "easy"
+    MEDIUM = "medium"
+    HARD = "hard"
+
+
 class QuizStatement(StrictModel):
     """One statement of a quiz."""
 
@@ -108,12 +116,21 @@ class Cell(StrictModel):
     name: str = ""
     """The exercise, question or prediction, or the quiz whose questions this prose asks."""
     points: float = 0.0
+    """What the author gave it, which proofs use."""
+    practice: bool = False
+    """Whether it's a further exercise that earns no points this term."""
+    level: Level | None = None
     answer: tuple[str, ...] = ()
     """The right answer to a prediction."""
     folded: bool = False
     """Whether the notebook hides its code until the reader opens it."""
     quiz: tuple[QuizStatement, ...] = ()
     """The statements that the letters of this exercise refer to."""
+
+    @property
+    def worth(self) -> float:
+        """What students can earn for it."""
+        return 0.0 if self.practice else self.points
 
     def get_line(self, number: int) -> int:
         """Return the line of the file that holds this line of the source, counted from 1."""
@@ -186,6 +203,9 @@ class Exercise(StrictModel):
     cell_id: str
     check_id: str
     points: float
+    """What the author gave it, which proofs use."""
+    worth: float
+    """What students can earn for it: 0 for practice."""
     checks: tuple[Check, ...]
     promises: tuple[Promise, ...] = ()
     """The sentences of its docstring; none for a quiz."""
@@ -211,6 +231,8 @@ class Lab(StrictModel):
     minutes: int
     needs: tuple[str, ...] = ()
     """The labs to do before it."""
+    milestone: str = ""
+    """What the course's running example has reached after it."""
     path: Path
     """Its folder in labs/."""
     cells: tuple[Cell, ...]
@@ -222,7 +244,13 @@ class Lab(StrictModel):
 
     @property
     def points(self) -> float:
+        """Of all exercises and questions, further ones included."""
         return sum(c.points for c in self.cells)
+
+    @property
+    def worth(self) -> float:
+        """What students can earn."""
+        return sum(c.worth for c in self.cells)
 
     def cell(self, cell_id: str) -> Cell:
         return next(c for c in self.cells if c.id == cell_id)
@@ -241,6 +269,8 @@ class LabEntry(StrictModel):
     """The labs to do before it."""
     seed: int = 1
     """Of the inputs that hidden checks draw; by default, the course's."""
+    milestone: str = ""
+    """What the course's running example has reached after it."""
 
 
 class Course(StrictModel):
@@ -249,3 +279,5 @@ class Course(StrictModel):
     title: str
     root: Path
     labs: tuple[LabEntry, ...]
+    further: dict[str, tuple[str, ...]] = {}
+    """The further exercises of each lab that earn points this term, from term.toml."""

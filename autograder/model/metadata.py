@@ -11,7 +11,7 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.base.errors import GradlabError
-from autograder.model.course import AnotherWay, Cell, CellKind, Check, Lab, QuizStatement, StrictModel
+from autograder.model.course import AnotherWay, Cell, CellKind, Check, Lab, Level, QuizStatement, StrictModel
 from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 KEY = "gradlab"
@@ -27,6 +27,8 @@ class CellMetadata(StrictModel):
     exercise: str = ""
     """The exercise, question or prediction that it belongs to."""
     points: float = 0.0
+    """What students can earn for it."""
+    level: Level | None = None
     checks: tuple[Check, ...] = ()
     """The checks of a check cell, in order, without hints and misconceptions."""
     answer: tuple[str, ...] = ()
@@ -40,7 +42,13 @@ class CellMetadata(StrictModel):
 
 def make_lab_metadata(lab: Lab) -> dict[str, Any]:
     """Make the notebook's own metadata: what a student's front end shows about the lab, without its sources."""
-    return {"lab": lab.name, "title": lab.title, "minutes": lab.minutes, "needs": list(lab.needs)}
+    return {
+        "lab": lab.name,
+        "title": lab.title,
+        "minutes": lab.minutes,
+        "needs": list(lab.needs),
+        "milestone": lab.milestone,
+    }
 
 
 def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
@@ -53,7 +61,8 @@ def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
     metadata = CellMetadata(
         kind=cell.kind,
         exercise=cell.name,
-        points=cell.points,
+        points=cell.worth,
+        level=cell.level,
         checks=checks,
         answer=cell.answer,
         stub=stub,

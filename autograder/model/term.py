@@ -84,6 +84,8 @@ class LabTerm(StrictModel):
     """Whether students see its marks, but no export and no total includes them."""
     extra_credit: tuple[str, ...] = ()
     """Exercises whose points are extra credit."""
+    further: tuple[str, ...] = ()
+    """Further exercises that earn points."""
     solutions: datetime | None = None
     """When feedback begins to show the worked solution."""
     attempts: int | None = Field(default=None, ge=1)

@@ -155,4 +155,7 @@ def _render_cell(member: Member, column: Column) -> tuple[str, str]:
         return f"{format_points(mark.points)}, again", "h"
     if not findings.has_answered(member, column.name):
         return "", ""
+    if not column.worth and not column.is_extra_credit:
+        is_right = all(check.passed for check in member.checks.get(column.name, ()))
+        return ("right", "f") if is_right else ("tried", "p")
     return format_points(mark.points), "f" if mark.points >= column.worth else "z" if mark.points == 0 else "p"

@@ -30,7 +30,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     explore_strides,
@@ -161,7 +160,7 @@ print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 # rounded up to 4. With floats, `arange` cannot promise a length. Its documentation says so. `linspace(start, end,
 # steps)` asks for the number of points, so it can.
 #
-# ### Your turn: grid_points, 2 points
+# ### Your turn: grid_points
 # A warm-up, done in ten minutes. Write a grid whose length is certain. It may or may not contain its last point, like
 # `numpy.linspace`.
 
@@ -255,7 +254,7 @@ for text, result in {
 print((torch.tensor([True, True]) + 1).dtype)
 
 # %% [markdown]
-# ### Your turn: brighten, 3 points
+# ### Your turn: brighten
 # Brighten an image. The formula is $\text{gain} \cdot (\text{pixel} + \text{offset})$.
 # What would be brighter than white becomes white, and what would be darker than black becomes black.
 
@@ -306,7 +305,7 @@ print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tol
 # overflows. At the other end, 3e-8 survives as 6e-8, the smallest positive float16, and 2.9e-8 becomes 0. That is
 # *underflow*.
 #
-# ### Your turn: mean_of_batches, 3 points
+# ### Your turn: mean_of_batches
 # Losses come in batches, in float16, and the last batch is smaller. What is the mean over all of them?
 
 # %% given
@@ -388,7 +387,7 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
 # The row shows 4,000 bytes and keeps 4,000,000. As long as `line` lives, the whole block lives. The file holds the
 # whole block too. `clone` makes a storage of its own, with nothing else in it.
 #
-# ### Your turn: slots, 3 points
+# ### Your turn: slots
 # Which slots does a tensor read? Write it for any number of dimensions. You will use it at the end of this lab.
 
 # %% given
@@ -447,7 +446,7 @@ print("board[rows, 1] = 5     changed", int((board == 5).sum()), "elements")
 # `fill_`, `masked_fill_`. Augmented assignment, `x += 1`, is in-place as well. But `x = x + 1` makes a new tensor and
 # gives it the old name. Whoever holds the old tensor sees nothing.
 #
-# ### Your turn: blank_padding_, 3 points
+# ### Your turn: blank_padding_
 # Sentences of different lengths are stored in one tensor. What lies beyond a sentence's length is left over from
 # earlier. It may be anything, also NaN ("not a number", such as the result of 0 / 0). Blank it, in the tensor itself.
 
@@ -500,7 +499,7 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 # only because the input is square. On a (3, 4) tensor you would get an error. With `keepdim=True` the dimension stays,
 # with size 1. The result has shape (3, 1): one mean beside each row. Lab 2 says more about how shapes are lined up.
 #
-# ### Your turn: center_rows, 3 points
+# ### Your turn: center_rows
 # Some measurements are missing. Subtract from each row the mean of what is there. The visible checks have no NaN in
 # them. Yours should.
 
@@ -559,7 +558,7 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # `t.scatter_add(0, index, src)` is a copy of `t` in which `out[index[i]] += src[i]` was done for one `i` after the
 # other. `torch.bincount(labels)` counts how often each label occurs.
 #
-# ### Your turn: class_confidence, 3 points
+# ### Your turn: class_confidence
 # How sure is the classifier of the right class, class by class? A good average can hide a class that it never gets.
 
 # %% given
@@ -653,7 +652,7 @@ for text, attempt in {
 # *big-endian*, and most of today's machines are little-endian). An array of texts or of Python's objects raises a
 # TypeError too: no dtype holds them. And NumPy has no bfloat16: convert with `.float()` first.
 #
-# ### Your turn: ingest, 3 points
+# ### Your turn: ingest
 # Write the door through which all arrays come in. Whatever arrives, a float32 tensor leaves, with memory of its own.
 
 # %% given
@@ -699,7 +698,7 @@ for text, (p, q) in pairs.items():
 # fingers of two hands. The range from first to last element of one lies across that of the other, and still they touch
 # nowhere.
 #
-# ### Your turn: overlap, 4 points
+# ### Your turn: overlap
 # Decide it exactly. The tensors are small, so you need no clever method. You may use your `slots`. If an error names a
 # line of `slots`, go back there: it must take one dimension too.
 
@@ -741,9 +740,6 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick *all* true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **Creating**
 # - [x] `torch.tensor([1, 2])` has dtype int64.

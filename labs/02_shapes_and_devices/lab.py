@@ -30,7 +30,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     device,
     explain,
@@ -76,7 +75,7 @@ for text, t in {
 #
 # The fifth line is a trap of another kind. `squeeze(0)` found the size 5 there, did nothing, and said nothing.
 #
-# ### Your turn: with_batch, 2 points
+# ### Your turn: with_batch
 # A warm-up, done in ten minutes. Somebody gives you a function that takes batches only. Make it take one sample too.
 # What do you have to know in order to tell a sample from a batch? The shape `(1, 28, 28)` may be either.
 
@@ -159,7 +158,7 @@ print(tuple(torch.einsum("btd->d", query).shape))
 # The first is a matrix of products: each row of `query` with each row of `key`, batch by batch. The second says that
 # `@` does the same with a transposed operand. The last sums over batch and time.
 #
-# ### Your turn: split_heads, 3 points
+# ### Your turn: split_heads
 # In *attention* with several heads, the features of each position are divided among the heads: with 8 features and 4
 # heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. Afterwards the heads stand beside the batch, so
 # that each of them can do the computation above on its own. Cut first, or change the order first?
@@ -256,7 +255,7 @@ for text, t in {
 # Four of them are. Look at the strides, not at the operation: a row of a matrix has no gap, a column has. Sizes of 1 do
 # not count: no step is ever taken along such a dimension, so its stride means nothing.
 #
-# ### Your turn: view_strides, 4 points
+# ### Your turn: view_strides
 # Do what `view` does before it touches anything: find the new strides, or find out that there are none. No tensor is
 # needed for that.
 
@@ -324,7 +323,7 @@ print("1 added to all windows: ", line.tolist())
 # windows meet, 1 was added three times. There was no error in either case. The documentation of `as_strided` promises
 # no particular result for such writes. So this kind of view is for reading. Before you write, `clone()` it.
 #
-# ### Your turn: windows, 3 points
+# ### Your turn: windows
 # Write windows along the last dimension of any tensor, as a view, with a step between them. The tensor may be a view
 # itself. Where do its strides stand in your result?
 
@@ -412,7 +411,7 @@ print("difference has shape", tuple(difference.shape))
 #
 # `nn.functional.mse_loss` computes the same wrong number, with a warning.
 #
-# ### Your turn: safe_mse, 3 points
+# ### Your turn: safe_mse
 # Write a mean squared error that cannot have this accident. Which pairs of shapes do you let through?
 
 # %% given
@@ -466,7 +465,7 @@ print("in float64:             ", (first.double() - second.double()).square().su
 # the same number in float64. (The points are float32, so 1000.01 is not exact. The third line says how far apart they
 # really are.)
 #
-# ### Your turn: pairwise_distances, 3 points
+# ### Your turn: pairwise_distances
 # Write the table of distances. Is there a pair of points for which your way loses digits?
 
 # %% given
@@ -564,7 +563,7 @@ with probes.TwoDevices() as elsewhere:
 # `torch.arange(3)` is a frequent mistake: a tensor that is made in the middle of a function, on the CPU, whatever the
 # device of the input is. The last line shows the repair: `device=far.device`.
 #
-# ### Your turn: sum_device, 2 points
+# ### Your turn: sum_device
 # Say where the result lies, without computing it. One more thing to know: for PyTorch, `torch.device("cuda")` and
 # `torch.device("cuda:0")` are not equal. `cuda` alone means the current one of the CUDA devices. Here that is
 # `cuda:0`.
@@ -599,7 +598,7 @@ print(labels.to(torch.bfloat16).long().tolist())
 # bfloat16 has eight significant bits, so 257 becomes 256. A label has become another class. 1000 stays as it is: it is
 # 125 times 8, and 125 fits into eight bits.
 #
-# ### Your turn: to_device, 4 points
+# ### Your turn: to_device
 # Write it once, for any nesting. A *named tuple* is a tuple whose items have names, as `Sample` and `Pair` below: it is
 # made by `Sample(image, label)`, not by `Sample([image, label])`. Its class has an attribute `_fields`.
 
@@ -697,7 +696,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # The attribute stayed behind. On a machine with a CPU only, you would never notice. The parameter moves, and an
 # optimizer changes it: a constant that learns. The buffer is what a constant of a model should be.
 #
-# ### Your turn: Normalize, 4 points
+# ### Your turn: Normalize
 # Images are *normalised* before a model sees them: from each channel its mean is subtracted, and the difference is
 # divided by the channel's standard deviation. Put that into the model, so that it moves, is cast and is saved with it.
 #
@@ -762,9 +761,6 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick *all* true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **`view` against `reshape`**
 # - [x] `view` never copies.

@@ -30,7 +30,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     play_network,
@@ -95,7 +94,7 @@ print("value", y.item(), "  slope", x.grad.item())
 # joins them by the *chain rule*: the slope of one step after another is the product of their slopes. The result is
 # exact up to rounding.
 #
-# ### Your turn: value_and_slope, 2 points
+# ### Your turn: value_and_slope
 # A warm-up, done in ten minutes. Do by hand what autograd does: carry the slope along while you compute the value. The
 # value of a polynomial can be computed from its coefficients in one loop, the highest power first. This is Horner's
 # rule:
@@ -282,7 +281,7 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
 # One more word: `t.detach()` gives a tensor with the values of `t` and without its history. It shares its memory with
 # `t`. Lab 4 is about it; here you may need it once.
 #
-# ### Your turn: trainable, 3 points
+# ### Your turn: trainable
 # Make the parameters of a model from a dictionary of starting values. Integer and boolean tensors cannot require
 # grad. PyTorch raises an error if you ask for it. They are counters or masks, and are only copied.
 
@@ -357,7 +356,7 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 #
 # Each sample pulls at the same `W` and the same `b`. What does that mean for their gradients?
 #
-# ### Your turn: manual_grads, 3 points
+# ### Your turn: manual_grads
 # Write the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()`.
 # That switches recording off: the formulas are the point here.
 
@@ -455,7 +454,7 @@ print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * 
 # RuntimeError at the first node that kept something. `(x + 1).sum()` keeps nothing, and can be gone through twice.
 # `retain_graph=True` keeps everything for another pass. Lab 4 comes back to that.
 #
-# ### Your turn: jacobian, 3 points
+# ### Your turn: jacobian
 # Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of it?
 
 
@@ -563,7 +562,7 @@ for way in ("zero_", "None"):
 # each `.grad` to `None`, every step follows the sum of all gradients since the start, those of weights that have long
 # changed included.
 #
-# ### Your turn: task_gradients, 3 points
+# ### Your turn: task_gradients
 # A model that learns several tasks at once has several losses. They may pull the same parameters in opposite
 # directions. To see that, you need the gradient of each loss separately.
 
@@ -649,7 +648,7 @@ print(f"all samples at once   {full}")
 # 2.27. In the recipe each batch counts the same. So a sample in the batch of 2 counts five times as much as one in a
 # batch of 10. Every data set whose size is no multiple of the batch size ends with such a batch.
 #
-# ### Your turn: stream_gradient, 3 points
+# ### Your turn: stream_gradient
 # Get it exact for batches of any sizes. A filter may have thrown out every sample of a batch, so a batch may be
 # empty. The mean of no numbers is `nan`. Is the gradient of that mean `nan` as well? Predict, and try it in the next
 # cell before you write.
@@ -721,7 +720,7 @@ with warnings.catch_warnings():
 # `argmax` gives an index. An index jumps from one integer to the next, so it has no useful slope. That is no mistake
 # in your code. Taking `x[x.argmax()]` is recorded, and its gradient goes to the element that was taken.
 #
-# ### Your turn: scaled_peak, 3 points
+# ### Your turn: scaled_peak
 # The next function was moved from NumPy. It weighs the rows of `x`, takes the row with the largest weighted sum, and
 # scales it by the root mean square of all the sums (the root of the mean of their squares). Somebody added
 # `requires_grad=True` to silence an error. Its values are right. Its gradients are not.
@@ -785,7 +784,7 @@ print("clamped: x.grad", x.grad.tolist())
 # Did you expect two calls? There is one, with the sum: 2 from one use and 3 from the other. A hook belongs to a tensor,
 # and it sees that tensor's whole gradient, from all uses. It cannot see one use alone.
 #
-# ### Your turn: clamped_residual, 3 points
+# ### Your turn: clamped_residual
 # A *residual block* computes `x + branch(x)`. Suppose that the branch sometimes sends back huge gradients. You want
 # to clamp what comes out of the branch towards `x`. The gradient that takes the direct path through the addition must
 # not be touched. There are two ways back to `x`, and only one `x`. Where do you put the hook?
@@ -910,7 +909,7 @@ print(len(ids), "different ids,", len(nodes), "different nodes")
 # walk along the graph of `f(x)`: once the result is gone, the nodes that you leave behind are freed, one by one. So
 # keep the nodes, not their ids. A node can stand in a set.
 #
-# ### Your turn: graph_size, 4 points
+# ### Your turn: graph_size
 # Count the distinct nodes, of large and deep graphs too.
 
 
@@ -970,9 +969,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick *all* true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **The graph**
 # - [x] Its nodes are backward functions. A tensor that was made by a recorded operation holds its node in `grad_fn`.

@@ -28,7 +28,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     probes,
@@ -227,7 +226,7 @@ print("tolist()        ", listed)
 # three entries show where `w` is now. The same happens with `w.data`, with `w.detach().numpy()` and with the tensors in
 # `model.state_dict()`. A snapshot needs `clone()`.
 #
-# ### Your turn: descend, 3 points
+# ### Your turn: descend
 # Write gradient descent with a history. The caller's tensor must not notice anything. It may be called from a place
 # where recording is off.
 
@@ -339,7 +338,7 @@ print("no_grad          :", probes.live_bytes(without_recording, layers, batch)[
 # each result is freed as soon as the next layer has read it. So: `no_grad` where a whole part needs no gradient,
 # `detach()` where a tensor is needed on both sides.
 #
-# ### Your turn: td_loss, 4 points
+# ### Your turn: td_loss
 # The example above was reinforcement learning in disguise. A program is in a *state*, chooses an *action*, gets a
 # *reward* and comes to a next state. `state @ q` predicts for each action how much reward there will be from now on.
 # The prediction for the action that was taken should be near to the reward plus `gamma` times the best prediction for
@@ -415,7 +414,7 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 #
 # None of the four keeps a batch normalisation in training mode from moving its running averages. `eval()` does.
 #
-# ### Your turn: saliency, 2 points
+# ### Your turn: saliency
 # Which pixels made the model say "cat"? One answer is the gradient of the score of "cat" by the input, called a
 # *saliency map*. The gradient flows through the whole model, and the model must not notice: perhaps somebody is in the
 # middle of collecting gradients for a training step. Some of its parameters may be frozen.
@@ -547,7 +546,7 @@ print("after  ", {name: module.training for name, module in model.named_modules(
 # `train(was)` sets one flag on *every* module. The BatchNorm is in training mode now, and will change its running
 # values in the next step. Nobody will be told.
 #
-# ### Your turn: predict, 4 points
+# ### Your turn: predict
 # Write a prediction that leaves no trace.
 
 
@@ -721,7 +720,7 @@ for text, run in trials.items():
 # difference in time is small: on one CPU thread of our machine, the three models from the first section ran within 2 %
 # of their time with `no_grad`.
 #
-# ### Your turn: cached_features, 2 points
+# ### Your turn: cached_features
 # An expensive encoder is frozen, and a small head is trained on its results for many epochs. So the results, called
 # *features*, are computed once and kept. The encoder's parameters still require grad.
 
@@ -904,7 +903,7 @@ for number in range(1, 11):
 # window was missing, but that of an earlier one, which you never wanted to visit again. In a real program the optimizer
 # has changed the weights in between, and this second visit would raise an error of its own.
 #
-# ### Your turn: window_gradients, 4 points
+# ### Your turn: window_gradients
 # Cut between the windows. Keep the value of the state, and drop its history. At each moment, only the graph of one
 # window should be in memory.
 
@@ -997,7 +996,7 @@ show_graph(slope, {"x": x})
 # How? The gradient `g` is a function of `x` with `n` outputs, and its Jacobian is the Hessian. From lab 3 you know what
 # one backward pass through such a function gives.
 #
-# ### Your turn: hvp, 4 points
+# ### Your turn: hvp
 # Write it. Two passes, whatever `n` is.
 
 
@@ -1076,7 +1075,7 @@ for create in (False, True):
 # it is in the number that you print, and does nothing. The training curve shows a loss with a penalty that nobody is
 # working on. You will meet this kind of mistake again: a term of the loss that does not lead back to the weights.
 #
-# ### Your turn: gradient_penalty, 4 points
+# ### Your turn: gradient_penalty
 # Write the penalty. A sample's norm is taken over all of its own numbers. And one detail for good engineers: what is
 # the slope of a square root at 0?
 
@@ -1115,9 +1114,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick *all* true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **What does `d = t.detach()` do?** (`t` is the result of a recorded operation.)
 # - [x] `d` shares its memory with `t`.

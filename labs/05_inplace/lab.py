@@ -31,7 +31,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     probes,
@@ -136,7 +135,7 @@ for text, write in {
 # documentation promises nothing. `clone()` the windows before you write. You will meet them again below, with
 # gradients.
 #
-# ### Your turn: rescale_rows_, 2 points
+# ### Your turn: rescale_rows_
 # A warm-up, done in ten minutes. Rescale the rows of a matrix in place. The matrix may be a transposed view, or every
 # second column of another one.
 
@@ -204,7 +203,7 @@ after("with torch.no_grad(): w -= 1")
 # is the right form: the write is not recorded, and it is counted. You will see soon what the count is good for.
 # `.data` is the form of PyTorch before version 0.4, and still in many tutorials.
 #
-# ### Your turn: clamp_params_, 3 points
+# ### Your turn: clamp_params_
 # Some training methods keep every weight in a fixed range: after each step, the parameters are clamped. Write that
 # step, and say how many elements it had to change.
 
@@ -438,7 +437,7 @@ for text, write in writes.items():
 # One more way leads past the counter: an operation of your own that stores a tensor as an ordinary attribute. Lab 8
 # shows how to do it right.
 #
-# ### Your turn: will_it_fail, 3 points
+# ### Your turn: will_it_fail
 # Twelve cases. In each, `f(x).sum().backward()` is called with `x = torch.tensor([0.5, 2.0], requires_grad=True)`.
 # What happens? Answer with one of four words.
 #
@@ -580,7 +579,7 @@ print("finite steps", slope_by_steps(lambda t: soft_gate_broken(t, weights), poi
 # The value is $h \cdot \log(1 + e^h)$. Autograd believes it to be `x * w`, because the second write put values into `h`
 # that no node knows of.
 #
-# ### Your turn: soft_gate, 3 points
+# ### Your turn: soft_gate
 # Repair it. One of the two writes may stay in place, if it is written without `.data`. Which one? The table knows.
 
 # %% given
@@ -690,7 +689,7 @@ for text, f in {
 # in both lines. `where` sends a 0 back to the square, and the square multiplies it by twice its input, which is NaN. So
 # a spoiled number must be replaced *before* the operation that cannot stand it.
 #
-# ### Your turn: replace_rows, 3 points
+# ### Your turn: replace_rows
 # Put new rows into a matrix, without a trace of the old ones.
 
 # %% given
@@ -744,7 +743,7 @@ print("buffer", buffer.tolist())
 # One more trap. `p.grad.add_(p, alpha=weight_decay)` would save a tensor. But `.grad` belongs to the caller, who may
 # want to print its norm, or go on accumulating.
 #
-# ### Your turn: sgd_step_, 4 points
+# ### Your turn: sgd_step_
 # Write the step.
 
 # %% given
@@ -788,7 +787,7 @@ print(w.tolist())
 # Not one of them is back, although the first comes close. Each addition rounds, and what was rounded away does not come
 # back. After a million such steps the parameters have walked somewhere else. An undo needs a copy of what was there.
 #
-# ### Your turn: loss_at, 3 points
+# ### Your turn: loss_at
 # Evaluate a loss at a shifted place. Three things can go wrong on the way: rounding, an exception in the loss, and a
 # loss that needs autograd itself, for instance because it contains the size of a gradient.
 
@@ -936,7 +935,7 @@ except RuntimeError as error:
 # The division keeps `average`, and the second call writes to it. With `average.data.lerp_` there would be no error, and
 # the first gradient would be computed with the second average.
 #
-# ### Your turn: scale_by_average, 4 points
+# ### Your turn: scale_by_average
 # Write the layer so that any number of calls may come before `backward`.
 
 # %% given
@@ -984,7 +983,7 @@ with warnings.catch_warnings(record=True) as caught:
 # Anomaly mode also raises an error where a node returns NaN. And it does nothing for a silent case, where no node knows
 # that anything is wrong. For that you need an independent opinion of the gradient.
 #
-# ### Your turn: outcome, 4 points
+# ### Your turn: outcome
 # Write the judge: a function that says, for any code, which of the four words of `will_it_fail` is true. The code under
 # test is called several times. What may it do to its input meanwhile?
 
@@ -1068,9 +1067,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick *all* true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **Which statements write in place?** `x` is a float32 tensor without requires_grad.
 # - [x] `x += 1`

@@ -42,7 +42,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     probes,
@@ -149,7 +148,7 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 # while the model is in *training mode*, and divides the others by $1 - p$. In *evaluation mode* it does nothing. The
 # modes are set by `model.train()` and `model.eval()`. A module is in training mode when it is made.
 #
-# ### Your turn: MLP, 3 points
+# ### Your turn: MLP
 # A warm-up, done in ten minutes. Build a classifier: linear layers, with ReLU and dropout after each but the last. The
 # outputs of the last one are logits, and the loss makes probabilities of them by itself. A softmax before it hides a
 # sure answer: where the right class has the logit 10 and the other one 0, the loss is 0.3133 instead of 0.00005. That
@@ -233,7 +232,7 @@ print(f"all zeros  : loss {after_20_steps(zeros):.2f}  first layer still zero: {
 # count. After it, this schedule falls along half a cosine wave to zero.
 
 # %% [markdown]
-# ### Your turn: warmup_cosine, 2 points
+# ### Your turn: warmup_cosine
 # Write it as a function of the step. At which step should the peak be reached, and which value belongs to step 0? Read
 # the docstring twice. Schedules are where steps are miscounted by one.
 
@@ -276,7 +275,7 @@ for name, parameter in example.named_parameters():
 # `module.requires_grad_(False)`, with the underscore, freezes all its parameters. And an optimizer changes a frozen
 # parameter all the same, where an old `.grad` is left.
 #
-# ### Your turn: decay_groups, 3 points
+# ### Your turn: decay_groups
 # Make the groups.
 
 # %% given
@@ -335,7 +334,7 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 #
 # In the first step $\hat m$ is the gradient itself, and $\hat v$ its square. How far does the parameter move then?
 #
-# ### Your turn: adam_step_, 4 points
+# ### Your turn: adam_step_
 # Write one step for a list of parameters. A parameter without a gradient is left out: `zero_grad()` sets `.grad` to
 # `None`, so that a part of a model that took no part in this step neither moves nor forgets.
 
@@ -455,7 +454,7 @@ show_curves({f"lr={rate:g}": losses_in_order("zfbs", rate) for rate in RATES})
 # usual code adds up these means and divides by the number of batches. You know the last batch. What does the code do to
 # its 40 samples?
 #
-# ### Your turn: train_epoch, 3 points
+# ### Your turn: train_epoch
 # Write an epoch. The model may come in evaluation mode, and with gradients from somebody else.
 
 # %% given
@@ -508,7 +507,7 @@ with torch.no_grad():
 # the model. Suppose that somebody put one part of it into evaluation mode on purpose, for instance a pretrained part
 # with running averages that must not move. After `model.eval()` and `model.train()` that is forgotten.
 #
-# ### Your turn: evaluate, 3 points
+# ### Your turn: evaluate
 # Measure the loss and the accuracy, and leave no trace.
 
 # %% given
@@ -542,7 +541,7 @@ hint(
 # %% [markdown]
 # Two steps. The gradients of batches 9 and 10 are computed and stay in `.grad`, where the next epoch adds to them.
 #
-# ### Your turn: train_accumulated, 4 points
+# ### Your turn: train_accumulated
 # Write the loop so that each step has the gradient of the mean over all samples of its window, whatever the sizes, and
 # so that the last window is used, however short.
 
@@ -617,7 +616,7 @@ for text, state in kept.items():
 # `state_dict()` gives the parameters' own memory, without a history. `.copy()` makes a new dict with the same tensors.
 # Code that keeps one of these restores, at the end, the last weights.
 #
-# ### Your turn: fit, 3 points
+# ### Your turn: fit
 # Write the loop over the epochs. What an epoch does, and how it is measured, is handed in as two functions.
 
 # %% given
@@ -680,7 +679,7 @@ torch.use_deterministic_algorithms(False)
 # the environment variable `CUBLAS_WORKSPACE_CONFIG`, set to `:4096:8` or `:16:8` before its first product. Without a
 # GPU all three can be set, and change nothing.
 #
-# ### Your turn: deterministic, 3 points
+# ### Your turn: deterministic
 # Put all of it into one block: `with deterministic(3): ...`. Most of the work is to leave everything as it was.
 
 # %% exercise: deterministic points=3
@@ -723,7 +722,7 @@ with torch.device("cpu"):
 # order. The simplest way is to save between epochs only. Otherwise save the state from before the epoch and the number
 # of batches that were read, and skip these. `StatefulDataLoader` of the package torchdata does that for you.
 #
-# ### Your turn: checkpoint, 3 points
+# ### Your turn: checkpoint
 # Collect what PyTorch knows of it; the epoch and the schedule are the caller's own. The next cell shows how it will be
 # used. Training goes on after your function returns, so nothing in your dict may change with it.
 
@@ -791,9 +790,6 @@ show_curves(history, x="epoch")
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick *all* true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **`zero_grad`**
 # - [ ] It must be called before the forward pass.

@@ -38,7 +38,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     device,
     explain,
@@ -123,7 +122,7 @@ for name, (layer, x) in contracts.items():
 # - `groups`: has no say in the size. It cuts the channels into groups that do not see each other, so that each output
 #   channel reads `in_channels / groups` of them. Both numbers of channels must be divisible by it.
 #
-# ### Your turn: out_size, 2 points
+# ### Your turn: out_size
 # Count the windows. This is a warm-up of about ten minutes. Height and width of an image are counted alike, each with
 # its own settings.
 
@@ -192,7 +191,7 @@ except RuntimeError as error:
 # on as a value, and its history is to end. That is what `detach()` does. Both h and c need it. (`retain_graph=True` is
 # no cure: then the graph grows with each piece, and the weights in it have been changed in place.)
 #
-# ### Your turn: run_in_pieces, 4 points
+# ### Your turn: run_in_pieces
 # Write the forward part. The values must be those of one long run.
 
 # %% given
@@ -216,7 +215,7 @@ hint(
 # You only have to pick it. The backward half of a bidirectional LSTM does read the padding first: there, use
 # `nn.utils.rnn.pack_padded_sequence`, which tells the lengths to the LSTM. It takes no length of 0.
 #
-# ### Your turn: last_states, 3 points
+# ### Your turn: last_states
 # Pick that output for every sample of a batch at once. A sequence may be empty: it has no last step.
 
 # %% given
@@ -297,7 +296,7 @@ finally:
 # In which order do you ask? The one in which modules are defined says nothing: they run as `forward` says. A hook runs
 # when its module ends. So a block comes behind its parts, and the model is last.
 #
-# ### Your turn: first_bad, 3 points
+# ### Your turn: first_bad
 # Write the tool. Keep it: it is one of the most useful of this lab.
 
 # %% given
@@ -348,7 +347,7 @@ print("an optimizer from before has", early.param_groups[0]["params"][0].device)
 # - What `state_dict()` does not hold stays on meta: buffers with `persistent=False`. The next forward pass says "Tensor
 #   on device meta is not on the expected device cpu!".
 #
-# ### Your turn: materialize, 3 points
+# ### Your turn: materialize
 # Build a model on meta, and load it: with a copy of everything, and nothing left behind.
 
 # %% given
@@ -436,7 +435,7 @@ print("asked in this process:", data.asked)
 # The default `collate_fn` stacks. With tensors of 2 and 3 steps it raises a RuntimeError: "stack expects each tensor to
 # be equal size". So you write your own. It gets the samples of a batch as a list. What it returns is the batch.
 #
-# ### Your turn: pad_collate, 2 points
+# ### Your turn: pad_collate
 # Pad. With the lengths, your last_states finds its way back.
 
 # %% given
@@ -536,7 +535,7 @@ for split in (False, True):
 # Each worker has a copy of the dataset, and each copy yields all. Nobody told them that they are two. That is the
 # dataset's own business: `get_worker_info()` says which worker this is, and of how many.
 #
-# ### Your turn: my_part, 2 points
+# ### Your turn: my_part
 # Write the division, for items without an end. (In the example, `islice` has done it already. Write it in your own way
 # if you like, or with islice: then mind the case without a worker.)
 
@@ -561,7 +560,7 @@ hint(
 # Think of the order of the events. `read 1, copy 1, read 2, copy 2`, then the loop gets batch 1 and launches its step.
 # Then `read 3, copy 3`, and it gets batch 2.
 #
-# ### Your turn: prefetch, 4 points
+# ### Your turn: prefetch
 # Write the iterator. What reads and what copies is passed in. Mind three places: the end, where one batch is still
 # waiting; an exception, which must not overtake a batch; and a caller who stops early.
 
@@ -617,7 +616,7 @@ hint(
 #
 # Line 4 writes while the copy of line 2 may still read. Line 6 comes after a wait for it, and is right.
 #
-# ### Your turn: too_early, 4 points
+# ### Your turn: too_early
 # Write a judge for such programs: which reads and writes of the host come too early?
 
 # %% given
@@ -637,9 +636,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **Layers**
 # - [x] Under `torch.no_grad()`, a batch norm in training mode still changes its buffers.

@@ -32,7 +32,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     memory,
@@ -89,7 +88,7 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 # A *master copy* is a second copy of the weights, in `float32`. Where training code keeps one, the optimizer changes
 # the copy, with states in `float32`, and the copy is then cast into the weights.
 #
-# ### Your turn: training_bytes, 3 points
+# ### Your turn: training_bytes
 # A model of seven billion parameters is trained with Adam in `float32`. People add it up as 28 GB of weights, 28 GB of
 # gradients and 28 GB for Adam. How much is it really? And how much do you save if the weights are `bfloat16`, with a
 # master copy? Write the sum as a function. This is a warm-up of about ten minutes.
@@ -204,7 +203,7 @@ for activation in ACTIVATIONS:
 # the activation needs it, and the next linear layer needs it as its input. With `gelu` and `silu` two storages are
 # kept for each layer. The batch itself, `argument`, is kept too. It was there before.
 #
-# ### Your turn: kept_bytes, 2 points
+# ### Your turn: kept_bytes
 # Say in advance what a model keeps. The last layer's result is not kept: nothing needs it.
 
 # %% given
@@ -292,7 +291,7 @@ else:
 # `aten::addmm` and `aten::tanh` are the linear layers and the activation of the forward pass. The profiler says who
 # allocated. It does not say who keeps.
 #
-# ### Your turn: Allocator, 5 points
+# ### Your turn: Allocator
 # Write a caching allocator. Ours is simpler than PyTorch's, which also splits large blocks. It rounds every size up to
 # a multiple of 512 bytes, as PyTorch's does.
 
@@ -376,7 +375,7 @@ def loop_f(model, xs):
 
 
 # %% [markdown]
-# ### Your turn: alive, 2 points
+# ### Your turn: alive
 # How many activations are alive after each loop? An activation has 512 by 32 numbers. The inputs, the parameters and
 # their gradients do not count, nor do single numbers such as a loss. Write your six numbers down first. Then measure:
 # the next cell counts them for a seventh loop, and you may change it.
@@ -423,7 +422,7 @@ print("alive at the end, and the most there were:", after(loop_g))
 # That does not double the memory of one backward pass, as some say. It keeps it for longer. Loop f keeps the last
 # activation of each batch: `outs` leads to it, and `backward` frees only what the graph kept.
 #
-# ### Your turn: column_of, 3 points
+# ### Your turn: column_of
 # Loop d is the quiet one: a view of one column keeps all columns. Collect one column of a model's results without it.
 # (On a GPU, `.cpu()` would copy it out of the GPU's memory. On a CPU it returns the tensor itself.)
 
@@ -540,7 +539,7 @@ print("outside:", outside(SmallDevice(lambda used: used <= 80, 10).run, 64))
 #
 # All of it is freed when the block ends. So leave the block first, and try again then.
 #
-# ### Your turn: largest_batch, 3 points
+# ### Your turn: largest_batch
 # Find the largest batch that fits. Halving finds a power of two. You can do better, with few tries: each one of them
 # costs a whole step.
 
@@ -645,7 +644,7 @@ print("gradients equal:", [torch.allclose(a, b) for a, b in zip(grads, late_grad
 # layer. All three segments are computed again with it. The shapes fit, so nothing complains. Bind what a segment needs
 # when you make it: `checkpoint(layer, x, ...)`, or a function that gets its layers as an argument.
 #
-# ### Your turn: in_segments, 4 points
+# ### Your turn: in_segments
 # Cut a model into segments, and checkpoint every one of them, the last one too. So all segments are alike, and you can
 # measure what each choice of `k` costs. Whether the last one is worth its checkpoint is the question after that.
 
@@ -723,7 +722,7 @@ for name, forward in {"plain": blocks, "each block": each_block}.items():
 #
 # That is for activations only. Weights, gradients and optimizer states are as large as before, so the whole saves less.
 #
-# ### Your turn: best_segments, 2 points
+# ### Your turn: best_segments
 # Find the best number of segments.
 
 # %% given
@@ -761,7 +760,7 @@ print("after backward", norm.num_batches_tracked.item())
 # A last detail, before you repair it. The second call need not come to its end: once all saved tensors are there again,
 # checkpoint leaves the function early, by an exception of its own. Code behind the last operation may not run.
 #
-# ### Your turn: checkpoint_once, 3 points
+# ### Your turn: checkpoint_once
 # Write a checkpoint whose backward pass changes no buffer. After it, the buffers are as one forward pass of each batch
 # left them.
 
@@ -780,9 +779,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **A model's bytes**
 # - [ ] In `float32`, Adam's states have as many bytes as the weights.

@@ -37,7 +37,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     probes,
@@ -123,7 +122,7 @@ def trace_row(name, cat, tid, ts, dur, **args):
 
 
 # %% [markdown]
-# ### Your turn: time_by_name, 2 points
+# ### Your turn: time_by_name
 # Add the rows up: for each name, how often it was called and for how long in all. This is a warm-up of about ten
 # minutes.
 
@@ -175,7 +174,7 @@ show_trace(linear_layer)
 # Nobody wrote into the rows who called whom. It follows from the times: on one thread, what begins and ends inside a
 # row was called by it. On another thread it was not. That thread only ran at the same time.
 #
-# ### Your turn: self_times, 5 points
+# ### Your turn: self_times
 # Compute self times from the rows.
 
 # %% given
@@ -336,7 +335,7 @@ with profile(activities=[ProfilerActivity.CPU], schedule=plan, on_trace_ready=te
 # the *second* trace? Steps are counted from 0.
 
 # %% [markdown]
-# ### Your turn: recorded_steps, 3 points
+# ### Your turn: recorded_steps
 # Say in advance which steps are recorded. With the longer schedule 10 steps are left out, 10 to 14 wait, 15 is the
 # warm-up, and the first trace has steps 16, 17 and 18. The second one begins a whole cycle later.
 
@@ -349,7 +348,7 @@ hint(
 # %% exercise: recorded_steps points=3
 
 # %% [markdown]
-# ### Your turn: slowest_region, 3 points
+# ### Your turn: slowest_region
 # Now profile a step that somebody else wrote. It is a function, you know the names of its regions, and one of them is
 # slow once the step is warm. (The check's steps sleep in place of computing. A profiler sees no difference: it is time
 # between a beginning and an end.)
@@ -546,7 +545,7 @@ show_trace(shipped_trace())
 # while the program waits in `backward()`. (On a CPU it runs in the thread that called.) Whoever counts only rows of the
 # region's own thread finds nothing for `backward`.
 #
-# ### Your turn: by_region, 6 points
+# ### Your turn: by_region
 # Make a table of a trace: the time, the bytes and the device's time of each region. For the shipped trace it says which
 # region is the expensive one for the GPU, and that is not `log`.
 
@@ -592,7 +591,7 @@ hint(
 # - [ ] between the kernels of `backward`
 
 # %% [markdown]
-# ### Your turn: device_idle, 4 points
+# ### Your turn: device_idle
 # For each gap, say which region the device waited for. It is the region that launched the work which ends the gap.
 
 # %% given
@@ -642,7 +641,7 @@ for entry in profiler.key_averages():
 # itself: -140. What is freed outside of everything has a row of its own, `[memory]`. That was `del squares`. The few
 # bytes besides are those of the number 2, which becomes a tensor for a moment.
 #
-# ### Your turn: memory_by_operator, 3 points
+# ### Your turn: memory_by_operator
 # Which operators allocate? Leave out what is no operator.
 
 # %% given
@@ -673,9 +672,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **Self and total**
 # - [x] The self times of all rows of one thread add up to at most the time of the profile.

@@ -39,7 +39,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     device,
     explain,
@@ -86,7 +85,7 @@ MIB = 2**20  # bytes
 # Each block has 100,352 bytes, and ten of them have 1,003,520. They fit into the first segment of 2 MiB. The driver is
 # asked once. Now write the first part of this as a function.
 #
-# ### Your turn: block_and_segment, 2 points
+# ### Your turn: block_and_segment
 # How large is the block for a request, and how large would a new segment be? This is a warm-up of about ten minutes.
 
 # %% given
@@ -140,7 +139,7 @@ print("free the first     ", strip([(0, 4 * MIB, False), (4 * MIB, 6 * MIB, True
 # **Predict.** A new segment has 20 MiB. A request of 19 MiB comes. How many MiB has its block?
 
 # %% [markdown]
-# ### Your turn: Blocks, 5 points
+# ### Your turn: Blocks
 # Write one segment: with splitting, joining and best fit.
 
 # %% given
@@ -237,7 +236,7 @@ for one in cut_up():
 # **Predict.** 62 MiB are reserved here, and 16.5 allocated. How many MiB are reserved after `empty_cache()`?
 
 # %% [markdown]
-# ### Your turn: fragmentation, 3 points
+# ### Your turn: fragmentation
 # Say what is reserved, what is in use, and what the rest is good for.
 
 # %% given
@@ -479,7 +478,7 @@ show_memory(
 # %% [markdown]
 # The picture begins at 0, since the history does not say what was there before. Your function does.
 #
-# ### Your turn: at_peak, 4 points
+# ### Your turn: at_peak
 # Go through the history. Find the moment when most was allocated, and say which line had allocated what.
 
 # %% given
@@ -653,7 +652,7 @@ for activation in (nn.Tanh, nn.GELU):
 # five results of 1,000 numbers under a hook that returns `t`, and dropped them. All 20,000 bytes were still there, and
 # Python's garbage collector did not find them. With `t.detach()` nothing was left.
 #
-# ### Your turn: packed_bf16, 4 points
+# ### Your turn: packed_bf16
 # Write these rules down as a context manager.
 
 # %% given
@@ -709,7 +708,7 @@ for name, context in keepers.items():
 # returned has no such check. It gives 6, which is wrong, without a word. With a GPU the answer would be 4, since the
 # copy was made before. A hook that returns its tensor unchanged switches the check off.
 #
-# ### Your turn: kept_elsewhere, 2 points
+# ### Your turn: kept_elsewhere
 # Write offloading for any place: a second device, a file, another machine. The place is two functions that you are
 # given.
 
@@ -830,7 +829,7 @@ show_memory(watched)
 # Two limits. Of a segment like this you can go back only once: `retain_graph=True` does not help. And a kept tensor
 # must not be changed in place: that raises an error.
 #
-# ### Your turn: selective, 4 points
+# ### Your turn: selective
 # TorchTitan, a training code for large models, computes every second product again, and keeps the others. Write such
 # a policy. (The check's operators call functions of the check, so that it sees what runs when.)
 
@@ -887,7 +886,7 @@ print("eight parts", loss_peak(in_parts, 8))
 # Whole, three tensors of that size are alive at the peak. In parts it is 1.25: the sum leads to the graphs of all
 # parts, and these keep as much as before. A loop alone does not forget. What makes each part give up its logits?
 #
-# ### Your turn: chunked_loss, 3 points
+# ### Your turn: chunked_loss
 # Write the loss so that the logits of one part at most are alive. `piece` computes the sum for one part.
 
 # %% given
@@ -953,9 +952,6 @@ for parts in (1, 4, 8, 16, 64):
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **Sizes**
 # - [x] A tensor of 4 bytes makes an empty GPU reserve 2 MiB.

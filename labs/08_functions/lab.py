@@ -35,7 +35,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     probes,
@@ -157,7 +156,7 @@ print("dtype   ", y.dtype)
 #
 # And the result is `float32`, whatever came in.
 #
-# ### Your turn: ste_sign, 3 points
+# ### Your turn: ste_sign
 # Write it as it is meant. This is a warm-up of about ten minutes.
 
 # %% given
@@ -280,7 +279,7 @@ print("weight.grad", weight.grad)
 # does not matter. In a linear layer, each of the two gradients is a matrix product, as large as the one of `forward`.
 # In the first layer of a network, where `x` is data, one of the two can be left out.
 #
-# ### Your turn: LinearFunction, 5 points
+# ### Your turn: LinearFunction
 # Write the linear layer. Write the shapes beside each product: with square matrices, a transposed mistake still runs.
 
 # %% given
@@ -340,7 +339,7 @@ except RuntimeError as error:
 # to: the class attribute `generate_vmap_rule = True` says that all its methods consist of PyTorch's operations on
 # tensors, and may be batched.
 #
-# ### Your turn: grad_reverse, 3 points
+# ### Your turn: grad_reverse
 
 # %% given
 hint(
@@ -443,7 +442,7 @@ show_over(places, errors, log=True)
 # None of the four is right everywhere in the third panel. Who needs a second derivative? A penalty on the size of a
 # gradient does, and Newton's method, and whoever differentiates through a training step.
 #
-# ### Your turn: log_sigmoid, 4 points
+# ### Your turn: log_sigmoid
 # Write a log-sigmoid that is right in all three panels. You may write one `Function`, several, or none.
 
 # %% given
@@ -545,7 +544,7 @@ for label, function in SUSPECTS.items():
     print(f"{label:25} gradient of the sum", [round(number, 4) for number in found.tolist()])
 
 # %% [markdown]
-# ### Your turn: check_grad, 5 points
+# ### Your turn: check_grad
 # Write the judge. Compare what autograd says with central differences, for every output and every input.
 
 # %% given
@@ -695,7 +694,7 @@ for randomness in ("same", "different"):
 #
 # One remark on tests. The mean of the result must be the gradient of the mean loss. Is that test enough?
 #
-# ### Your turn: per_sample_grads, 4 points
+# ### Your turn: per_sample_grads
 # The next cell holds a model to try it on.
 
 
@@ -750,7 +749,7 @@ print(tuple(torch.func.jacrev(torch.square)(torch.ones(5, 3)).shape))
 # It holds how each output depends on each input, of other samples as well. All of those are zero: 5 times as many
 # numbers as you want. With 1,000 samples it is 1,000 times as many.
 #
-# ### Your turn: batched_jacobian, 2 points
+# ### Your turn: batched_jacobian
 
 
 # %% given
@@ -827,7 +826,7 @@ for name, stacked in [*parameters.items(), *buffers.items()]:
     print(f"{name:25} {tuple(stacked.shape)}")
 
 # %% [markdown]
-# ### Your turn: ensemble_predict, 3 points
+# ### Your turn: ensemble_predict
 # The models are in training mode, as they come out of training. How must they be asked, and in which state must they be
 # afterwards?
 
@@ -847,9 +846,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **An `autograd.Function`**
 # - [ ] You call its `forward`.

@@ -34,7 +34,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     device,
     explain,
@@ -102,7 +101,7 @@ print("in bfloat16:", torch.tensor([65519.0, 257.0, 1e-8, 4e-41]).to(torch.bfloa
 # in the last place. It doubles at each power of two. In `bfloat16` it is 1 above 128, and 2 above 256: 257 is not
 # there.
 #
-# ### Your turn: ulp, 3 points
+# ### Your turn: ulp
 # How far apart are the numbers of a format, at x? This is a warm-up of about ten minutes.
 
 # %% given
@@ -234,7 +233,7 @@ print("warnings:", [warning.category.__name__ for warning in caught])
 # dtype: print it. What an operation without a rule gives follows from its inputs: `float32` plus `float16` is
 # `float32`.
 #
-# ### Your turn: amp_dtypes, 3 points
+# ### Your turn: amp_dtypes
 # Write the function that tells it: which dtype does each layer of a model give? Lab 3 had hooks on tensors. Modules
 # have them too. `layer.register_forward_hook(f)` has `f(layer, inputs, output)` called after each call of the layer,
 # and returns a handle. `handle.remove()` takes the hook away.
@@ -300,7 +299,7 @@ show_curves({"a context in each step": steps_of(False), "one around the loop": s
 # So: one context for each step. The forward pass and the loss belong inside. The backward pass and the optimizer belong
 # outside: each backward operation runs in the dtype of its forward operation by itself.
 #
-# ### Your turn: train_amp, 4 points
+# ### Your turn: train_amp
 # Write the training loop.
 
 # %% given
@@ -355,7 +354,7 @@ show_underflow(
 # %% [markdown]
 # There is room between the two. Loss scaling lives from it.
 #
-# ### Your turn: underflow_fraction, 3 points
+# ### Your turn: underflow_fraction
 # Measure it: how much of a model's gradient does a format lose?
 
 # %% given
@@ -418,7 +417,7 @@ except ValueError as refused:
 #
 # What happens to the parameters in a step that is skipped? What to the momentum? And is it repeated?
 #
-# ### Your turn: MyScaler, 5 points
+# ### Your turn: MyScaler
 # Write it. A step that is skipped changes nothing at all, and is not repeated: that batch is lost.
 
 # %% given
@@ -513,7 +512,7 @@ print("w after optimizer.step():", round(w.item()))
 # Some wrong orders raise `RuntimeError`: a second `unscale_` or a second `step` before `update`, or `unscale_` after
 # `step`. So does a step after a forgotten `update()`, in the second round.
 #
-# ### Your turn: amp_step, 4 points
+# ### Your turn: amp_step
 # Put it all together: autocast, scaling, clipping.
 
 # %% given
@@ -528,7 +527,7 @@ hint(
 # A skipped step shows nowhere, except in the scale. With the scaler switched off, your function is an ordinary step. So
 # one loop serves all formats: `GradScaler(here.type, enabled=dtype == torch.float16)`.
 #
-# ### Your turn: count_skips, 2 points
+# ### Your turn: count_skips
 # A few skips at the start are normal: the scale is being found. Skips that do not end mean that the model gives `inf`
 # or `nan` at any scale. You have a log of scales, written now and then. How many steps were skipped, at least?
 
@@ -571,7 +570,7 @@ for dtype in (torch.float32, torch.bfloat16):
 # needs half of the memory for it: a second `bfloat16` number holds what the last additions lost, and is added to the
 # next step.
 #
-# ### Your turn: bf16_sgd_, 3 points
+# ### Your turn: bf16_sgd_
 # Write an SGD step for `bfloat16` weights that does not stall, in either way.
 
 # %% given
@@ -608,9 +607,6 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **The formats**
 # - [x] `bfloat16` has the range of `float32`, with fewer digits.

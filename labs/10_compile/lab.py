@@ -38,7 +38,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     probes,
@@ -202,7 +201,7 @@ show_breaks({function.__name__: (function, (torch.ones(3),)) for function in (pr
 # change, set `TORCH_LOGS="graph_breaks,recompiles"` in its environment: each break and each further compilation is
 # logged with its reason.
 #
-# ### Your turn: n_graphs, 3 points
+# ### Your turn: n_graphs
 # Count graphs. The function may have been compiled before, by somebody else and many times. This is a warm-up of about
 # ten minutes.
 
@@ -251,7 +250,7 @@ print("clip_eager, gradient at zero:", zero.grad)
 # gradient is infinite, and `where` multiplies it by zero: that gives NaN. The values are right, so a test of values
 # sees nothing. Make the dangerous side harmless *before* the division.
 #
-# ### Your turn: clip_norm, 5 points
+# ### Your turn: clip_norm
 # Rewrite `clip_eager`. It hands back the norm, so that the caller can log and print it, outside of the graph.
 
 # %% given
@@ -347,7 +346,7 @@ def graphs_after(sizes: list[int], dynamic: bool | None) -> list[int]:
 print(graphs_after([2, 3, 4, 1], None))
 
 # %% [markdown]
-# ### Your turn: predict_compiles, 4 points
+# ### Your turn: predict_compiles
 # Say it in advance, without calling Dynamo. By default, what if a 0 or 1 comes first, and then a 5? Is 5 the first
 # size, or another one?
 
@@ -417,7 +416,7 @@ print("an int argument:   ", len(recorder.graphs), "graphs in 12 calls")
 # here. Dynamo's warning at the limit names this setting. If you can, use a tensor: it is guarded by its shape and
 # dtype, not by its value.
 #
-# ### Your turn: Decay, 4 points
+# ### Your turn: Decay
 # Write the module so that one graph serves all steps.
 
 # %% given
@@ -477,7 +476,7 @@ print(names_of(compiled_model))
 # only returns two lists, of the names that are missing and of those it did not expect, and you have to look at them.
 # `model.compile()`, which compiles the model in place, leaves the names alone.
 #
-# ### Your turn: save_clean, 2 points
+# ### Your turn: save_clean
 # Save any model so that a plain one can load it: compiled as a whole, in a part of it, or not at all.
 
 # %% given
@@ -607,7 +606,7 @@ print("clone       ", [out.tolist() for out in kept])
 #   `torch.cuda.synchronize()`, before it starts and before it stops.
 # - Now and then something else happens on the machine. A mean takes it in. A median does not.
 #
-# ### Your turn: bench, 3 points
+# ### Your turn: bench
 # Write the measurement. The clock and the waiting come as arguments, so that it can be tested without real seconds.
 
 # %% given
@@ -676,7 +675,7 @@ print("Rows:", Rows()(six).tolist(), " traced:", trace(Rows(), torch.ones(2, 3))
 # the loop there is none. "A trace is for one shape" is therefore not quite it: the trace took six rows without a word.
 # What is frozen is Python's control flow. It is the same with every tool that records one run.
 #
-# ### Your turn: find_trace_bug, 3 points
+# ### Your turn: find_trace_bug
 # Find an input that shows the mistake. Comparing is harder than it looks. Two NaNs at the same place agree. Results of
 # different shapes do not. And some inputs are not allowed by the model itself.
 
@@ -791,7 +790,7 @@ with warnings.catch_warnings():
 # `trace` needs no types, and forgot the branch. `export` refused the `if`, and you had to say what you mean. That is
 # more work on the first day, and less on the day when the input is negative.
 #
-# ### Your turn: export_gate, 4 points
+# ### Your turn: export_gate
 # This module has a branch. Export it, with both sides and for any number of rows, and save it.
 
 
@@ -822,9 +821,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **The first call**
 # - [ ] `torch.compile(f)` compiles `f`.

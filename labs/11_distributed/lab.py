@@ -42,7 +42,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     explain,
     explore_ring,
@@ -119,7 +118,7 @@ print("mean of all      ", round(torch.cat(parts).mean().item(), 4))
 # It is not. The one sample of the last rank counts as much as the four of the first. Means can be averaged only if
 # they stand for equally many samples.
 #
-# ### Your turn: global_mean, 3 points
+# ### Your turn: global_mean
 # Compute the mean over all ranks. Every rank must get it. This is a warm-up of about ten minutes.
 
 # %% given
@@ -179,7 +178,7 @@ show_traffic([2, 3, 4, 8, 16])
 # Real libraries choose between rings, trees and others, by size and by what connects the GPUs. The result is the same,
 # up to rounding: another order of summation.
 #
-# ### Your turn: ring_all_reduce, 5 points
+# ### Your turn: ring_all_reduce
 # Write the ring. Here the ranks are threads, and a channel leads from each to the next. `send(t)` gives a copy of t to
 # the next rank and does not wait. `recv()` waits for what the rank before has sent, in order.
 
@@ -249,7 +248,7 @@ print("one process has the same, up to 1e-6:", same)
 # %% [markdown]
 # Equal to the bit between the ranks, and equal up to rounding to one process that has the whole batch.
 #
-# ### Your turn: same_start, 2 points
+# ### Your turn: same_start
 # First the construction: give all ranks the state of rank 0. `dist.broadcast(t, src=0)` replaces t on each rank by the
 # t of rank 0.
 
@@ -349,7 +348,7 @@ for find in (False, True):
 # did not use. Both biases have half of the gradient of one rank. A parameter that *no* rank used keeps the gradient
 # None. It costs time in each step, so it is not the default.
 #
-# ### Your turn: average_gradients, 5 points
+# ### Your turn: average_gradients
 # Now backward by hand: average the gradients of a model, and care for parameters that some ranks did not use. Beware
 # of the rule of collectives: on the two ranks above, "all-reduce each gradient that is there" calls all_reduce equally
 # often, with equal shapes. What will it add?
@@ -419,7 +418,7 @@ for name, sizes, reduction, around in (
 # The last line is the worst. `ddp.module` is the bare model. Nothing is sent, nothing is averaged, and no error comes.
 # The copies grow apart from the first step on. Call the wrapper, also for a loss that needs a method of the model.
 #
-# ### Your turn: ddp_step, 4 points
+# ### Your turn: ddp_step
 # Write a training step that is right for shards of any sizes, the empty one included.
 
 # %% given
@@ -494,7 +493,7 @@ for way, count in probes.ranks(in_three_ways)[0].items():
 # %% [markdown]
 # Around backward alone, it has no effect, and no error.
 #
-# ### Your turn: accum_no_sync, 4 points
+# ### Your turn: accum_no_sync
 # Accumulate a list of micro-batches, with one average at the end.
 
 # %% given
@@ -533,7 +532,7 @@ print("rank 0 after set_epoch(1):   ", list(sampler))
 # seed. All ranks must agree on the order, so it cannot be random. Many training scripts forget this line. Nothing
 # fails.
 #
-# ### Your turn: shard, 3 points
+# ### Your turn: shard
 # Write the indices yourself: padded and shuffled for training, exact for evaluation.
 
 # %% given
@@ -586,7 +585,7 @@ for rank, seen_there in enumerate(probes.ranks(running_means)):
 # `nn.SyncBatchNorm.convert_sync_batchnorm(model)` replaces the layers by ones that use the statistics of all ranks. It
 # needs GPUs. The core of it is short.
 #
-# ### Your turn: sync_moments, 3 points
+# ### Your turn: sync_moments
 # Compute the mean and the variance over the samples of all ranks. Is the mean of the ranks' variances the variance?
 # In the example it would be 1, and the right one is 26.
 
@@ -702,9 +701,6 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **All-reduce**
 # - [x] In a ring, no rank sends more than twice its tensor, however many ranks there are.

@@ -38,7 +38,6 @@ from labkit import (
     assert_answered,
     assert_close,
     assert_letters,
-    assert_some_right,
     check,
     device,
     explain,
@@ -98,7 +97,7 @@ print("the linear layer, by hand    :", (torch.tensor([[1.0, 1.0]]) @ traced_net
 # The list holds a reference. The ReLU wrote into the same memory, and took the negative numbers away. A trace that lies
 # is worse than none.
 #
-# ### Your turn: forward_trace, 3 points
+# ### Your turn: forward_trace
 # Write a trace that does not lie, and leaves nothing behind. This is a warm-up of about ten minutes.
 
 # %% given
@@ -179,7 +178,7 @@ for checkpointed in (False, True):
 # And one more. Where do you divide by the number of samples: at the loss, or at the gradients? Before or after
 # clipping? If a loss is a *sum* over samples, `float16` may overflow before you divide.
 #
-# ### Your turn: train_window, 5 points
+# ### Your turn: train_window
 # Write the step.
 
 # %% given
@@ -221,7 +220,7 @@ print(counts.tolist())
 # with the same number. `index_put_(..., accumulate=True)` adds each time. So does `torch.bincount`, which counts how
 # often each number occurs.
 #
-# ### Your turn: evaluate, 3 points
+# ### Your turn: evaluate
 # Evaluate without a trace. A batch may raise an error. In which mode does your function leave the model then?
 
 # %% given
@@ -271,7 +270,7 @@ print("the same memory:", compiled.state_dict()["_orig_mod.weight"].data_ptr() =
 # containers of these, and refuses other objects. A file that holds a whole model object can run any code when it is
 # loaded.
 #
-# ### Your turn: Saver, 5 points
+# ### Your turn: Saver
 # Save and load. A dict of everything, and each part back into its place.
 
 # %% given
@@ -550,7 +549,7 @@ def loop12(model, batches, held_out, optimizer, epochs, validate):
 # - o. The step uses the gradient of the batch before.
 # - p. Labels are on another device than the logits.
 #
-# ### Your turn: bug_hunt, 4 points
+# ### Your turn: bug_hunt
 # Read first, and write your answers down. Then try those you are unsure of: a small model, three steps, and a
 # comparison with a loop that you trust. The loops are marked in pairs, which the docstring lists.
 
@@ -602,7 +601,7 @@ def fit_broken(model, batches, held_out, optimizer, scheduler, epochs):
 
 
 # %% [markdown]
-# ### Your turn: fit_best, 4 points
+# ### Your turn: fit_best
 # Write `fit_best`: the same, without its bugs.
 
 # %% given
@@ -693,7 +692,7 @@ for flaws in ((), ("stale",)):
 # With a single batch, the losses are equal to the last digit. With several, both fall nearly as fast. So look at what a
 # step does, not at where it leads.
 #
-# ### Your turn: diagnose, 5 points
+# ### Your turn: diagnose
 # Write the test. Take models, optimizers and data of your own. A small model with plain SGD is a good instrument: the
 # weights before a step, minus those after it, divided by the rate, are the gradient that was used. You may look at
 # everything that a step does. Looking into its code or its closure is no test: the checks have steps that are put
@@ -718,9 +717,6 @@ hint(
 
 # %% quiz: interview points=3
 # ## Interview questions, from the whole course
-#
-# Tick all true statements (or write the letters in the cell below). Each question has at least one, and counts if you
-# ticked exactly its true statements. One right question could be a guess, so points begin with the second.
 #
 # **Tensors and autograd**
 # - [x] `view` never copies; `reshape` copies where a view is not possible.

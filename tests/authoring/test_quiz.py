@@ -10,7 +10,7 @@ from autograder.proving.proof import prove_lab
 from tests.lab_files import read_lab_text
 
 LAB = """# %% given
-from labkit import assert_answered, assert_letters, assert_some_right, check
+from labkit import assert_answered, assert_letters, check
 
 # %% [markdown]
 # # A lab
@@ -18,7 +18,7 @@ from labkit import assert_answered, assert_letters, assert_some_right, check
 # %% quiz: interview points=3
 # ## Questions
 #
-# Find all true statements.
+# Think first.
 #
 # **Leaves**, of any graph
 # - [x] A leaf has no `grad_fn`,
@@ -37,6 +37,10 @@ from labkit import assert_answered, assert_letters, assert_some_right, check
 #   > It is added to.
 # - [x] It may be `None`.
 #   > Before the first backward.
+# - [x] It has the shape of the tensor.
+#   > It is one number for each.
+# - [ ] Every tensor has one.
+#   > Only leaves that require grad.
 #
 # Hint: What does it hold
 # at first?
@@ -60,7 +64,8 @@ PREDICT = """
 def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
     cells = build_release_notebook(read_lab_text(LAB)).cells
     prose = cells[2].source
-    assert "## Questions\n\nFind all true statements.\n\n**q1. Leaves**, of any graph\n- a. A leaf has" in prose
+    assert "## Questions\n\nThink first.\n\nTick *all* true statements" in prose
+    assert "half of them if you misjudge one of four or more.\n\n**q1. Leaves**, of any graph\n- a. A leaf has" in prose
     assert "`grad_fn`,\n  wherever it is.\n- b. A leaf requires grad.\n- c." in prose
     text = "\n".join(cell.source for cell in cells)
     assert not any(word in text for word in ("made it", "[x]", "convention", "Hint:"))
@@ -71,7 +76,7 @@ def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
 def test_the_worked_solution_says_why() -> None:
     solution = build_solution_notebook(read_lab_text(LAB)).cells[4].source
     assert "    # q1 b, false: One that does not is a leaf too, by convention.\n" in solution
-    assert '{"q1": "ac", "q2": "b", "q3": "a"}' in solution
+    assert '{"q1": "ac", "q2": "bc", "q3": "a"}' in solution
 
 
 @pytest.mark.slow
@@ -79,8 +84,8 @@ def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
     """Slow: a proof of a lab."""
     lab = read_lab_text(LAB)
     quiz = lab.exercise("interview")
-    assert [check.id for check in quiz.checks] == ["form", "two_right", "q1", "q2", "q3"]
-    assert quiz.checks[2].label == "q1: leaves" and quiz.checks[3].hint == "What does it hold at first?"
+    assert [check.id for check in quiz.checks] == ["form", "q1", "q2_half", "q2", "q3"]
+    assert quiz.checks[1].label == "q1: leaves" and quiz.checks[3].hint == "What does it hold at first?"
     proof = prove_lab(lab)
     assert proof.problems == [] and (proof.right, proof.wrong) == (2, 6)
 
@@ -88,11 +93,11 @@ def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("# - [x] It may be `None`.", "# - [ ] It may be `None`.", "'`.grad`' has no true statement"),
+        ("# - [x] They share", "# - [ ] They share", "'Views' has no true statement"),
         ("#   > It is added to.\n", "", "'`.grad`' has a statement without its reason"),
         ("# Hint: Who owns the memory?\n", "", "'Views' has no hint"),
         ("# - [ ] They are copies.", "# - [ ] B.\n#   > b\n" * 5 + "# - [ ] C.", "or more than 5 statements"),
-        ("# Find all", "Find all", "isn't a comment"),
+        ("# Think", "Think", "isn't a comment"),
         ("points=3", "", "no points"),
     ],
 )

@@ -2,10 +2,8 @@
 
 import pytest
 
-from labkit import assert_answered, assert_letters, assert_some_right
+from labkit import assert_answered, assert_letters
 from labkit.choices import read_letters
-
-KEY = {"q1": "abd", "q2": "c", "q3": "be"}
 
 
 @pytest.mark.parametrize(
@@ -49,8 +47,8 @@ def test_input_that_is_not_an_answer_is_reported(answers: object, message: str) 
         assert_answered(answers, questions=3)
 
 
-def test_two_right_questions_are_more_than_a_guess() -> None:
-    assert_some_right({"q1": "bad", "q2": "c", "q3": "a"}, KEY)
-    for answers in ({"q1": "abd", "q2": "a", "q3": "a"}, {}, None):
-        with pytest.raises(AssertionError, match="fewer than two"):
-            assert_some_right(answers, KEY)
+@pytest.mark.parametrize(("typed", "misjudged"), [("ab", 1), ("abcd", 1), ("abc", 2), ("e", 4), ("", 3)])
+def test_each_missing_or_extra_letter_is_a_misjudged_statement(typed: str, misjudged: int) -> None:
+    assert_letters({"q1": typed}, "q1", "abd", misjudged)
+    with pytest.raises(AssertionError):
+        assert_letters({"q1": typed}, "q1", "abd", misjudged - 1)

@@ -48,7 +48,7 @@ export function makePanel({ Widget }, actions) {
 }
 
 function continueButton(course, open, actions) {
-  if (open?.work.length && !open.next && open.work.some(work => work.state !== 'marked' && work.kind !== 'question')) {
+  if (open?.work.length && !open.next && coreOf(open).some(work => work.state !== 'marked' && work.kind !== 'question')) {
     const button = element('button', `Mark my work in ${open.title}`, { class: 'gradlab-continue', 'data-key': 'continue' });
     button.onclick = actions.mark;
     return button;
@@ -61,6 +61,9 @@ function continueButton(course, open, actions) {
   return button;
 }
 
+/** The work that earns points. */
+const coreOf = lab => lab.work.filter(work => !work.practice);
+
 /** Of the labs with work left: the one in front if begun, else the begun one that changed last, else the first. */
 export function chooseNextLab(course, open) {
   const left = course.labs.filter(lab => lab.next);
@@ -71,8 +74,18 @@ export function chooseNextLab(course, open) {
 function labSection(lab, actions) {
   const section = element('section', '', { 'aria-label': `Work in ${lab.title}` });
   section.append(element('h3', `${lab.number} ${lab.title}`), element('p', summarizeLab(lab), { class: 'gradlab-standing' }));
+  section.append(workList(lab, coreOf(lab), actions));
+  const practice = lab.work.filter(work => work.practice);
+  if (practice.length) section.append(element('h4', 'Further practice'), workList(lab, practice, actions));
+  if (lab.work.some(work => work.state === 'marked')) {
+    section.append(link('Show the latest feedback page', `page/${lab.name}`, () => actions.showPage(lab)));
+  }
+  return section;
+}
+
+function workList(lab, works, actions) {
   const list = element('ul');
-  for (const work of lab.work) {
+  for (const work of works) {
     const item = element('li');
     const button = element('button', '', { class: `gradlab-work gradlab-${styleOf(work)}`, 'data-key': `${lab.name}/${work.name}` });
     button.append(
@@ -84,11 +97,7 @@ function labSection(lab, actions) {
     item.append(button);
     list.append(item);
   }
-  section.append(list);
-  if (lab.work.some(work => work.state === 'marked')) {
-    section.append(link('Show the latest feedback page', `page/${lab.name}`, () => actions.showPage(lab)));
-  }
-  return section;
+  return list;
 }
 
 function pages(actions) {
@@ -125,7 +134,7 @@ function stateOf(work) {
   const points = formatCount(work.points, 'point');
   if (work.state === 'marked') return `${formatPoints(work.earned)} of ${points}`;
   const word = work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
-  return `${word}, ${points}`;
+  return [word, ...(work.practice ? [] : [points]), ...(work.level ? [work.level] : [])].join(', ');
 }
 
 /** One line below a card: what was earned, what is ready to be marked, and what is next. */
@@ -136,10 +145,11 @@ export const describeProgress = lab => [
 
 /** One line about a lab: how much is done, and what was earned. */
 function summarizeLab(lab) {
-  const done = lab.work.filter(work => work.done).length;
+  const core = coreOf(lab);
+  const done = core.filter(work => work.done).length;
   const marked = lab.work.some(work => work.state === 'marked');
   const earned = marked ? `${formatPoints(lab.earned)} of ${formatCount(lab.points, 'point')} marked` : formatCount(lab.points, 'point');
-  return `${done} of ${lab.work.length} done, ${earned}`;
+  return `${done} of ${core.length} done, ${earned}`;
 }
 
 /** A line about a lab, and a table of its work with the state of each. */
@@ -174,8 +184,10 @@ function allLabs(course, open, actions) {
     const needs = lab.needs.map(name => titles[name] ?? name).join(', ');
     const about = `${lab.minutes} minutes${needs ? `; after ${needs}` : ''}`;
     item.append(button, element('div', `${summarizeLab(lab)}; ${about}`, { class: 'gradlab-standing' }));
-    const done = lab.work.filter(work => work.done).length;
-    item.append(element('progress', '', { max: lab.work.length, value: done, 'aria-label': `${done} of ${lab.work.length} done` }));
+    if (lab.milestone) item.append(element('div', `You'll have: ${lab.milestone}`, { class: 'gradlab-standing' }));
+    const core = coreOf(lab);
+    const done = core.filter(work => work.done).length;
+    item.append(element('progress', '', { max: core.length, value: done, 'aria-label': `${done} of ${core.length} done` }));
     list.append(item);
   }
   section.append(element('h3', 'All labs'), list);
