@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+FOLD = "<details>"
+
 
 @dataclass
 class Hints:
@@ -25,13 +27,13 @@ def fold_hints(hints: tuple[str, ...]) -> str:
     """Render the hints as Markdown with <details>: each opens with a click, inside the one before."""
     text = ""
     for number, one in reversed(list(enumerate(hints, start=1))):
-        text = f"<details><summary>Hint {number}</summary>\n\n{escape(one, quote=False)}\n\n{text}</details>\n"
+        text = f"{FOLD}<summary>Hint {number}</summary>\n\n{escape(one, quote=False)}\n\n{text}</details>\n"
     return text.rstrip("\n")
 
 
 def fold_answer(answer: str) -> str:
     """Render the answer to a question in a lab's text as Markdown that opens with a click."""
-    return f"<details><summary>Answer</summary>\n\n{answer.strip()}\n\n</details>"
+    return f"{FOLD}<summary>Answer</summary>\n\n{answer.strip()}\n\n</details>"
 
 
 def hint(*hints: str) -> Hints:

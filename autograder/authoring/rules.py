@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Sequence
 
 from autograder.authoring.bound_names import CellNames, find_names, refuse_undefined, refuse_unseeded
@@ -10,9 +11,11 @@ from autograder.authoring.check_messages import refuse_revealing_messages
 from autograder.authoring.checks import is_check, refuse_excess_observed
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
 from autograder.authoring.syntax_trees import parse_source
+from autograder.authoring.task_headings import FURTHER_TASK, TASK
 from autograder.authoring.trusting_checks import find_given_probes, refuse_trusting_checks
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, CellKind, Exercise, StepKind
+from labkit.hint import FOLD
 
 
 def refuse_bad_cell(cell: Cell) -> None:
@@ -42,6 +45,7 @@ def refuse_bad_cell(cell: Cell) -> None:
 def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
     """Raise SourceError if the cells of a lab break a rule together."""
     code = [cell for cell in cells if not cell.kind.traits.markdown]
+    _refuse_open_questions(cells)
     for cell in code:
         refuse_unparsable(cell)
     refuse_undefined(code)
@@ -57,6 +61,18 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
     refuse_excess_observed(exercises, sum(cell.points for cell in cells), cells)
     refuse_trusting_checks(cells, exercises)
     refuse_revealing_messages(code, {*find_given_probes(cells), *(exercise.name for exercise in exercises)})
+
+
+def _refuse_open_questions(cells: Sequence[Cell]) -> None:
+    """Refuse prose that ends with a question which neither an answer nor the next cell answers."""
+    for cell, after in itertools.zip_longest(cells, cells[1:]):
+        if cell.kind is not CellKind.PROSE or not cell.source.rstrip("*_ \n").endswith("?"):
+            continue
+        if after is None or (after.kind is CellKind.PROSE and not after.source.startswith((FOLD, TASK, FURTHER_TASK))):
+            line = cell.get_line(cell.source.count("\n") + 1)
+            raise SourceError(
+                cell.path, line, "no cell answers this question", "write '# %% answer [markdown]' below it"
+            )
 
 
 def refuse_unparsable(cell: Cell, source: str = "", description: str = "this cell") -> None:

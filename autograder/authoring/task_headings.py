@@ -13,7 +13,8 @@ from autograder.base.errors import SourceError
 from autograder.model.course import CellKind, Level
 from labkit.points import format_points
 
-HEADING = re.compile(r"^### Your turn: (?P<name>.*)$", re.MULTILINE)
+TASK, FURTHER_TASK = "### Your turn: ", "### Further practice: "
+HEADING = re.compile(rf"^{TASK}(?P<name>.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ def split_at_headings(raw: RawCell, tasks: Mapping[str, TaskHeader]) -> Iterator
 def _render_heading(name: str, tasks: Mapping[str, TaskHeader], raw: RawCell, line: int) -> str:
     task = tasks.get(name)
     if task is None:
-        fix = "write '### Your turn: NAME' with the name of an exercise; the builder adds its points"
+        fix = f"write '{TASK}NAME' with the name of an exercise; the builder adds its points"
         raise SourceError(raw.path, line, f"{name!r} is no exercise of this lab", fix)
     points = "point" if task.points == 1 else "points"
     level = f", {task.level}" if task.level else ""
     if task.practice:
-        return f"### Further practice: {name}{level}"
-    return f"### Your turn: {name}, {format_points(task.points)} {points}{level}"
+        return f"{FURTHER_TASK}{name}{level}"
+    return f"{TASK}{name}, {format_points(task.points)} {points}{level}"

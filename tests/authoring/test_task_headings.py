@@ -89,6 +89,16 @@ def test_an_answer_is_folded_below_its_question() -> None:
     )
 
 
+def test_a_question_without_an_answer_is_refused() -> None:
+    question = "# %% [markdown]\n# Is it *two*?\n\n"
+    answer, example = "# %% answer [markdown]\n# Yes.\n\n", "# %% example\nprint(2)\n\n"
+    for after in (answer, example):
+        read(LAB + question + after)
+    for after in ("", "# %% [markdown]\n# Something else.\n"):
+        with pytest.raises(SourceError, match="no cell answers this question"):
+            read(LAB + question + after)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "further", "problem"),
     [
