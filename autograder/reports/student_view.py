@@ -69,7 +69,8 @@ def build_student_view(exercises: Sequence[GradedCellResult], tell: Tell = "all"
             counts_as = counted_by_id[id(outcome)]
             points = exercise.worth * outcome.weight / weights
             is_excused, is_whole = counts_as.passed and not outcome.passed, exercise.excused.is_whole
-            unearned = EXCUSED if is_excused else "" if is_whole else explain_unearned(counts_as, counted)
+            is_free = is_whole or not exercise.worth
+            unearned = EXCUSED if is_excused else "" if is_free else explain_unearned(counts_as, counted)
             check = (
                 _build_shown_stock_test(outcome)
                 if exercise.notebook and after_hidden

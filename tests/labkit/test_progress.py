@@ -75,6 +75,18 @@ def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     assert get_state(make_lab(MINE + "0"), marks) == "written"
 
 
+def test_practice_is_listed_and_neither_counts_nor_delays_the_next_exercise() -> None:
+    notebook = make_lab(MINE, make_verdict(MINE, True, False))
+    notebook["cells"][1]["metadata"]["gradlab"]["level"] = "hard"
+    del notebook["cells"][2]["metadata"]["gradlab"]["points"]
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 0.0}})
+    assert progress is not None
+    practice = progress.work[0]
+    assert practice.is_practice and practice.state == "failing" and practice.level == "hard"
+    assert [work.name for work in progress.core] == ["why"] and progress.points == 2
+    assert progress.next == "" and progress.as_dict()["work"][0]["practice"] is True
+
+
 def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
     states = {}
     for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():

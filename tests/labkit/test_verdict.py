@@ -59,6 +59,13 @@ def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> Non
     assert repr(make_verdict(GOOD, BAD, later=())).startswith("row_softmax: 1 of 2 checks passed, 1 of 4 points\n")
 
 
+def test_the_card_of_practice_names_no_points() -> None:
+    unwritten = Outcome("doubles", cause=Cause.UNWRITTEN)
+    for outcomes, later in (([GOOD, BAD], LATER), ([GOOD, BAD], ()), ([unwritten], LATER)):
+        verdict = Verdict("double", outcomes, 0, 0, later, hidden_present=not later)
+        assert "point" not in repr(verdict) and "point" not in render_html(verdict)
+
+
 def test_points_are_shown_with_two_decimals_at_most_as_on_the_page() -> None:
     third = Outcome("a", passed=True), Outcome("b"), Outcome("c")
     assert "1.33 of 4 points" in repr(make_verdict(*third, later=()))

@@ -204,6 +204,8 @@ def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
         [GradedCellResult(name="f", points=0, worth=1, checks=(guard, Outcome("values")))]
     )["f"]
     assert guard_views[0].unearned == "Earns points once a check of your result's values passes."
+    practice = [GradedCellResult(name="f", points=0, worth=0, checks=(form, guard))]
+    assert [check.unearned for check in build_student_view(practice)["f"]] == ["", ""]
 
 
 @pytest.mark.parametrize(
