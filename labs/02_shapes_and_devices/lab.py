@@ -102,6 +102,11 @@ def mirrored(batch):
     return batch.flip(3)
 
 
+def identity(batch):
+    """Any shape -> the batch itself"""
+    return batch
+
+
 # %% given
 hint(
     "You cannot tell a sample from a batch by its sizes. What does ndim say?",
@@ -170,6 +175,12 @@ hint(
 )
 
 # %% exercise: split_heads points=3
+
+# %% [markdown]
+# ### Your turn: attention
+# temporary
+
+# %% exercise: attention points=3
 
 # %% [markdown]
 # Many people write `x.view(batch, heads, time, -1)` the first time. The shape is right, the loss goes down, and each

@@ -1,13 +1,14 @@
 # %% exercise
 def with_batch(f, x: Tensor, ndim: int) -> Tensor:
-    """f(x), also if x is one sample without a batch dimension.
+    """f(x), even if x is a single sample without a batch dimension.
 
-    f: takes a batch of ndim dimensions and returns a tensor. In both, dimension 0 is the batch. f does not change its
-        input.
-    x: a batch of any size, also 0, with ndim dimensions, or one sample, with ndim - 1. Any dtype and strides. ndim is
-        at least 1. A sample may have sizes of 0 and 1, and no dimension at all if ndim is 1.
-    Returns f's result as it is for a batch. For one sample, returns the result for that sample: without the batch
-    dimension, and with all others. Raises ValueError for any other number of dimensions. x is not changed.
+    f: takes a batch of ndim dimensions and returns a tensor, which may be its input itself. In both, dimension 0 is the
+        batch. f doesn't change its input. An exception that f raises is passed on.
+    x: a batch of any size, even 0, with ndim dimensions, or one sample with ndim - 1. Any dtype and strides. ndim is
+        at least 1. A sample may have sizes of 0 and 1, or no dimension at all if ndim is 1.
+    Returns f's result unchanged for a batch. For one sample, returns the result for that sample: without the batch
+    dimension, but with all others. Raises ValueError for any other number of dimensions. x isn't changed, even if an
+    exception is raised.
     """
     ### BEGIN SOLUTION
     if x.dim() == ndim:
@@ -19,10 +20,11 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 
 
 # %% promises
-# f(x), also if x -> example, other_cases
-# f: takes a batch -> other_cases
+# f(x), even if x -> example, other_cases
+# f: takes a batch -> other_cases, same_tensor
 # In both, dimension 0 -> size_one_input, size_one_result
-# f does not change -> other_cases
+# f doesn't change -> other_cases
+# An exception that f raises -> passes_on
 # x: a batch of any size -> one_sample, empty
 # Any dtype and strides -> other_cases
 # ndim is at least 1 -> zero_dim
@@ -30,7 +32,7 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 # Returns f's result -> one_sample, size_one_result
 # For one sample -> example, size_one_input, size_one_result
 # Raises ValueError -> raises
-# x is not changed -> keeps_input, example
+# x isn't changed -> keeps_input, example
 
 
 # %% domain
@@ -40,10 +42,12 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     *("batch of one", "batch of one, sizes of 1", "empty batch", "no dimension", "another function"),
     *("bool samples", "int64 batches", "int64 samples", "float64 batches"),
     *("transposed", "every second column", "expanded"),
+    *("f returns its input", "f returns its input, a batch", "f raises", "f raises for a batch"),
 )
 def arguments(draw, edge):
     given = {"one channel": channel_means, "no dimension": torch.exp, "one result for a sample": row_spread}
     given |= dict.fromkeys(["totals of a sample", "empty sample"], row_totals)
+    given |= dict.fromkeys(["f returns its input", "f returns its input, a batch"], identity)
     dtypes = {"bool samples": "bool", "int64 batches": "int64", "int64 samples": "int64", "float64 batches": "float64"}
     dtype = dtypes.get(edge, "float32")
     f = given.get(edge) or draw(st.sampled_from([mirrored, row_totals] + [channel_means] * ("float" in dtype)))
@@ -53,6 +57,11 @@ def arguments(draw, edge):
 
         def f(batch):
             return batch.flip(1)
+
+    if "f raises" in edge:
+
+        def f(batch):
+            raise ZeroDivisionError
 
     sizes = [draw(st.integers(2, 4)) for _ in range(ndim)]
     if edge == "one channel":
@@ -162,6 +171,20 @@ with check("raises", "any other number of dimensions raises a ValueError", hint=
 with check("empty", "an empty batch, and an empty sample", guard=True):
     arguments.assert_results(with_batch, "empty batch", "empty sample")
 with check(
+    "same_tensor",
+    "an f that returns its input itself",
+    weight=2,
+    hint="If you changed x or f's result in place, which other tensor did you change?",
+):
+    arguments.assert_results(with_batch, "f returns its input", "f returns its input, a batch")
+with check(
+    "passes_on",
+    "an exception of f is passed on",
+    guard=True,
+    hint="What happens in your code between f's exception and the end?",
+):
+    arguments.assert_results(with_batch, "f raises", "f raises for a batch")
+with check(
     "keeps_input", "x keeps its shape and its values", guard=True, hint="Is there an operation in place in your code?"
 ):
     arguments.assert_arguments(with_batch)
@@ -226,7 +249,7 @@ def with_batch(f, x, ndim):
     return f(x.unsqueeze(0)).squeeze(0)
 
 
-# %% wrong "the result is a batch of one" fails=example,other_cases,size_one_input,size_one_result,zero_dim,empty
+# %% wrong "the result is a batch of one" fails=example,other_cases,size_one_input,size_one_result,zero_dim,empty,same_tensor
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
@@ -245,6 +268,56 @@ def with_batch(f, x, ndim):
     if x.dim() != ndim - 1:
         raise ValueError
     return f(x.clone()[None])[0] if x.shape[0] == 1 else f(x.unsqueeze_(0)).squeeze(0)
+
+
+# %% wrong "the dimension is added in place, and taken away again" fails=same_tensor,keeps_input
+def with_batch(f, x, ndim):
+    if x.dim() == ndim:
+        return f(x)
+    if x.dim() != ndim - 1:
+        raise ValueError
+    x.unsqueeze_(0)
+    result = f(x)
+    x.squeeze_(0)
+    return result[0]
+
+
+# %% wrong "added in place, and taken away in finally" fails=same_tensor
+def with_batch(f, x, ndim):
+    if x.dim() not in (ndim - 1, ndim):
+        raise ValueError
+    if x.dim() == ndim:
+        return f(x)
+    x.unsqueeze_(0)
+    try:
+        result = f(x)
+    finally:
+        x.squeeze_(0)
+    return result[0]
+
+
+# %% wrong "f fails only for a wrong number of dimensions" fails=raises,passes_on
+def with_batch(f, x, ndim):
+    try:
+        return f(x) if x.dim() == ndim else f(x[None])[0]
+    except Exception:
+        raise ValueError from None
+
+
+# %% wrong "a batch is its samples, one by one" fails=empty raises=RuntimeError
+def with_batch(f, x, ndim):
+    if x.dim() not in (ndim - 1, ndim):
+        raise ValueError
+    if x.dim() == ndim:
+        return torch.stack([f(sample[None])[0] for sample in x])
+    return f(x[None])[0]
+
+
+# %% wrong "the first two dimensions of the result are joined" fails=other_cases,zero_dim,empty
+def with_batch(f, x, ndim):
+    if x.dim() not in (ndim - 1, ndim):
+        raise ValueError
+    return f(x) if x.dim() == ndim else f(x[None]).flatten(0, 1)
 
 
 # %% equivalent "text 'neither a batch nor a sample' changed: raise ValueError('neither a batch nor a samplex')"
