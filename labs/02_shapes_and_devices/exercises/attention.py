@@ -246,7 +246,7 @@ def attention(q, k, v, causal):
     return weights / weights.sum(dim=-1, keepdim=True) @ v
 
 
-# %% wrong "a mask of t by d" fails=causal_example,causal,equal_sizes,sizes_of_one,large_scores,non_contiguous,by_hand,empty
+# %% wrong "a mask of t by d" fails=causal_example,causal,equal_sizes,sizes_of_one,large_scores,non_contiguous,by_hand,empty raises=RuntimeError
 def attention(q, k, v, causal):
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if causal:

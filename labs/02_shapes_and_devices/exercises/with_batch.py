@@ -296,7 +296,7 @@ def with_batch(f, x, ndim):
     return result[0]
 
 
-# %% wrong "f fails only for a wrong number of dimensions" fails=raises,passes_on
+# %% wrong "f fails only for a wrong number of dimensions" fails=raises,passes_on raises=ValueError
 def with_batch(f, x, ndim):
     try:
         return f(x) if x.dim() == ndim else f(x[None])[0]
@@ -313,7 +313,7 @@ def with_batch(f, x, ndim):
     return f(x[None])[0]
 
 
-# %% wrong "the first two dimensions of the result are joined" fails=other_cases,zero_dim,empty
+# %% wrong "the first two dimensions of the result are joined" fails=other_cases,zero_dim,empty raises=IndexError
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
