@@ -52,8 +52,10 @@ BEFORE_DEVICES = "comes before the lab says what a device is"
 BATCHES = "the docstring asks for batches in CPU memory, which the exercise moves"
 BITS = "is about the bits of numbers, which are the same on every device"
 CPU_ARGUMENTS = {
-    "02_shapes_and_devices": {
-        name: BEFORE_DEVICES for name in ("with_batch", "split_heads", "windows", "safe_mse", "pairwise_distances")
+    "02_shapes_and_devices": {name: BEFORE_DEVICES for name in ("with_batch", "split_heads", "safe_mse", "attention")}
+    | {
+        name: "is about memory or rounding, which are the same on every device"
+        for name in ("windows", "pairwise_distances")
     }
     | {"to_device": "moves tensors itself, and its own checks simulate a second device"},
     "05_inplace": {"outcome": "judges code that writes through NumPy"},

@@ -2,9 +2,9 @@
 # The checks look at your module through these probes. You can call them too.
 @probes.probe
 def normalised_after_training(make, mean, std, x):
-    """The output of make(mean, std) after three steps of training with a layer behind it, and that layer's weights.
+    """The output of make(mean, std) after three steps of training with a layer after it, and that layer's weights.
 
-    Weight decay is on: it changes whatever the optimizer was given.
+    Weight decay is on: it changes whatever the optimizer gets.
     """
     torch.manual_seed(0)
     layer = nn.Conv2d(len(mean), 1, 1)
@@ -72,15 +72,17 @@ def normalised_elsewhere(make, mean, std, x):
 class Normalize(nn.Module):
     """Subtracts each channel's mean, and divides by its standard deviation.
 
-    mean, std: shape (C,), C at least 1, of one floating-point dtype, which the module has then, any strides, std above
-        0. Neither requires grad, and neither is changed. Later changes of the caller's tensors change nothing here.
+    mean, std: shape (C,), C at least 1, both of the same floating-point dtype, which becomes the module's, any strides,
+        std above 0. Neither requires grad, and neither is changed. Later changes to the caller's tensors have no effect
+        on the module.
     Normalize(mean, std)(x): x of shape (N, C, H, W), any strides, in the module's dtype and on its device, not changed.
-        N may be 0. Returns x's shape and dtype. The same in training and evaluation.
-    Both tensors follow the module's to(), double() and so on, also after a call. They are never trained. Its state_dict
-        holds their values under the names mean and std, in any shape, and nothing else. load_state_dict replaces them.
+        N may be 0. Returns x's shape and dtype. Training and evaluation give the same result.
+    Both tensors follow the module's to(), double() and so on, even after a call. They're never trained. The state_dict
+        contains their values under the names mean and std, in any shape, and nothing else. load_state_dict replaces
+        them.
     """
 
-    mean: Tensor  # for type checkers: the two are made in __init__
+    mean: Tensor  # for type checkers: __init__ creates both
     std: Tensor
 
     def __init__(self, mean: Tensor, std: Tensor) -> None:
@@ -100,14 +102,14 @@ class Normalize(nn.Module):
 # Subtracts each channel's mean -> example, other_cases
 # mean, std: shape (C,) -> other_cases, cast
 # Neither requires grad -> keeps_input, later_writes
-# Later changes of -> later_writes, keeps_input
+# Later changes to -> later_writes, keeps_input
 # Normalize(mean, std)(x): -> other_cases, keeps_input
 # N may be 0 -> empty
 # Returns x's shape -> cast, other_cases
-# The same in training -> modes_agree
+# Training and evaluation -> modes_agree
 # Both tensors follow -> second_device, no_mixing, cast, state_dict
-# They are never trained -> not_trained
-# Its state_dict holds -> state_dict
+# They're never trained -> not_trained
+# The state_dict contains -> state_dict
 # load_state_dict replaces -> state_dict
 
 
@@ -166,7 +168,7 @@ with check(
     required=True,
     hint=(
         "Shapes are aligned from the right. Which dimension of x does your mean meet?",
-        "With two dimensions of size 1 behind C it meets the channels. First subtract, then divide by std.",
+        "With two dimensions of size 1 after C, it meets the channels. First subtract, then divide by std.",
     ),
 ):
     t = torch.arange(12.0).reshape(1, 2, 2, 3)
@@ -178,7 +180,7 @@ with check(
     weight=2,
     observed=True,
     hint=(
-        "After the module was moved: on which device does each tensor in forward lie, and the result?",
+        "After the module was moved: on which device is each tensor in forward, and the result?",
         "to() moves parameters and buffers. Which of the two is not trained?",
     ),
 ):
@@ -201,7 +203,7 @@ with check(
     explain(
         Normalize(mean, std)(t),
         want,
-        {"mean and std met the last dimension: they are lined up from the right": (t - mean) / std},
+        {"mean and std met the last dimension: they're aligned from the right": (t - mean) / std},
     )
     arguments.assert_results(Normalize, "", "C = W", "C = H", "C = N", "all equal", "one channel", "one sample")
     arguments.assert_results(Normalize, "one pixel", "small numbers")
@@ -235,7 +237,7 @@ with check(
     loaded.assert_results(Normalize, "", "one channel", "float64")
 with check(
     "later_writes",
-    "later changes of the caller's tensors change nothing",
+    "later changes to the caller's tensors have no effect",
     weight=2,
     hint="Does register_buffer copy? Does reshape?",
 ):
@@ -245,7 +247,7 @@ with check(
     "another input on the second device, and no operation that mixes devices",
     weight=4,
     observed=True,
-    hint="Which tensors of your module does to() not reach? Which are made in forward?",
+    hint="Which tensors of your module does to() miss? Which are created in forward?",
 ):
     t = torch.arange(60.0).reshape(2, 3, 5, 2).sin()
     mean, std = torch.tensor([0.1, -0.2, 0.3]), torch.tensor([1.5, 2.5, 0.5])

@@ -1,6 +1,6 @@
 # %% exercise
 def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
-    """The Euclidean distance of each point in a from each point in b.
+    """The Euclidean distance between each point in a and each point in b.
 
     a: shape (n, d), b: shape (m, d), of one dtype, float32 or float64, any strides, all numbers finite. n, m and d may
     differ or be equal, and each may be 0. Neither is changed.
@@ -86,7 +86,7 @@ with check(
         {
             "this is the squared distance": want.square(),
             "this is the sum of the absolute differences": torch.tensor([[3.0, 4.0, 14.0], [4.0, 3.0, 7.0]]),
-            "rows and columns are exchanged: entry [i, j] belongs to a[i] and b[j]": want.T,
+            "rows and columns are swapped: entry [i, j] belongs to a[i] and b[j]": want.T,
         },
     )
 
@@ -96,7 +96,7 @@ with check(
     "other numbers of points, dimensions and float64",
     weight=3,
     required=True,
-    hint="Which sizes can n, m and d have? Which of them did you fix?",
+    hint="Which sizes can n, m and d have? Which of them does your code assume?",
 ):
     arguments.assert_results(pairwise_distances, "", "one point", "one dimension", "float64", rtol=1e-3, atol=0)
 with check(
@@ -128,18 +128,18 @@ with check(
 ):
     arguments.assert_results(pairwise_distances, "thirty points", "thirty others, float64", rtol=1e-3, atol=0)
 with check(
-    "size", "tiny and huge distances", hint="Is any number of your code compared with, or added to, a distance?"
+    "size", "tiny and huge distances", hint="Does your code compare a distance with a number, or add one to it?"
 ):
     arguments.assert_results(pairwise_distances, "tiny", "tiny and huge", rtol=1e-3, atol=0)
 with check(
     "same_point",
-    "a point has the distance 0 from itself",
+    "equal points have the distance 0",
     hint="Can your number under the root be negative, or nearly 0?",
 ):
     arguments.assert_results(pairwise_distances, "the same points", "some points equal", rtol=1e-3, atol=0)
 with check("non_contiguous", "transposed, sliced and expanded arguments", guard=True):
     arguments.assert_results(pairwise_distances, "transposed", "every second column", "expanded", rtol=1e-3, atol=0)
-with check("empty", "no points give an empty table, and points without coordinates zeros", guard=True):
+with check("empty", "no points give an empty table, and points without coordinates give zeros", guard=True):
     arguments.assert_results(pairwise_distances, "no point", "no other point", "no dimension")
 with check("keeps_input", "a and b keep their values", guard=True):
     arguments.assert_arguments(pairwise_distances)

@@ -2,9 +2,9 @@
 def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     """The mean squared error of N predictions, a 0-dim tensor.
 
-    predicted, target: float32 or float64, both of one dtype, which the result has too. Neither is empty, and strides
-    may be any. Each has the shape (N,) or (N, 1), in any combination, and N is the same for both.
-    Raises ValueError for any other pair of shapes. Neither is changed.
+    predicted, target: both float32 or both float64, and the result has that dtype. Neither is empty, and both may have
+    any strides. Each has the shape (N,) or (N, 1), in any combination, and N is the same for both.
+    Raises ValueError for any other pair of shapes. Neither argument is changed.
     """
     ### BEGIN SOLUTION
     for t in (predicted, target):
@@ -22,7 +22,7 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
 # Neither is empty -> non_contiguous
 # Each has the shape -> column_row, shape_pairs, one_sample
 # Raises ValueError -> raises_count, raises_shape
-# Neither is changed -> keeps_input
+# Neither argument is changed -> keeps_input
 
 
 # %% domain
@@ -77,7 +77,7 @@ with check(
     required=True,
     hint=(
         "Which shape has predicted - target here? How many squares should go into the mean?",
-        "Bring both to the shape (N,) before you subtract. What is asked for is the mean of the squares.",
+        "Bring both to the shape (N,) before you subtract. The result is the mean of the squares.",
     ),
 ):
     p, t = torch.tensor([[1.0], [4.0], [9.0]]), torch.tensor([2.0, 3.0, 12.0])
@@ -119,7 +119,7 @@ with check(
     refused.assert_results(safe_mse, "", "one target", "one prediction", "twice as many targets")
 with check(
     "raises_shape",
-    "shapes that are no column raise a ValueError",
+    "shapes other than (N,) and (N, 1) raise a ValueError",
     weight=2,
     hint="(1, 4) and (2, 2) have four elements as well. Are they four predictions?",
 ):

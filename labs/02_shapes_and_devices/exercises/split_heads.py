@@ -3,9 +3,9 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
     """The features of x, divided among the heads. Head i gets the i-th group of neighbouring features.
 
     x: shape (batch, time, features), any dtype, values and strides. batch and time may be 0, features is at least 1.
-    heads: at least 1. Raises ValueError if it does not divide the number of features, whatever the other sizes are.
-    Returns shape (batch, heads, time, features // heads), in x's dtype. The result may be a view of x or a copy. x is
-    not changed.
+    heads: at least 1. Raises ValueError if it doesn't divide the number of features, whatever the other sizes are.
+    Returns shape (batch, heads, time, features // heads), in x's dtype. The result may be a view of x or a copy. x
+    isn't changed.
     """
     ### BEGIN SOLUTION
     if x.shape[-1] % heads != 0:
@@ -23,7 +23,7 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 # Raises ValueError -> raises
 # Returns shape (batch -> shape, other_cases, equal_sizes
 # The result may be -> non_contiguous
-# x is not changed -> keeps_input, example
+# x isn't changed -> keeps_input, example
 
 
 # %% domain
@@ -81,7 +81,7 @@ with check(
     "the shape for two heads of two features",
     required=True,
     hint=(
-        "Name the four sizes of the result. Which of them stands beside the batch?",
+        "Name the four sizes of the result. Which of them is next to the batch?",
         "Cut the last dimension into (heads, features of a head). Then let time and heads change places.",
     ),
 ):
@@ -94,7 +94,7 @@ with check(
     "head 1 gets features 2 and 3 of each position",
     weight=2,
     hint=(
-        "Which features of the first position belong to head 1? Which numbers stand there in your result?",
+        "Which features of the first position belong to head 1? Which numbers does your result have there?",
         "unflatten cuts one dimension and leaves the others alone. Only after it, transpose time and heads.",
     ),
 ):
@@ -125,7 +125,7 @@ with check(
     "equal_sizes",
     "equal sizes in all dimensions",
     weight=2,
-    hint="Where two sizes are equal, a wrong order still has the right shape.",
+    hint="If two sizes are equal, a wrong order still has the right shape.",
 ):
     arguments.assert_results(split_heads, "equal sizes", "as many heads as positions")
 with check(
@@ -141,7 +141,7 @@ with check(
     hint="Is there a squeeze() or a comparison with 1?",
 ):
     arguments.assert_results(split_heads, "one head", "one feature for each head", "one sample", "one position")
-with check("raises", "heads that do not divide the features raise a ValueError", hint="What does // do with the rest?"):
+with check("raises", "heads that don't divide the features raise a ValueError", hint="What does // do with the rest?"):
     refused.assert_results(split_heads, "", "more heads than features", "twice as many", "no position")
 with check("empty", "no sample, no position", guard=True):
     arguments.assert_results(split_heads, "no sample", "no position")

@@ -3,7 +3,7 @@ def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device:
     """The device of a + b, for tensors of these shapes on these devices, or None if a + b raises an error.
 
     The devices are torch.device("cpu"), or CUDA devices with or without an index. All of them exist, and "cuda" without
-    an index is cuda:0. The shapes are tuples that can be broadcast, and may hold zeros.
+    an index is cuda:0. The shapes are tuples that can be broadcast, and may contain zeros.
     Returns torch.device("cpu"), or the CUDA device with its index.
     """
     ### BEGIN SOLUTION
@@ -38,7 +38,7 @@ with check(
     required=True,
     hint=(
         "When are two devices the same: if their types agree, or also their indices?",
-        "Compare the whole devices, type and index. If they are equal, the sum lies there.",
+        "Compare the whole devices, type and index. If they're equal, the sum is there.",
     ),
 ):
     assert_close(sum_device((3,), torch.device("cpu"), (2, 3), torch.device("cpu")), torch.device("cpu"))
@@ -55,13 +55,13 @@ with check(
         for p, q in (((3,), (3,)), ((2, 3), (1,)), ((1,), (4,)), ((1, 1), (1,)), ((0,), (1,)), ((2, 1), (5,))):
             for first, second in ((a, b), (b, a)):
                 got = sum_device(p, torch.device(first), q, torch.device(second))
-                assert got is None, "you found a device for tensors that lie on two"
+                assert got is None, "you found a device for tensors that are on two"
 with check(
     "zero_dim_cpu",
-    "a 0-dim tensor on the CPU goes with any tensor",
+    "a 0-dim tensor on the CPU can be added to any tensor",
     weight=3,
     required=True,
-    hint="Which of the seven lines above mixed devices, and worked?",
+    hint="Which of the seven lines above mixed devices and worked?",
 ):
     for name in ("cuda:0", "cuda:1", "cuda:12", "cpu"):
         want = torch.device(name)
@@ -70,7 +70,7 @@ with check(
             assert_close(sum_device(shape, want, (), torch.device("cpu")), want)
 with check(
     "zero_dim_cuda",
-    "a 0-dim tensor on a CUDA device does not",
+    "a 0-dim tensor on a CUDA device can't be added to a tensor elsewhere",
     weight=2,
     hint="near + far.sum() raised an error. Which of the two was 0-dim, and where was it?",
 ):

@@ -3,12 +3,13 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
     """A nested batch with all of its tensors on device, and its floating-point tensors in dtype.
 
     batch: a tensor, or a list, tuple, named tuple or dict of such batches, to any depth. Named tuples are the only
-    subclasses of list, tuple and dict in it. Everything else (None, strings, numbers, ranges and so on) may be beside
-    tensors, and is handed on itself, never a copy of it.
+    subclasses of list, tuple and dict in it. Everything else (None, strings, numbers, ranges and so on) may be mixed
+    with tensors, and is returned itself, never as a copy.
     dtype: a floating-point dtype, or None, which keeps all dtypes. Tensors of integers, booleans and complex numbers
     always keep theirs.
     Returns the same nesting, with containers of the same types. Its lists and dicts are new ones, even if nothing had
-    to be moved. batch, its containers and its tensors are not changed. A tensor that needs no change may be handed on.
+    to be moved. batch, its containers and its tensors aren't changed. A tensor that needs no change may be returned
+    itself.
     """
     ### BEGIN SOLUTION
     if isinstance(batch, Tensor):
@@ -112,17 +113,17 @@ with check(
         want,
         {
             "the labels were cast too: they are integers, and keep their dtype": cast,
-            "to() does not change a tensor, and what it returns was dropped": dropped,
+            "to() doesn't change a tensor, and its result was dropped": dropped,
         },
     )
 with check(
     "second_device",
-    "on a second device, the images lie there too",
+    "the images move to a second device",
     weight=2,
     observed=True,
     hint=(
-        "What becomes of the result of to()? Is the device used where dtype is None, too?",
-        "Each tensor needs to(device), whether or not it is cast, and the nesting must hold what it returns.",
+        "What happens to the result of to()? Is the device used even if dtype is None?",
+        "Each tensor needs to(device), cast or not, and the nesting must contain the result.",
     ),
 ):
     t = torch.tensor([[0.5, 1.5, -2.0], [3.0, 0.25, 8.0]])
@@ -162,21 +163,21 @@ with check(
     "integers",
     "integers and booleans keep their dtype, and None keeps all",
     weight=2,
-    hint="What became of the label 257 in bfloat16?",
+    hint="What happened to the label 257 in bfloat16?",
 ):
     arguments.assert_results(to_device, "every other dtype", "every other dtype, float64", "nothing to do")
 with check(
     "dtypes",
     "tensors of every floating-point dtype are cast",
     weight=2,
-    hint="Which dtypes does is_floating_point() name? Which do you?",
+    hint="For which dtypes is is_floating_point() true? Which did you list?",
 ):
     arguments.assert_results(to_device, "every floating-point dtype")
 with check(
     "container_types",
     "tuples stay tuples, lists stay lists, and a named tuple keeps its names",
     weight=2,
-    hint="What is type(batch), and how is an object of that type made?",
+    hint="What is type(batch), and how is an object of that type created?",
 ):
     arguments.assert_results(to_device, "named tuples", "one item each")
     for trial in arguments.iter_trials(to_device, "named tuples", "one item each", "lists", "deep", "empty containers"):
@@ -197,8 +198,8 @@ class Truck:
 
 with check(
     "non_tensors",
-    "what is no tensor is handed on as it is",
-    hint="What is a string made of? Is it a container for you?",
+    "anything but a tensor is returned as it is",
+    hint="What is a string made of? Does your function take it for a container?",
 ):
     arguments.assert_results(to_device, "beside numbers", "strings first")
     assert to_device(None, "cpu", None) is None, "None became something else"
@@ -206,14 +207,14 @@ with check(
     array, truck = torch.ones(2).numpy(), Truck()
     got = to_device([torch.float32, array, truck], "cpu", torch.float64)
     same = [mine is sent for mine, sent in zip(got, [torch.float32, array, truck], strict=True)]
-    assert same == [True] * 3, "what is no tensor came back as something else, or as a copy"
-    assert truck.rides == [], "what has a method to(), and is no tensor, was moved"
+    assert same == [True] * 3, "something that isn't a tensor was returned as something else, or as a copy"
+    assert truck.rides == [], "an object with a method to() that isn't a tensor was moved"
 with check(
     "nested_second_device",
-    "every tensor of a nested batch lies on the second device",
+    "every tensor of a nested batch moves to the second device",
     weight=4,
     observed=True,
-    hint="Is the result of to() used? Which tensors does your function not reach?",
+    hint="Is the result of to() used? Which tensors does your function miss?",
 ):
     t = torch.tensor([[1.0, -2.0], [0.5, 4.0]])
     batch = {"a": [t, (t[0], torch.tensor([1, 2]))], "b": Sample(t.T, torch.tensor(3)), "c": None}
@@ -228,10 +229,10 @@ with check(
     assert_close(got["devices"], places)
 with check(
     "back_to_cpu",
-    "and comes back to the CPU",
+    "and moves back to the CPU",
     weight=2,
     observed=True,
-    hint="Does your function use the device that it was given, in both directions?",
+    hint="Does your function use its argument device in both directions?",
 ):
     t = torch.tensor([[1.0, -2.0], [0.5, 4.0]])
     got = probes.on_second_device(to_device, [t, (torch.tensor([5]),)], "cpu", torch.bfloat16, move=[0])

@@ -2,11 +2,11 @@
 def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     """The strides of t.view(shape) for a tensor t of this size and stride, or None if such a view is impossible.
 
-    size, stride: of t, two tuples of one length, which may be 0. Strides are at least 0, in any order, and elements may
-    share a place in memory. shape: the new shape, a tuple, which may be empty. size and shape hold integers of at
-    least 1 (no -1, no 0). The number of elements may differ; that is impossible too.
-    Returns a tuple or list of one integer for each entry of shape, never a float. For an entry of 1 any integer will
-    do.
+    size, stride: those of t, two tuples of the same length, which may be 0. Strides are at least 0, in any order, and
+    elements may share a place in memory. shape: the new shape, a tuple, which may be empty. size and shape contain
+    integers of at least 1 (no -1, no 0). The number of elements may differ, which is impossible too.
+    Returns a tuple or list of one integer for each entry of shape, never a float. For an entry of 1, any integer is
+    accepted.
     """
     ### BEGIN SOLUTION
     blocks: list[tuple[int, int]] = []  # number of elements, stride: what can be joined is joined
@@ -29,10 +29,10 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
 
 # %% promises
 # The strides of t.view -> contiguous, transpose, non_contiguous, separate_blocks, joins_neighbours
-# size, stride: of t -> zero_dim, joins_neighbours
+# size, stride: those of t -> zero_dim, joins_neighbours
 # Strides are at least 0 -> expanded
 # shape: the new shape -> zero_dim
-# size and shape hold -> size_one
+# size and shape contain -> size_one
 # The number of elements -> element_count
 # Returns a tuple or list -> contiguous, joins_neighbours
 # For an entry of 1 -> size_one
@@ -142,11 +142,11 @@ with check(
     assert_close(view_strides((2, 3, 4), (12, 4, 1), (2, 3, 2, 2)), (12, 4, 2, 1))
 with check(
     "transpose",
-    "a transposed matrix cannot be flattened",
+    "a transposed matrix can't be flattened",
     weight=2,
     hint=(
         "Sizes (6, 4), strides (1, 6): does a walk along the inner dimension end where the outer one steps?",
-        "Where a new size would reach from one block into the next, return None.",
+        "If a new size would reach from one block into the next, return None.",
     ),
 ):
     assert_close(view_strides((6, 4), (1, 6), (24,)), None)
@@ -154,9 +154,9 @@ with check(
 # %% hidden checks
 with check(
     "non_contiguous",
-    "a tensor that is not contiguous may be cut",
+    "a tensor that isn't contiguous can be cut",
     weight=2,
-    hint="Which new strides does a dimension of stride s get when it is cut in two?",
+    hint="Which new strides does a dimension of stride s get when it's cut in two?",
 ):
     for size, stride, shape in (((6, 4), (1, 6), (3, 2, 4)), ((4, 3, 6), (1, 40, 5), (2, 2, 3, 3, 2))):
         want = torch.zeros(300).as_strided(size, stride).view(shape).stride()
@@ -167,17 +167,17 @@ with check(
         )
 with check(
     "joins_neighbours",
-    "neighbours that fit can be joined, in a tensor with gaps too",
+    "neighbours that fit can be joined, even in a tensor with gaps",
     weight=3,
     required=True,
     hint="In grid[:, ::2], where does a row end, and where does the next one begin?",
 ):
     arguments.assert_results(view_strides, "", "contiguous", "one block", "three blocks", "all joined")
     for trial in arguments.iter_trials(view_strides, "", "one block"):
-        assert all(hasattr(n, "__index__") for n in trial.report.result), "a stride is no integer"
+        assert all(hasattr(n, "__index__") for n in trial.report.result), "a stride isn't an integer"
 with check(
     "separate_blocks",
-    "a dimension cannot reach from one block into the next",
+    "a dimension can't reach from one block into the next",
     weight=3,
     required=True,
     hint="Which neighbours of the old shape can be joined? Does every new dimension stay inside what was joined?",
@@ -209,7 +209,7 @@ with check(
 with check(
     "expanded",
     "expanded tensors have strides of 0",
-    hint="What does the rule for joining say where both strides are 0?",
+    hint="What does the rule for joining say if both strides are 0?",
 ):
     arguments.assert_results(view_strides, "expanded", "a block expanded", "last block expanded")
     impossible.assert_results(view_strides, "expanded", "last block expanded")

@@ -2,7 +2,7 @@
 def windows(x: Tensor, k: int, step: int) -> Tensor:
     """All windows of k neighbours along the last dimension of x, as a view of x: nothing is copied.
 
-    x: shape (..., n), with at least one dimension, any dtype and strides, and sizes of 0 too. It is not changed.
+    x: shape (..., n), with at least one dimension, of any dtype and strides; sizes may be 0. It isn't changed.
     k, step: at least 1. Window i begins at element i * step, and only whole windows count.
     Returns shape (..., number of windows, k). Raises ValueError or RuntimeError if k is above n.
     """
@@ -18,7 +18,7 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
 # %% promises
 # All windows of k -> example, other_cases, shares_memory
 # x: shape (..., n) -> more_dimensions, non_contiguous, other_cases, empty
-# It is not changed -> empty, other_cases, shares_memory, non_contiguous, more_dimensions
+# It isn't changed -> empty, other_cases, shares_memory, non_contiguous, more_dimensions
 # k, step: at least 1 -> none_or_one
 # Window i begins -> other_cases, none_or_one
 # Returns shape (..., number -> more_dimensions, none_or_one
@@ -85,7 +85,7 @@ with check(
         want,
         {
             "the last window is missing: how many windows begin early enough?": want[:-1],
-            "this is transposed: a window is a row": want.T,
+            "this is transposed: each window should be a row": want.T,
         },
     )
 
@@ -95,17 +95,21 @@ with check(
     "other windows, steps and dtypes",
     weight=2,
     required=True,
-    hint="Where does window i begin, and which is the last one that is whole?",
+    hint="Where does window i begin, and which is the last whole one?",
 ):
     t = torch.arange(8, dtype=torch.float64).cos()
     explain(
         windows(t, 3, 2),
         torch.stack([t[i : i + 3] for i in range(0, 6, 2)]),
-        {"there is one window for each place where it could begin at step 1": t.unfold(0, 3, 1)},
+        {"the windows have a step of 1": t.unfold(0, 3, 1)},
     )
     arguments.assert_results(windows, "", "a rest", "gaps", "step 1", "step above n", "int64", "bool")
 with check(
-    "shares_memory", "a write to x is seen in the windows", weight=2, required=True, hint="Does a step of yours copy?"
+    "shares_memory",
+    "a write to x appears in the windows",
+    weight=2,
+    required=True,
+    hint="Which of your operations copies?",
 ):
     for step in (1, 3):
         t = torch.arange(10.0)
@@ -119,7 +123,7 @@ with check(
     "non_contiguous",
     "an x that is a slice or a column",
     weight=3,
-    hint="Which stride has every second element? Where does a slice begin in the storage?",
+    hint="What is the stride of every second element? Where does a slice begin in the storage?",
 ):
     table = torch.arange(60.0).reshape(6, 10)
     for t in (table.flatten()[::2], table[:, 3], table[2, 4:]):
@@ -143,7 +147,7 @@ with check(
     "more_dimensions",
     "more dimensions stay in front",
     weight=2,
-    hint="Which strides has x in front of the last dimension?",
+    hint="Which strides does x have in front of the last dimension?",
 ):
     table = torch.arange(60.0).reshape(3, 4, 5)
     for t in (table[1], table.permute(2, 0, 1)[1:]):
@@ -156,7 +160,7 @@ with check(
     arguments.assert_memory(windows, "two dimensions", "slice", "transposed", "permuted", "expanded")
 with check(
     "none_or_one",
-    "one window, and none; windows of one element",
+    "one window, no window, and windows of one element",
     hint="What is (n - k) // step + 1 for k = n, and for k = n + 1?",
 ):
     arguments.assert_results(windows, "k = n", "one window and a rest", "k = 1")

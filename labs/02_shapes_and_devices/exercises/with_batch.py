@@ -102,7 +102,7 @@ with check(
     required=True,
     hint=(
         "Which dimension did you add for one image, and where is it in the result of f?",
-        "What was added at dimension 0 before f is taken away at dimension 0 after it, for one sample only.",
+        "Remove at dimension 0 after f what you added at dimension 0 before it, and only for one sample.",
     ),
 ):
     t = torch.linspace(-1, 3, 120).reshape(2, 3, 4, 5)
@@ -137,7 +137,7 @@ with check(
         with_batch(channel_means, t, 4),
         want,
         {
-            "squeeze() without an argument took every dimension of size 1": want.squeeze(),
+            "squeeze() without an argument removed every dimension of size 1": want.squeeze(),
             "this was a batch of one, and its batch dimension is gone": want[0],
         },
     )
@@ -150,7 +150,7 @@ with check(
 ):
     t = torch.linspace(0, 1, 20).reshape(1, 4, 5) ** 2
     want = t.mean(dim=(1, 2))
-    explain(with_batch(channel_means, t, 4), want, {"squeeze() took the dimension of the channel too": want[0]})
+    explain(with_batch(channel_means, t, 4), want, {"squeeze() removed the dimension of the channel too": want[0]})
     arguments.assert_results(with_batch, "one channel", "sizes of 1")
 with check(
     "size_one_result",
@@ -161,7 +161,7 @@ with check(
     explain(
         with_batch(row_spread, torch.tensor([3.0, -2.0, 5.0]), 2),
         want,
-        {"squeeze() took the dimension of the result too": want[0]},
+        {"squeeze() removed the dimension of the result too": want[0]},
     )
     arguments.assert_results(with_batch, "one result for a sample")
 with check("zero_dim", "a sample without dimensions", hint="What is a sample, if a batch has the shape (N,)?"):
@@ -185,7 +185,7 @@ with check(
 ):
     arguments.assert_results(with_batch, "f raises", "f raises for a batch")
 with check(
-    "keeps_input", "x keeps its shape and its values", guard=True, hint="Is there an operation in place in your code?"
+    "keeps_input", "x keeps its shape and its values", guard=True, hint="Is there an in-place operation in your code?"
 ):
     arguments.assert_arguments(with_batch)
     refused.assert_arguments(with_batch)
