@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Shapes, strides and devices
 #
-# You print a model's accuracy, and it's 10%. There's no error, and the loss falls as it should. You look for the bug in
-# the network for an hour, and it's in the line that counts right answers: two shapes didn't match, and PyTorch made
-# them fit. This lab begins with that bug, in the digits script that read 88% at the end of lab 1.
+# Your model's accuracy is 10%. There's no error, and the loss falls as it should. You search the network for an hour,
+# and the bug is in the line that counts right answers: two shapes didn't match, and PyTorch made them fit. This lab
+# begins with that bug, in the digits script of lab 1.
 #
 # After this lab you can
 #
@@ -13,13 +13,12 @@
 # - decide from sizes and strides whether a `view` is possible;
 # - write code that runs on any device.
 #
-# You need lab 1, but no GPU: this lab brings a second device along. The core is five exercises, `with_batch`,
-# `split_heads`, `safe_mse`, `attention` and `Normalize`, in two sittings of about an hour. The others are further
-# practice, and no later lab needs them. All numbers were measured with PyTorch 2.13 on a CPU.
+# You need lab 1, but no GPU. The core is five exercises, `with_batch`, `split_heads`, `safe_mse`, `attention` and
+# `Normalize`, in two sittings of about an hour. The others are further practice, which no later lab needs. All numbers
+# were measured with PyTorch 2.13 on a CPU.
 #
-# Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
-# Those marked *later* run when the lab is marked: with the button *Mark my work*, or after you hand it in. A person
-# reads the last question.
+# At *Predict*, choose an answer before you run the next cell. Checks marked *later* run when the lab is marked: with
+# the button *Mark my work*, or after you hand it in. A person reads the last question.
 
 # %% given
 from typing import Any, NamedTuple
@@ -44,8 +43,8 @@ from labkit import (
 # %% [markdown]
 # ## A network that got worse
 #
-# This is the script from lab 1, with its three repairs. Someone has rewritten the last lines since. Run it: what do the
-# two losses say about the network, and what does the last line say?
+# This is the script from lab 1 with its three repairs, but with new last lines. Run it: what do the two losses say
+# about the network, and what does the accuracy say?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -70,18 +69,18 @@ guesses = network(pixels[1500:]).argmax(dim=1, keepdim=True)  # for each image, 
 print(f"right for {(guesses == labels).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# The loss falls as it did in lab 1, and yet the network seems no better than guessing. It isn't: you'll find the wrong
-# line after the section on broadcasting, by printing three shapes.
+# The network learns, and yet it seems no better than guessing. You'll find the wrong line after the section on
+# broadcasting, by printing three shapes.
 
 # %% [markdown]
 # ## One sample and a batch
 #
 # A model expects a *batch*: several samples, stacked along the first dimension. Pass it a single sample, and you get an
-# error or, worse, a result. A batch of `N` images has the shape `(N, C, H, W)`: samples, channels, height, width. One
-# image has the shape `(C, H, W)`, so it needs a dimension of size 1 in front.
+# error or, worse, a result. A batch of images has the shape `(N, C, H, W)`: samples, channels, height, width. One image
+# of shape `(C, H, W)` needs a dimension of size 1 in front.
 #
 # `unsqueeze(0)` adds one there, and so does the index `None`. `squeeze()` removes dimensions of size 1, and
-# `squeeze(0)` looks at dimension 0 only. The image below has one channel: it's grey.
+# `squeeze(0)` looks at dimension 0 only. The image below is grey, with one channel.
 
 # %% predict: squeezed_shape
 # **Predict.** `grey` has the shape (1, 28, 28). What is the shape of `grey.unsqueeze(0).squeeze()`?
@@ -103,15 +102,14 @@ for text, t in {
     print(f"{text:31} {tuple(t.shape)}")
 
 # %% [markdown]
-# Two of these are traps. `squeeze()` without an argument removes every dimension of size 1, so the grey image lost its
-# channel along with the batch. In the last line, a batch of one sample lost its batch dimension: code with `squeeze()`
-# can run for months until the last batch of an epoch has one sample.
-#
-# The fifth line is a different trap. `squeeze(0)` found size 5 there, and silently did nothing.
+# `squeeze()` without an argument removes every dimension of size 1, so the grey image lost its channel along with the
+# batch. In the last line, a batch of one sample lost its batch dimension: code with `squeeze()` can run for months,
+# until the last batch of an epoch has one sample. In the fifth line, `squeeze(0)` found size 5 and silently did
+# nothing.
 #
 # ### Your turn: with_batch
-# A warm-up: you have a function that accepts only batches. Make it accept one sample too. The shape `(1, 28, 28)` may
-# be either, so how do you tell a sample from a batch?
+# A warm-up: make a function that accepts only batches accept one sample too. The shape `(1, 28, 28)` may be either, so
+# how do you tell a sample from a batch?
 
 
 # %% given
@@ -162,14 +160,13 @@ hint(
 # %% [markdown]
 # ## The same shape, other values
 #
-# Two tensors can have the shape that your model expects, and one of them holds scrambled images. An image file often
-# stores `(H, W, C)`: height, width, channels. PyTorch expects `(C, H, W)`. There are two ways from one to the other.
-# `reshape` takes the elements in order and cuts them into the new sizes. `permute` changes which dimension is first,
-# second and third: element `[c, h, w]` becomes element `[h, w, c]`.
+# A tensor can have the shape that your model expects, and still hold scrambled images. An image file often stores `(H,
+# W, C)`, and PyTorch expects `(C, H, W)`. There are two ways from one to the other. `reshape` takes the elements in
+# order and cuts them into the new sizes. `permute` changes which dimension is first, second and third: element `[c, h,
+# w]` becomes element `[h, w, c]`.
 #
-# The image below has two channels. All values of the first begin with a 1, those of the second with a 2. It goes from
-# `(2, 2, 3)` to `(2, 3, 2)`, and each pair in the result should hold the two channels of one pixel. Which line does
-# that?
+# In the image below, all values of channel 0 begin with a 1, those of channel 1 with a 2. It goes from `(2, 2, 3)` to
+# `(2, 3, 2)`, and each pair in the result should hold the two channels of one pixel. Which line does that?
 
 # %% example
 image = torch.tensor([[[10, 11, 12], [13, 14, 15]], [[20, 21, 22], [23, 24, 25]]])
@@ -186,10 +183,10 @@ for panel, (text, t) in zip(panels, results.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# In the picture, each row is a pixel of the result, blue marks values from channel 0, and red those from channel 1.
-# Both results have the shape `(2, 3, 2)`. With `permute`, each column has one colour, and each row is a pixel such as
-# 10 and 20. With `reshape`, the upper three rows are blue and the lower three red: each pair holds two neighbours of
-# one channel. You get no error. A model trained on such images learns something, but less than it could.
+# In the picture, each row is a pixel of the result; blue values are from channel 0, red ones from channel 1. With
+# `permute`, each column has one colour, and each row is a pixel such as 10 and 20. With `reshape`, the upper three rows
+# are blue and the lower three red: each pair holds two neighbours of one channel. No error says so, and a model trained
+# on such images learns less than it could.
 #
 # Keep three families apart:
 #
@@ -200,8 +197,8 @@ plt.show()
 #   copy: they exchange strides.
 # - `einsum("chw->hwc", image)`: the same as `permute(1, 2, 0)`, with names instead of numbers.
 #
-# `einsum` can do more. Each dimension of each operand gets a letter. Dimensions with the same letter are lined up and
-# multiplied, and a letter that's missing after the arrow is summed over. What do the three lines print?
+# `einsum` can do more. Dimensions with the same letter are lined up and multiplied, and a letter that's missing after
+# the arrow is summed over. What do the three lines print?
 
 # %% example
 query = torch.arange(12.0).reshape(2, 3, 2)  # batch, time, features
@@ -211,13 +208,13 @@ print(torch.equal(torch.einsum("btd,bsd->bts", query, key), query @ key.transpos
 print(tuple(torch.einsum("btd->d", query).shape))
 
 # %% [markdown]
-# The first is a matrix of products, batch by batch: each row of `query` with each row of `key`. The second says that
-# `@` does the same with a transposed operand. The last sums over batch and time.
+# The first is, for each batch, the product of each row of `query` with each row of `key`. `@` does the same with a
+# transposed operand. The last sums over batch and time.
 #
 # ### Your turn: split_heads
-# *Attention* with several heads, which you'll write later in this lab, divides the features of each position among its
-# heads: with 8 features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension
-# then goes next to the batch, so that each head can compute on its own. Do you cut first, or change the order first?
+# *Attention*, which you'll write later in this lab, divides the features of each position among several heads: with 8
+# features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then goes next
+# to the batch, so that each head can compute on its own. Do you cut first, or change the order first?
 
 # %% given
 hint(
@@ -229,8 +226,7 @@ hint(
 
 # %% [markdown]
 # Many people write `x.view(batch, heads, time, -1)` the first time. The shape is right, the loss falls, and each head
-# sees a mixture of positions. A test with a tensor of ones wouldn't notice. What would you put into a test tensor so
-# that no wrong order can hide?
+# sees a mixture of positions. What would you put into a test tensor so that no wrong order can hide?
 
 # %% answer [markdown]
 # `torch.arange(n)`, reshaped: all elements differ, so one in the wrong place shows. Also choose sizes that all differ,
@@ -255,11 +251,11 @@ show_broadcasting((4, 1), (3,))
 show_broadcasting((4,), (4, 1))
 
 # %% [markdown]
-# Alignment is from the right, and people often expect it from the left. A `(4,)` is a row and a `(4, 1)` is a column,
-# so together they make a matrix, without a warning.
+# Alignment is from the right. A `(4,)` is a row and a `(4, 1)` is a column, so together they make a matrix, without a
+# warning.
 #
-# Try shapes of your own in the two fields below; write a shape as `4, 1`. Find two shapes of three dimensions each in
-# which both are stretched, and two that differ in one size only and don't fit. Can a size of 0 take part?
+# Try shapes of your own below, written as `4, 1`. Find two shapes of three dimensions each that are both stretched, and
+# two that differ in one size only and don't fit. Can a size of 0 take part?
 
 # %% example
 explore_broadcasting((2, 1, 4), (3, 1))
@@ -270,8 +266,8 @@ explore_broadcasting((2, 1, 4), (3, 1))
 # stretched to 0. `0` and `2` don't fit.
 
 # %% [markdown]
-# Stretching costs no memory. `t.expand(sizes)` does only the stretching: it gives the dimension a stride of 0. `repeat`
-# makes copies. How many bytes does each keep? And what does the last line print, after a write to one element?
+# Stretching costs no memory: `t.expand(sizes)` gives the dimension a stride of 0. `repeat` makes copies. How many bytes
+# does each keep? And what does the last line print, after a write to one element?
 
 # %% example
 column = torch.tensor([[1.0], [2.0], [3.0]])
@@ -314,9 +310,9 @@ panel.set_yticklabels(predicted.flatten().int().tolist())
 plt.show()
 
 # %% [markdown]
-# It should be 1. The picture shows all nine differences; the three on the diagonal, framed in blue, are the ones you
-# wanted: -1, +1 and -1. But `(3, 1)` and `(3,)` broadcast to `(3, 3)`, so every prediction was compared with every
-# target. In training, the loss falls all the same. At the end of this lab, you'll say what the model learns from it.
+# It should be 1. You wanted the three differences on the diagonal, framed in blue: -1, +1 and -1. But `(3, 1)` and
+# `(3,)` broadcast to `(3, 3)`, so every prediction was compared with every target. In training, the loss falls all the
+# same. At the end of this lab, you'll say what the model learns from it.
 #
 # `nn.functional.mse_loss` computes the same wrong number, with a warning.
 #
@@ -333,15 +329,14 @@ hint(
 # %% exercise: safe_mse points=3 level=easy
 
 # %% [markdown]
-# Is so much checking too much for one line of arithmetic? In a library, no: the error appears where the mistake is,
-# instead of three days later in a plot. In your own code, one assertion is enough: `assert p.shape == t.shape`.
+# In a library, so much checking pays: the error appears where the mistake is, instead of three days later in a plot. In
+# your own code, one assertion is enough: `assert p.shape == t.shape`.
 
 # %% [markdown]
 # ## Why the network got worse
 #
-# You now know enough to find the bug in the script at the top. Run the next cell: which of the three shapes is wrong?
-# Why does the accuracy come out as 10%, and not as 5% or 50%? Then change one line of the script, and run both cells
-# again.
+# You can now find the bug in the script at the top. Run the next cell: which of the three shapes is wrong? And why is
+# the accuracy 10%, and not 5% or 50%? Then change one line of the script, and run both cells again.
 
 # %% scratch
 matches = guesses == labels
@@ -360,19 +355,17 @@ print(f"right: {matches.float().mean():.1%}")
 # %% [markdown]
 # ## A good place to stop
 #
-# You've covered batches, the order of elements, and what broadcasting does to shapes, and your network reads 88% again.
-# Attention is next, and then devices. After a break, Python has forgotten everything. Choose *Run > Run All Above
-# Selected Cell*, or press *Check*, which runs what it needs.
+# Your network reads 88% again. Attention is next, and then devices. After a break, Python has forgotten everything:
+# choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Attention
 #
-# Every transformer is built around one function of three shapes, and interviewers like to ask for it. You've written
-# its first step, `split_heads`. The next step multiplies matrices, one for each sample and head.
+# Every transformer is built around this function, and interviewers like to ask for it. You've written its first step,
+# `split_heads`. The next one multiplies matrices, one for each sample and head.
 #
-# `@` multiplies matrices in the last two dimensions: `(t, d) @ (d, s)` gives `(t, s)`, and the two sizes `d` must be
-# equal. All dimensions in front of these are batch dimensions. They're broadcast by the rules above; the last two never
-# are.
+# `@` multiplies matrices in the last two dimensions: `(t, d) @ (d, s)` gives `(t, s)`. The dimensions in front are
+# batch dimensions, which are broadcast by the rules above. The last two never are: both sizes `d` must be equal.
 
 # %% predict: batched_product
 # **Predict.** What is the shape of `torch.zeros(2, 4, 5, 3) @ torch.zeros(4, 3, 7)`?
@@ -400,8 +393,7 @@ for left_shape, right_shape in (
 # isn't stretched to 3.
 #
 # In attention, each position of a sequence looks up information at other positions. It has three rows of `d` numbers: a
-# *query* in `q`, a *key* in `k`, a *value* in `v`. All three have the shape `(n, heads, t, d)`. The computation has
-# four steps:
+# *query* in `q`, a *key* in `k` and a *value* in `v`, each of shape `(n, heads, t, d)`. There are four steps:
 #
 # 1. The *score* of positions i and j is the dot product of query i and key j. `q @ k.mT` has all of them: `(n, heads,
 #    t, t)`.
@@ -409,8 +401,7 @@ for left_shape, right_shape in (
 # 3. A softmax over j turns each row of scores into *weights* that add up to 1.
 # 4. The result at position i is the mean of all values, with these weights.
 #
-# Why divide? For random queries and keys of 64 numbers, the next cell shows how large scores are, and the largest of
-# ten weights.
+# Why divide? For random queries and keys of 64 numbers, how large is a score, and the largest of ten weights?
 
 # %% example
 generator = torch.Generator().manual_seed(0)
@@ -476,22 +467,20 @@ except RuntimeError as error:
     print("transpose(1, 2).view(1, 3, 8)", type(error).__name__)
 
 # %% [markdown]
-# `reshape` gave position 0 the features of position 1. `transpose` and `flatten` do the two steps of `split_heads` in
-# the opposite order. The last line has the right order too, but `view` refuses, because `flatten` has to copy here. How
-# can you tell?
+# `reshape` gave position 0 features of position 1. `transpose` and `flatten` do the steps of `split_heads` in the
+# opposite order. In the last line, `view` refuses, because `flatten` had to copy. How can you tell?
 
 # %% [markdown]
 # ## When is a view possible?
 #
-# You may have read that `view` needs a contiguous tensor. Is that true? In each of the next lines, `view` is called on
-# a tensor that is *not* contiguous.
+# The answer decides whether your code copies, raises an error, or does neither. You may have read that `view` needs a
+# contiguous tensor. Is that true? None of the tensors below is contiguous.
 #
-# One of them is new: `channels_last`. A batch of images has the shape `(N, C, H, W)` in either *memory format*. In
-# `torch.channels_last`, the channels of one pixel are next to each other in memory, followed by the next pixel, which
-# some convolution kernels prefer.
+# `channels_last` is a batch of images in another *memory format*: its shape is `(N, C, H, W)`, but the channels of one
+# pixel are next to each other in memory, which some convolution kernels prefer.
 
 # %% predict: refused_views answer=3
-# **Predict.** How many of the seven lines raise an error? Keep the strides in mind, and take your time.
+# **Predict.** How many of the seven lines raise an error? Keep the strides in mind.
 
 # %% example
 grid = torch.arange(24).reshape(4, 6)
@@ -523,19 +512,16 @@ for text, (t, shape) in trials.items():
 # - *Joining* two neighbours works only if a walk along the inner one ends where the next step of the outer one begins:
 #   $\text{outer stride} = \text{inner size} \cdot \text{inner stride}$.
 #
-# In `grid.T`, the strides are (1, 6) and the sizes (6, 4). Joining would need $1 = 4 \cdot 6$. In `grid[:, ::2]`, the
-# strides are (6, 2) and the sizes (4, 3). Here $6 = 3 \cdot 2$, so the two dimensions can be joined into one with
-# stride 2.
-#
-# `show_strides` draws that: follow the colours into the storage.
+# `grid.T` has strides (1, 6) and sizes (6, 4). Joining would need $1 = 4 \cdot 6$. `grid[:, ::2]` has strides (6, 2)
+# and sizes (4, 3). Here $6 = 3 \cdot 2$, so the two can be joined into one dimension with stride 2. Follow the colours
+# into the storage:
 
 # %% example
 show_strides(grid[:, ::2])
 
 # %% [markdown]
-# When is a tensor contiguous? Two operations of the next cell are new: `narrow(dim, start, length)` keeps a range of
-# one dimension, like a slice, and `select(dim, index)` keeps one index and drops the dimension. All eight tensors are
-# the result of operations that are often called "non-contiguous". Which of them are contiguous?
+# When is a tensor contiguous? `narrow(dim, start, length)` keeps a range of one dimension, like a slice, and
+# `select(dim, index)` keeps one index and drops the dimension. Which of the eight tensors are contiguous?
 
 # %% example
 for text, t in {
@@ -566,8 +552,7 @@ for text, t in {
 
 # %% [markdown]
 # ### Your turn: view_strides
-# Do what `view` does before it touches anything: find the new strides, or find out that there are none. You need no
-# tensor for that.
+# Do what `view` does before it touches anything: find the new strides, or find out that there are none.
 
 # %% given
 hint(
@@ -582,18 +567,17 @@ hint(
 # %% [markdown]
 # ## Devices
 #
-# Your script should run on a laptop and on a machine with a GPU, without a change. A tensor's memory is on a *device*:
-# the CPU's memory, or that of an accelerator such as a GPU. `t.device` says which. Its name is a type with an optional
-# index: `cpu`, `cuda`, `cuda:1`, `mps`. An operation runs where its operands are.
-#
-# Ask for the device once, at the top, and use the answer everywhere. You'll often see this line:
+# Your script should run on a laptop and on a machine with a GPU, without a change. A tensor's memory is on a *device*,
+# which `t.device` names: a type with an optional index, such as `cpu`, `cuda`, `cuda:1` or `mps`. An operation runs
+# where its operands are. Ask for the device once, at the top, and use the answer everywhere. You'll often see this
+# line:
 #
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
 # It works, but leaves out Apple's `mps`, which has `torch.backends.mps.is_available()`.
 # `torch.accelerator.current_accelerator()` names the accelerator that this PyTorch was built for, or returns `None`. A
-# build for CUDA says `cuda` even on a machine without a GPU, unless you ask with `check_available=True`. In this
-# course, labkit's `device()` does the work. Don't write `x.cuda()`: it raises an error on every machine without CUDA.
+# build for CUDA says `cuda` even on a machine without a GPU, unless you ask with `check_available=True`. This course
+# uses labkit's `device()`. Don't write `x.cuda()`: it raises an error on every machine without CUDA.
 #
 # `t.to(device)` gives the tensor on that device. Here everything is on the right device already. Which of the five
 # lines print True?
@@ -612,14 +596,14 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 # If there's nothing to do, `to` returns the same object, so don't treat the result as a private copy. `copy=True` makes
 # one.
 #
-# The last line is True for another reason. A *module* is an object that holds tensors and computes with them. Its `to`
-# moves the tensors inside it, and returns the module itself. A tensor's `to` never changes the tensor. So
-# `model.to(device)` is a complete statement, and `x.to(device)` without an assignment does nothing.
+# The last line is True for another reason. The `to` of a *module*, an object that holds tensors and computes with them,
+# moves those tensors and returns the module itself. A tensor's `to` never changes the tensor. So `model.to(device)` is
+# a complete statement, and `x.to(device)` without an assignment does nothing.
 #
 # ### A second device
-# To see what happens when two devices meet, you need two. PyTorch has a device called `meta` on every machine. Its
-# tensors usually have a shape and no values: they serve to try out shapes. Inside `with probes.TwoDevices()`, they have
-# values too, and follow the rules of a GPU.
+# To see what happens when two devices meet, you need two. Every machine has a device called `meta`, whose tensors
+# usually have a shape but no values. Inside `with probes.TwoDevices()`, they have values too, and follow the rules of a
+# GPU.
 
 # %% predict: two_devices
 # **Predict.** `far` is on the second device, `near` is on the CPU, and both have the shape (3,).
@@ -652,13 +636,13 @@ with probes.TwoDevices() as elsewhere:
 
 # %% [markdown]
 # "All tensors on the same device" is the rule, and it has exceptions. A Python number has no device. A 0-dim tensor on
-# the *CPU* can be combined with tensors on any device, because its one value can be read at once and sent along like a
-# Python number. The reverse doesn't work: `far.sum()` is 0-dim too, but to read it, the program would have to wait
-# until the GPU has computed it. PyTorch leaves that to you: `far.sum().item()` and `far.sum().cpu()` both wait. The
-# last exception: a tensor on the accelerator may be indexed by a tensor on the CPU.
+# the *CPU* works with tensors on any device, because its one value can be sent along like a Python number. The reverse
+# doesn't: to read the 0-dim `far.sum()`, the program would have to wait until the GPU has computed it. PyTorch leaves
+# that to you: `far.sum().item()` and `far.sum().cpu()` both wait. Finally, a tensor on the accelerator may be indexed
+# by a tensor on the CPU.
 #
-# `torch.arange(3)` is a frequent mistake: a tensor created in the middle of a function, on the CPU, whatever the device
-# of the input. The last line shows the repair: `device=far.device`. Would your `attention` run on the second device?
+# `torch.arange(3)` is a frequent mistake: a tensor that a function creates on the CPU, whatever the device of its
+# input. The last line shows the repair: `device=far.device`. Would your `attention` run on the second device?
 
 # %% answer [markdown]
 # Look at the line that makes the causal mask. `torch.ones(t, t)` creates it on the CPU, so `masked_fill` gets a mask
@@ -738,7 +722,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
     print(f"{kind.__name__:12} result on {seen:14}  state_dict {list(module.state_dict())}  trained {trained}")
 
 # %% [markdown]
-# The attribute stayed on the CPU. On a machine without a GPU, you would never notice. The parameter moves, but an
+# The attribute stayed on the CPU, which you would never notice on a machine without a GPU. The parameter moves, but an
 # optimizer changes it: a constant that learns. A buffer is the right place for a constant.
 #
 # ### Your turn: Normalize
@@ -851,15 +835,14 @@ with probes.TwoDevices() as second_device:
 # The network reads 88% again, on any device. In lab 3, one of its layers doesn't learn at all, and again no error says
 # so.
 #
-# The core of this lab ends here. Three sections of further practice follow: windows without copies, distances between
-# points, and moving a nested batch. To skip them, go on with *Interview questions*.
+# The core ends here. Three sections of further practice follow: windows without copies, distances between points, and
+# moving a nested batch. To skip them, go on with *Interview questions*.
 
 # %% [markdown]
 # ## Windows that overlap
 #
-# You want the average of a signal of a million values over windows of 100: values 0 to 99, values 1 to 100, and so on.
-# As a tensor, the windows have the shape (999901, 100). How many bytes would that take in float32, and how many does it
-# take here?
+# You want the averages of a signal of a million values over windows of 100: values 0 to 99, values 1 to 100, and so on.
+# The windows have the shape (999901, 100). How many bytes would a copy take in float32, and how many does this view?
 #
 # `as_strided(size, stride)` makes a view from the sizes and strides that you name. It checks only that no element is
 # outside the storage. If the strides are wrong, the values are wrong.
@@ -872,11 +855,9 @@ print(f"storage that it keeps:  {overlapping.untyped_storage().nbytes():,} bytes
 show_strides(torch.arange(10, 16).as_strided((4, 3), (1, 1)))
 
 # %% [markdown]
-# As a copy, the windows would take nearly 400 million bytes; as a view, they take no memory of their own. In the
-# picture, the third window begins where the first one ends: several elements share one slot. That's fine for reading.
-#
-# What about writing? First, three windows are set to their index plus one, one after the other. Then, on a new `line`
-# of zeros, 1 is added to all windows at once.
+# As a copy, the windows would take nearly 400 million bytes; as a view, they take no memory of their own. Several
+# elements share one slot, which is fine for reading. What about writing? First, three windows are set to their index
+# plus one, one after the other. Then, on a new `line` of zeros, 1 is added to all windows at once.
 
 # %% predict: written_windows
 # **Predict.** `line` has five zeros, and its three windows have three elements each.
@@ -899,9 +880,9 @@ line.as_strided((3, 3), (1, 1)).add_(1)
 print("1 added to all windows: ", line.tolist())
 
 # %% [markdown]
-# The later windows have overwritten the earlier ones: the first window is no longer three times 1. Where three windows
-# meet, 1 was added three times. Neither raised an error, and the documentation of `as_strided` promises no particular
-# result for such writes. So this kind of view is for reading. Before you write, `clone()` it.
+# Later windows have overwritten earlier ones, and where three windows meet, 1 was added three times. Neither raised an
+# error, and the documentation of `as_strided` promises no particular result for such writes. Before you write to such a
+# view, `clone()` it.
 #
 # ### Your turn: windows
 # Write windows along the last dimension of any tensor, as a view, with a step between them. The tensor may be a view
@@ -931,9 +912,9 @@ hint(
 # %% [markdown]
 # ## Every point with every other
 #
-# The stretching that spoiled the accuracy is a tool if you ask for it. You want a table with one entry for each pair of
-# a point in `a` and a point in `b`. Give `a` the shape `(n, 1, d)` and `b` the shape `(1, m, d)`. What shape has their
-# difference? The picture has n = 4, m = 5, d = 3.
+# The stretching that spoiled the accuracy is a tool if you ask for it. For a table with one entry for each pair of a
+# point in `a` and a point in `b`, give `a` the shape `(n, 1, d)` and `b` the shape `(1, m, d)`. What shape does their
+# difference have? The picture has n = 4, m = 5, d = 3.
 
 # %% example
 show_broadcasting((4, 1, 3), (1, 5, 3))
@@ -954,9 +935,8 @@ print("in float64:             ", (first.double() - second.double()).square().su
 
 # %% [markdown]
 # The two large squares agree in nearly all of their digits, so in float32 only rounding error is left of their
-# difference. Here it's 0. It may even be negative, and its root is nan. The difference of the points themselves lost
-# nothing: it's the same number in float64. (1000.01 isn't exact in float32. The third line says how far apart the
-# points really are.)
+# difference. Here it's 0. It may even be negative, and its root is nan. The difference of the points themselves is the
+# same as in float64. (1000.01 isn't exact in float32, so the points are a little more than 0.01 apart.)
 #
 # ### Your turn: pairwise_distances
 # Write the table of distances. Is there a pair of points for which your way loses digits?
@@ -1180,13 +1160,12 @@ hint(
 # %% [markdown]
 # ## On one sheet
 #
-# - The number of dimensions tells a batch from a sample, never a size. `squeeze()` removes too much.
+# - The number of dimensions tells a batch from a sample, never a size.
 # - `reshape` keeps the order of the elements, `permute` changes it. Test with values and sizes that all differ.
-# - Broadcasting aligns shapes from the right. (N, 1) with (N,) gives (N, N), and nothing warns you.
+# - Broadcasting aligns shapes from the right.
 # - `@` multiplies matrices in the last two dimensions, and broadcasts those in front.
 # - Attention: `softmax(q @ k.mT / sqrt(d)) @ v`, with later scores at minus infinity before the softmax.
 # - A view is possible if each new dimension stays inside one block of joined strides.
-# - Overlapping windows and expanded tensors cost no memory. Read from them, and write to a clone.
 # - One device for all operands, except for Python numbers, 0-dim CPU tensors, and indices.
 # - A constant of a model is a buffer. Run the model on `meta`, and look into `vars(module)` for tensors that wouldn't
 #   move.
@@ -1197,7 +1176,7 @@ hint(
 # | `view` | never copies; raises an error if it would have to |
 # | `reshape` | a view if possible, else a copy, and says nothing |
 # | `permute`, `transpose`, `.mT` | exchange strides, never copy |
-# | `expand` | stride 0: no memory, for reading |
+# | `expand`, overlapping windows | no memory; read from them, and write to a clone |
 # | `repeat` | copies |
 # | (N, 1) with (N,) | (N, N), without a warning |
 # | (…, t, d) @ (…, d, s) | (…, t, s): only the dimensions in front are broadcast |
