@@ -43,8 +43,8 @@ from labkit import (
 # %% [markdown]
 # ## A network that got worse
 #
-# This is the script from lab 1 with its three repairs, but with new last lines. Run it: what do the two losses say
-# about the network, and what does the accuracy say?
+# This is the script from lab 1, which read 88% after three repairs. Only the last lines are new. Run it: what do the
+# two losses say about the network, and what does the accuracy say?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -399,7 +399,7 @@ for left_shape, right_shape in (
 #    t, t)`.
 # 2. The scores are divided by the square root of `d`.
 # 3. A softmax over j turns each row of scores into *weights* that add up to 1.
-# 4. The result at position i is the mean of all values, with these weights.
+# 4. The result at position i is the mean of all values, weighted.
 #
 # Why divide? For random queries and keys of 64 numbers, how large is a score, and the largest of ten weights?
 
@@ -412,8 +412,8 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
     print(f"scores {text:12} standard deviation {scores.std():.1f}, largest weight {largest:.2f} on average")
 
 # %% [markdown]
-# A sum of `d` products of standard normal numbers has variance `d`. Undivided, such scores let one position take nearly
-# all of the weight, and the softmax has hardly any gradient there.
+# A sum of `d` products of standard normal numbers has variance `d`. Undivided, such scores give one position nearly all
+# of the weight.
 #
 # A model that predicts the next word mustn't see it: position i may use positions 0 to i only. That's called *causal*
 # attention. The scores of later positions are replaced by minus infinity *before* the softmax, since the exponential of
@@ -452,7 +452,7 @@ hint(
 
 # %% [markdown]
 # `scaled_dot_product_attention(q, k, v, is_causal=True)` does all this in one operation. Its fast kernels never store
-# the whole table of scores, so use it outside of this exercise.
+# the whole table of scores, so use it everywhere else.
 #
 # The heads then have to be merged: from `(n, heads, t, d)` back to `(n, t, heads * d)`, where each position has the
 # features of head 0, then those of head 1. Which of the three lines does that?
@@ -474,7 +474,7 @@ except RuntimeError as error:
 # ## When is a view possible?
 #
 # The answer decides whether your code copies, raises an error, or does neither. You may have read that `view` needs a
-# contiguous tensor. Is that true? None of the tensors below is contiguous.
+# contiguous tensor. None of the tensors below is contiguous.
 #
 # `channels_last` is a batch of images in another *memory format*: its shape is `(N, C, H, W)`, but the channels of one
 # pixel are next to each other in memory, which some convolution kernels prefer.
@@ -503,7 +503,7 @@ for text, (t, shape) in trials.items():
 
 # %% [markdown]
 # Three raise an error, and four don't. So being contiguous is enough, but not needed. The error's text recommends
-# `reshape`, which copies in such a case, and does not say so. What you write into the copy never reaches the original.
+# `reshape`, which copies in such a case, and does not say so: what you write into the copy never reaches the original.
 #
 # A view needs one stride for each of its dimensions, and that gives the rule:
 #
@@ -574,10 +574,10 @@ hint(
 #
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
-# It works, but leaves out Apple's `mps`, which has `torch.backends.mps.is_available()`.
-# `torch.accelerator.current_accelerator()` names the accelerator that this PyTorch was built for, or returns `None`. A
-# build for CUDA says `cuda` even on a machine without a GPU, unless you ask with `check_available=True`. This course
-# uses labkit's `device()`. Don't write `x.cuda()`: it raises an error on every machine without CUDA.
+# It leaves out Apple's `mps`, which has `torch.backends.mps.is_available()`. `torch.accelerator.current_accelerator()`
+# names the accelerator that this PyTorch was built for, even if the machine has none, unless you pass
+# `check_available=True`; without any, it returns `None`. This course uses labkit's `device()`. Don't write `x.cuda()`:
+# it raises an error on every machine without CUDA.
 #
 # `t.to(device)` gives the tensor on that device. Here everything is on the right device already. Which of the five
 # lines print True?
@@ -593,8 +593,7 @@ print("x.to(here, copy=True) is x:", x.to(here, copy=True) is x)
 print("layer.to(here) is layer:   ", layer.to(here) is layer)
 
 # %% [markdown]
-# If there's nothing to do, `to` returns the same object, so don't treat the result as a private copy. `copy=True` makes
-# one.
+# If there's nothing to do, `to` returns the same object; `copy=True` makes a copy.
 #
 # The last line is True for another reason. The `to` of a *module*, an object that holds tensors and computes with them,
 # moves those tensors and returns the module itself. A tensor's `to` never changes the tensor. So `model.to(device)` is
@@ -665,7 +664,7 @@ hint(
 # %% [markdown]
 # ## A module that moves as a whole
 #
-# On your laptop a model runs; on the GPU it raises an error about two devices. Most often, one of its tensors didn't
+# If a model runs on your laptop and raises an error about two devices on the GPU, one of its tensors probably didn't
 # move with `model.to(device)`. A module knows two kinds of tensors:
 #
 # - *parameters*, made by `nn.Parameter(...)`: they are trained;
@@ -746,8 +745,8 @@ hint(
 # So look into the module as well: `vars(module)` holds its plain attributes. Parameters, buffers and modules are kept
 # elsewhere, so a tensor that you find there is one that doesn't move.
 #
-# Some people call `model.double()` as a test, since it needs no device. What does it find? The next cell tries all
-# three on the modules from above, and on two that hold integers.
+# Some people call `model.double()` as a test, since it needs no device. The next cell tries all three on the modules
+# from above, and on two that hold integers. What does each find?
 
 
 # %% example
@@ -782,7 +781,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 # %% [markdown]
 # `double()` finds nothing. `AsAttribute` adds a float32 table to a float64 input, and gets float64. The integer buffer,
 # which does move, follows no cast. `meta` finds the table, but not the index. `vars` finds both. For a model with
-# parts, look into each of `model.modules()`. It misses only a tensor inside a list or a dict.
+# parts, look into each of `model.modules()`. Only a tensor inside a list or a dict escapes `vars`.
 #
 # A buffer that can be computed again needn't be saved: `register_buffer(name, tensor, persistent=False)` moves it, but
 # leaves it out of the `state_dict`. Why would that be wrong for `mean` and `std`?
@@ -829,7 +828,7 @@ with probes.TwoDevices() as second_device:
 # `inputs, targets = inputs.to(where), targets.to(where)`
 #
 # Both devices then give 88.2%. The weights are the same because they're drawn on the CPU and moved afterwards. `rows`
-# may stay on the CPU, since it's an index. Outside of this course, write `train(device())`.
+# may stay on the CPU, since it's an index. On a machine with a GPU, `train(device())` trains there.
 
 # %% [markdown]
 # The network reads 88% again, on any device. In lab 3, one of its layers doesn't learn at all, and again no error says
@@ -886,7 +885,7 @@ print("1 added to all windows: ", line.tolist())
 #
 # ### Your turn: windows
 # Write windows along the last dimension of any tensor, as a view, with a step between them. The tensor may be a view
-# itself. Where do its strides appear in those of your result?
+# itself. Where do its strides appear in your result?
 
 # %% given
 hint(
@@ -900,8 +899,8 @@ hint(
 
 # %% [markdown]
 # PyTorch has this as `x.unfold(-1, k, step)`. A convolution can be written as such windows times a kernel, and a
-# pooling layer as their maximum. Reading all windows still takes time, of course. What would you do about the memory of
-# `windows(signal, 100, 1) - windows(signal, 100, 1).mean(-1, keepdim=True)`?
+# pooling layer as their maximum. What would you do about the memory of `windows(signal, 100, 1) - windows(signal, 100,
+# 1).mean(-1, keepdim=True)`?
 
 # %% answer [markdown]
 # The windows are views, but their difference is a new tensor of 399,960,400 bytes. If you need only a number for each
@@ -969,10 +968,10 @@ hint(
 # ## Moving a whole batch
 #
 # A data loader may give anything: a dict of tensors and names, a list of pairs, tensors inside tuples inside dicts.
-# Before the model sees it, all tensors have to move. At the same time they're cast, if the model computes in another
-# dtype. `module.to(device, dtype)` casts floating-point and complex tensors, and leaves integers alone: a complex64
-# buffer becomes float64 with `to(torch.float64)`, and loses its imaginary part, with a warning. (`module.double()`
-# casts floating-point tensors only.) What would happen to labels that are cast to bfloat16?
+# Before the model sees it, all tensors have to move, and be cast if the model computes in another dtype.
+# `module.to(device, dtype)` casts floating-point and complex tensors, and leaves integers alone: a complex64 buffer
+# becomes float64 with `to(torch.float64)`, and loses its imaginary part, with a warning. (`module.double()` casts
+# floating-point tensors only.) What would happen to labels that are cast to bfloat16?
 
 # %% example
 class_numbers = torch.tensor([255, 256, 257, 1000])
@@ -1012,8 +1011,8 @@ hint(
 # %% exercise: to_device points=4 level=hard further
 
 # %% [markdown]
-# PyTorch has such a walk over nested containers for its own use: `torch.utils._pytree.tree_map`. The underscore says
-# that it may change. Libraries for training include a function like yours.
+# PyTorch has such a walk for its own use, `torch.utils._pytree.tree_map`; the underscore says that it may change.
+# Libraries for training include a function like yours.
 #
 # `to` also takes `non_blocking=True`. From *pinned* memory, which the operating system never moves, a copy to a GPU
 # then runs while your program continues.
