@@ -1022,17 +1022,17 @@ hint(
 #
 # **`view` against `reshape`**
 # - [x] `view` never copies.
-#   > It raises an error where new strides cannot describe the result. What you write into a view appears in
-#   > the original.
+#   > It raises an error if no strides can describe the result. What you write into a view appears in the original.
 # - [ ] `view` works on contiguous tensors only.
 #   > Four of the seven views in the lab worked, and none of those tensors was contiguous. Each new dimension must stay
 #   > inside one block of joined strides.
 # - [x] `reshape` may return a view or a copy.
-#   > It gives a view wherever `view` would work, as for every contiguous tensor. For `grid.T.reshape(24)` it must copy.
+#   > It returns a view whenever `view` would work, as for every contiguous tensor. For `grid.T.reshape(24)`, it must
+#   > copy.
 # - [ ] `reshape` warns when it copies.
 #   > It says nothing. You notice only when a write to the result does not reach the original.
 # - [x] `x.contiguous().view(-1)` works for every tensor `x`.
-#   > A contiguous tensor is one single block, and `contiguous()` makes one where it is needed.
+#   > A contiguous tensor is a single block, and `contiguous()` makes one if needed.
 #
 # Hint: Which of the views of grid.T worked? What does reshape say?
 #
@@ -1078,9 +1078,9 @@ hint(
 # - [ ] `t.expand(3, 1000)` of a `t` of shape (3, 1) takes a thousand times the memory.
 #   > It gives the dimension a stride of 0, over the same 3 elements. `repeat` would copy.
 # - [ ] `x.add_(y)` works for an `x` of shape (3,) and a `y` of shape (2, 3).
-#   > The result would have the shape (2, 3), and a write in place cannot make `x` larger.
+#   > The result would have the shape (2, 3), and an in-place write can't make `x` larger.
 #
-# Hint: From which side are shapes aligned? Can an operation in place grow x?
+# Hint: From which side are shapes aligned? Can an in-place operation make x larger?
 #
 # **Devices**, with `c` of shape (3,) on the CPU and `g` of shape (3,) on a GPU
 # - [x] `c + g` raises an error.
