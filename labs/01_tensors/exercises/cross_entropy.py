@@ -1,0 +1,250 @@
+# %% exercise
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """The mean of -log(p) over the samples, where p is the softmax probability of the sample's own label.
+
+    By hand: without torch's softmax, log_softmax and logsumexp, and without its loss functions.
+
+    logits: (n, c), float32 or float64, any finite numbers up to 1e4 in size. labels: (n,) int64, from 0 to c - 1.
+    n and c are at least 1, and strides may be any. Neither argument is changed.
+    Returns a 0-dim tensor of logits' dtype. It's finite, and off by at most 1e-6 (for float64, 1e-14) times the larger
+    of 1 and the largest abs(logit).
+    """
+    ### BEGIN SOLUTION
+    lowered = logits - logits.amax(dim=1, keepdim=True)
+    own = lowered.gather(1, labels[:, None])[:, 0]
+    return (lowered.exp().sum(dim=1).log() - own).mean()
+    ### END SOLUTION
+
+
+# %% promises
+# The mean of -log(p) -> example, other_cases
+# By hand -> by_hand
+# logits: -> float64, large
+# labels: -> other_cases, sizes
+# n and c are at least 1 -> sizes
+# Neither argument -> keeps_input
+# Returns a 0-dim -> shape_dtype, float64
+# It's finite, and off -> large, rows_apart, float64
+
+
+# %% domain
+@domain(
+    reference,
+    *("large", "rows apart", "certain", "float64", "float64, large", "one sample", "one class", "one number", "square"),
+    *("many samples", "transposed", "every second one", "expanded"),
+)
+def arguments(draw, edge):
+    n, c = draw(st.integers(2, 5)), draw(st.integers(2, 6))
+    n, c = {"one sample": (1, c), "one class": (n, 1), "one number": (1, 1), "many samples": (800, c)}.get(
+        edge, (c if edge == "square" else n + (n == c), c)
+    )
+    g = draw.make_generator(here)
+    logits = torch.randn(n, c, dtype=torch.float64, generator=g) * 2 + draw(st.integers(-3, 3))
+    labels = torch.randint(c, (n,), generator=g)
+    if "large" in edge:
+        logits *= draw(st.integers(1000, 1200))
+    if edge == "rows apart":
+        logits += torch.linspace(-900, 900, n)[:, None]
+    if edge == "certain":  # of the right class, or of a wrong one
+        logits[torch.arange(n), (labels + torch.arange(n) % 2) % c] += 300
+    logits = logits if "float64" in edge else logits.float()
+    return draw.apply_layout(logits, edge), draw.apply_layout(labels, edge) if edge == "every second one" else labels
+
+
+# %% checks
+with check(
+    "shape_dtype",
+    "the result is a 0-dim float32 tensor",
+    required=True,
+    hint=(
+        "Does your result hold one number per sample, or one for the whole batch?",
+        "mean() without dim gives a 0-dim tensor. A Python number isn't one.",
+    ),
+):
+    got = cross_entropy(torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 0.0]]), torch.tensor([0, 2]))
+    assert isinstance(got, Tensor), f"your result is a {type(got).__name__}"
+    assert got.shape == (), f"your result has shape {tuple(got.shape)}"
+    assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
+with check(
+    "example",
+    "two samples, three classes",
+    hint=(
+        "What is the softmax probability of class 0 in the first row, and what is minus its log?",
+        "For each sample: the log of the sum of exp, minus the score of the label. Then the mean over the samples.",
+    ),
+):
+    t, labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 0.0]]), torch.tensor([0, 2])
+    own = torch.tensor([0.6652409558, 0.0452785085])  # the probabilities of the labels
+    explain(
+        cross_entropy(t, labels),
+        -own.log().mean(),
+        {
+            "the losses of the samples were added up: take their mean": -own.log().sum(),
+            "the sign is missing: the log of a probability is negative": own.log().mean(),
+            "that's the mean of the probabilities: their log is missing": own.mean(),
+            "the mean was taken over classes too: only the label's probability counts": -t.softmax(1).log().mean(),
+            "the softmax was taken along the samples: each row's probabilities add up to 1": torch.tensor(0.7200948),
+        },
+        rtol=1e-6,
+        atol=3e-6,
+    )
+with check(
+    "large",
+    "scores of 1000 and -1000",
+    weight=2,
+    hint=(
+        "What is exp(1000) in float32, and what is log(exp(-1000))?",
+        "Subtract each row's largest score before you take exp. Take the log of the sum, not of each probability.",
+    ),
+):
+    t, nan, inf = torch.tensor([[1000.0, -1000.0], [-1000.0, 1000.0]]), float("nan"), float("inf")
+    explain(
+        cross_entropy(t, torch.tensor([0, 0])),
+        torch.tensor(1000.0),
+        {
+            "exp(1000) is inf: subtract the row's largest score first": nan,
+            "a probability became 0, and its log is -inf: subtract logs, don't divide first": inf,
+        },
+        rtol=0,
+        atol=1e-3,
+    )
+
+# %% hidden checks
+
+
+def assert_losses(function, *edges):
+    """Compare with the reference, to the precision that is promised."""
+    for trial in arguments.iter_trials(function, *edges):
+        logits, labels = trial.arguments
+        size, precise = max(1.0, logits.abs().max().item()), logits.dtype == torch.float64
+        want = reference(logits.double(), labels).to(logits.dtype)
+        assert_close(trial.report.result, want, rtol=0, atol=(1.1e-14 if precise else 1.1e-6) * size)
+
+
+with check(
+    "other_cases",
+    "other scores and labels",
+    weight=2,
+    required=True,
+    hint="Which score of a row belongs to its label, and over how many numbers is the mean?",
+):
+    assert_losses(cross_entropy, "", "square", "many samples")
+with check(
+    "rows_apart",
+    "rows far from each other, and certain ones",
+    weight=2,
+    hint="Is the number that you subtract the largest of its own row? Which powers of a row may all become 0?",
+):
+    assert_losses(cross_entropy, "rows apart", "certain", "large")
+with check("float64", "float64 stays float64, with its precision", hint="Which of your tensors have a dtype of their own?"):
+    assert_losses(cross_entropy, "float64", "float64, large")
+with check("sizes", "one sample, one class, and views that aren't contiguous"):
+    assert_losses(cross_entropy, "one sample", "one class", "one number", "transposed", "every second one", "expanded")
+with check(
+    "by_hand",
+    "no softmax, logsumexp or loss of torch is called",
+    observed=True,
+    hint="exp, log, sums, a maximum and an index are all you need.",
+):
+    t = torch.tensor([[1.5, -0.5, 0.25], [0.75, 2.0, -1.0]])
+    counts = probes.operations(cross_entropy, t, torch.tensor([2, 1]))
+    names = "_softmax", "_log_softmax", "logsumexp", "nll_loss", "nll_loss_forward", "nll_loss_nd"
+    assert_close([counts.get("aten." + name, 0) for name in names], [0] * 6, name="the calls that aren't by hand")
+with check("keeps_input", "logits and labels keep their values", guard=True):
+    arguments.assert_arguments(cross_entropy)
+
+
+# %% right "log-sum-exp with the largest added again, paired indices"
+def cross_entropy(logits, labels):
+    m = logits.max(dim=1).values
+    total = m + torch.log(torch.exp(logits - m[:, None]).sum(1))
+    return (total - logits[torch.arange(len(labels)), labels]).sum() / len(labels)
+
+
+# %% right "a one-hot mask"
+def cross_entropy(logits, labels):
+    own = torch.nn.functional.one_hot(labels, logits.shape[1]).bool()
+    x = logits - logits.amax(1, keepdim=True)
+    return -(x - x.exp().sum(1, keepdim=True).log())[own].mean()
+
+
+# %% right "a loop over the samples, the label's score subtracted"
+def cross_entropy(logits, labels):
+    losses = []
+    for row, label in zip(logits, labels.tolist()):
+        m = row.max()
+        losses.append(m - row[label] + (row - m).exp().sum().log())
+    return torch.stack(losses).mean()
+
+
+# %% wrong "the formula as it is in the book" fails=large,rows_apart,float64
+def cross_entropy(logits, labels):
+    p = logits.exp() / logits.exp().sum(1, keepdim=True)
+    return -p.gather(1, labels[:, None]).log().mean()
+
+
+# %% wrong "a stable softmax has a stable log" fails=large,rows_apart,float64
+def cross_entropy(logits, labels):
+    powers = (logits - logits.amax(1, keepdim=True)).exp()
+    p = powers / powers.sum(1, keepdim=True)
+    return -p.gather(1, labels[:, None]).log().mean()
+
+
+# %% wrong "a tiny number keeps the log finite" fails=large,rows_apart,float64
+def cross_entropy(logits, labels):
+    powers = (logits - logits.amax(1, keepdim=True)).exp()
+    p = powers / powers.sum(1, keepdim=True)
+    return -(p.gather(1, labels[:, None]) + 1e-12).log().mean()
+
+
+# %% wrong "any large number will do" fails=rows_apart
+def cross_entropy(logits, labels):
+    x = logits - logits.max()
+    return (x.exp().sum(1).log() - x.gather(1, labels[:, None])[:, 0]).mean()
+
+
+# %% wrong "torch has it" fails=by_hand
+def cross_entropy(logits, labels):
+    return torch.nn.functional.cross_entropy(logits, labels)
+
+
+# %% wrong "a loss is a sum" fails=example,other_cases
+def cross_entropy(logits, labels):
+    x = logits - logits.amax(1, keepdim=True)
+    return (x.exp().sum(1).log() - x.gather(1, labels[:, None])[:, 0]).sum()
+
+
+# %% wrong "the sign doesn't matter" fails=example
+def cross_entropy(logits, labels):
+    x = logits - logits.amax(1, keepdim=True)
+    return (x.gather(1, labels[:, None])[:, 0] - x.exp().sum(1).log()).mean()
+
+
+# %% wrong "the loss is the probability" fails=example
+def cross_entropy(logits, labels):
+    powers = (logits - logits.amax(1, keepdim=True)).exp()
+    return (powers / powers.sum(1, keepdim=True)).gather(1, labels[:, None]).mean()
+
+
+# %% wrong "all classes count" fails=example
+def cross_entropy(logits, labels):
+    x = logits - logits.amax(1, keepdim=True)
+    return (x.exp().sum(1, keepdim=True).log() - x).mean()
+
+
+# %% wrong "dim 0 are the classes" fails=example
+def cross_entropy(logits, labels):
+    x = logits - logits.amax(0, keepdim=True)
+    return (x.exp().sum(0).log()[labels] - x.gather(1, labels[:, None])[:, 0]).mean()
+
+
+# %% wrong "float32 is precise enough" fails=float64
+def cross_entropy(logits, labels):
+    x = (logits - logits.amax(1, keepdim=True)).float()
+    return (x.exp().sum(1).log() - x.gather(1, labels[:, None])[:, 0]).mean().to(logits.dtype)
+
+
+# %% wrong "logits as scratch space" fails=keeps_input
+def cross_entropy(logits, labels):
+    logits -= logits.amax(1, keepdim=True)
+    return (logits.exp().sum(1).log() - logits.gather(1, labels[:, None])[:, 0]).mean()
