@@ -991,7 +991,7 @@ hint(
 #
 # **Masks, sums and few bits**
 # - [ ] `x * mask` turns NaN into 0 where the mask is False.
-#   > NaN times zero is NaN, so a product cannot remove it.
+#   > NaN times zero is NaN, so a product can't remove it.
 # - [x] `torch.where(mask, x, 0)` turns NaN into 0 where the mask is False.
 #   > `where` takes 0 there and doesn't compute with the element that it leaves out.
 # - [ ] `out[index] += v` adds each element of `v`, even if `index` repeats itself.

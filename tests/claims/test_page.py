@@ -137,7 +137,7 @@ def test_every_section_of_the_sources_is_in_a_section_or_an_exercise(labs: list[
 
 def test_a_word_of_a_solution_a_hidden_check_or_another_section_is_missing(labs: list[Lab]) -> None:
     cells = list_released_cells(labs[0])
-    assert not find_faults(cells, "grid_points", ["stop may lie below start", "five points from 0 to 1"])
+    assert not find_faults(cells, "grid_points", ["stop may be below start", "five points from 0 to 1"])
     assert find_faults(cells, "grid_points", ["torch.linspace(start, stop, n + 1)[:-1]"])
     assert find_faults(cells, "grid_points", ["for i in range(20001)"])
     assert find_faults(cells, "Making tensors", ["integers wrap around"])

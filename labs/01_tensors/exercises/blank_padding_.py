@@ -3,8 +3,8 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
 
     x: (n, t, d), bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but no two
-        elements share a place in memory. What is left over may be NaN or inf. What is within the length keeps its
-        value, also NaN and inf, and so does the memory beside x's elements.
+        elements share a place in memory. The leftovers may be NaN or inf. Elements within the length keep their
+        values, NaN and inf included, and so does the memory between x's elements.
     lengths: (n,) int64, each from 0 to t, any strides, not changed.
     Each of n, t and d may be 0.
     """
@@ -20,8 +20,8 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
 # Returns x itself -> shape_dtype, returns_x
 # x: (n, t, d), bool -> dtypes
 # Any strides -> view
-# What is left over -> nan, view
-# What is within the length -> view, keeps_input
+# The leftovers may -> nan, view
+# Elements within the length -> view, keeps_input
 # lengths: -> keeps_input
 # Each of n, t and d -> empty
 
@@ -74,7 +74,7 @@ with check(
     required=True,
     hint=(
         "Which tensor does your last line return: x itself, a selection from it, or a mask?",
-        "Write the zeros into x, whatever else you compute, and hand x back at the end.",
+        "Write the zeros into x, whatever else you compute, and return x at the end.",
     ),
 ):
     t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
@@ -83,7 +83,7 @@ with check(
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
 with check(
     "example",
-    "steps beyond the length are zero in the result",
+    "steps after the length are zero in the result",
     required=True,
     hint=(
         "A sentence has length 1. Which of its steps stay, and what is the first index to blank?",
@@ -100,15 +100,15 @@ with check(
         {
             "nothing was written into x": before,
             "one step too many was kept: the last index inside a sentence is its length minus 1": one_more,
-            "the mask is the wrong way round: the sentences are blanked, and what is left over stays": before - want,
+            "the mask is the wrong way round: the sentences are blanked, and the leftovers stay": before - want,
         },
     )
 with check(
     "nan",
-    "a NaN beyond the length becomes zero",
+    "a NaN after the length becomes zero",
     hint=(
         "What is NaN * 0? And if the length is 0, which step is the first to blank?",
-        "Let no arithmetic touch what is left over: assign 0 to a slice, or use masked_fill_.",
+        "Don't compute with the leftovers: assign 0 to a slice, or use masked_fill_.",
     ),
 ):
     t = torch.tensor([[[1.5], [2.5], [float("nan")]], [[3.5], [float("nan")], [4.5]]])
@@ -117,7 +117,7 @@ with check(
     explain(
         blank_padding_(t, torch.tensor([1, 0])),
         want,
-        {"NaN times 0 is NaN: assign the zero, and do not multiply by it": multiplied},
+        {"NaN times 0 is NaN: assign the zero instead of multiplying by it": multiplied},
     )
 
 # %% hidden checks
@@ -143,16 +143,16 @@ with check(
     arguments.assert_results(blank_padding_, "", "some blank", "all blank", "some full", "all full")
 with check(
     "returns_x",
-    "the result is x, and no copy of it",
+    "the result is x itself, not a copy",
     weight=2,
-    hint="What does the caller see who writes into the result?",
+    hint="If the caller writes into the result, does x change?",
 ):
     arguments.assert_returns(blank_padding_, "x")
 with check(
     "view",
-    "a view is changed too, and nothing beside it",
+    "a view is changed too, and nothing around it",
     weight=3,
-    hint="Which of your steps makes a copy where x is not contiguous?",
+    hint="Which of your steps makes a copy if x isn't contiguous?",
 ):
     whole = torch.arange(1.0, 211.0).reshape(6, 5, 7)
     want = whole.clone()
@@ -167,7 +167,7 @@ with check(
         blank_padding_(whole.transpose(0, 1), torch.tensor([3, 1])).transpose(0, 1),
         want,
         {
-            "NaN times 0 is NaN, and so is inf times 0: assign the zero, and do not multiply by it": torch.tensor(
+            "NaN times 0 is NaN, and so is inf times 0: assign the zero instead of multiplying by it": torch.tensor(
                 [[[1.5, nan], [nan, inf]], [[inf, 4.5], [0.0, nan]], [[nan, 2.5], [0.0, nan]]]
             )
         },
@@ -263,19 +263,19 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong "True is what to keep, also for masked_fill_" fails=example,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input
+# %% wrong "True means keep, for masked_fill_ too" fails=example,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input
 def blank_padding_(x, lengths):
     keep = torch.arange(x.shape[1]) < lengths[:, None]
     return x.masked_fill_(keep[:, :, None], 0)
 
 
-# %% wrong "lengths line up by themselves" fails=shape_dtype,example,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input raises=RuntimeError
+# %% wrong "lengths line up with the steps" fails=shape_dtype,example,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input raises=RuntimeError
 def blank_padding_(x, lengths):
     x[(torch.arange(x.shape[1]) >= lengths).expand(x.shape[:2])] = 0
     return x
 
 
-# %% wrong "write into x, hand back a copy" fails=returns_x
+# %% wrong "write into x, return a copy" fails=returns_x
 def blank_padding_(x, lengths):
     for row, length in zip(x, lengths):
         row[length:] = 0

@@ -55,8 +55,8 @@ with check(
     "the result is uint8 and has the image's shape",
     required=True,
     hint=(
-        "Which dtype does a float gain give to the product? Which one is asked for?",
-        "The last step is a cast with to(). What must have been done to the numbers before it?",
+        "Which dtype does a float gain give to the product? Which one should you return?",
+        "The last step is a cast with to(). What must you do to the numbers before it?",
     ),
 ):
     t = torch.tensor([[10, 20, 30], [40, 50, 60]], dtype=torch.uint8)
@@ -67,8 +67,8 @@ with check(
     "example",
     "a dark image at gain 2",
     hint=(
-        "Take the first pixel, 10. What is added to it, what is it multiplied by, and in which order?",
-        "Go to float32, add the offset to the pixel, and multiply that sum by the gain. The cast comes last.",
+        "Take the first pixel, 10. What do you add, what do you multiply by, and in which order?",
+        "Convert to float32, add the offset to the pixel, and multiply that sum by the gain. Cast last.",
     ),
 ):
     t = torch.tensor([[10, 20, 30], [40, 50, 60]], dtype=torch.uint8)
@@ -77,17 +77,17 @@ with check(
         brighten(t, 2.0, 5),
         want,
         {
-            "the values are right, and still float: the cast is missing": want.to(torch.float32),
-            "the gain was used on the pixel alone: the offset is added before": want - 5,
+            "the values are right but still float: the cast is missing": want.to(torch.float32),
+            "the gain multiplied only the pixel: add the offset first": want - 5,
         },
     )
 
 # %% hidden checks
 with check(
     "other_cases",
-    "where nothing overflows, other gains and offsets",
+    "other gains and offsets, without overflow",
     required=True,
-    hint="Does every part of the result depend on what came in? In which order are + and * done?",
+    hint="Does your result depend on each argument? In which order do you add and multiply?",
 ):
     for gain, offset in ((0.75, 20), (1.75, 8), (1.0, 0)):  # whole numbers: rounding has a check of its own
         t = torch.tensor([0, 4, 12, 40, 100], dtype=torch.uint8)
@@ -97,7 +97,7 @@ with check(
     "stops_at_255",
     "bright pixels stop at 255",
     weight=2,
-    hint="Which numbers can uint8 hold, and what is 250 + 20 in it?",
+    hint="Which numbers can uint8 hold, and what is 250 + 20 in uint8?",
 ):
     for gain, offset in ((1.25, 20), (1.75, 60), (3.25, 252), (200.0, 10), (1e8, 1)):
         t = torch.tensor([4, 76, 180, 200, 236, 248, 252], dtype=torch.uint8)
@@ -106,7 +106,7 @@ with check(
             brighten(t, gain, offset),
             torch.tensor([min(v, 255) for v in exact], dtype=torch.uint8),
             {
-                "the cast does not stop at 255: it wraps around": torch.tensor(
+                "the cast doesn't stop at 255: it wraps around": torch.tensor(
                     [v % 256 for v in exact], dtype=torch.uint8
                 ),
                 "pixel + offset was computed in uint8, and wrapped around": torch.tensor(
@@ -163,7 +163,7 @@ def brighten(image, gain, offset):
     return shifted.mul_(gain).round_().clamp_(0, 255).byte()
 
 
-# %% wrong "uint8 saturates by itself" fails=stops_at_255,stops_at_0,rounded,extremes,non_contiguous
+# %% wrong "uint8 saturates" fails=stops_at_255,stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).round().to(torch.int64).to(torch.uint8)
 

@@ -4,15 +4,15 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
 
     x: (n, d), float32 or float64. mask: (n, d) bool, True where an element is valid. n and d may be 0, and strides may be
     any. Neither is changed.
-    At masked places x may be anything, also NaN or inf. A row without valid elements becomes 0.
-    A valid NaN or inf is no missing value: it goes into the mean of its row, as into any mean. The masked places of
+    At masked places x may be anything, even NaN or inf. A row without valid elements becomes 0.
+    A valid NaN or inf isn't a missing value: it counts in the mean of its row, as in any mean. The masked places of
     such a row become 0 too.
     Returns a new tensor (n, d) of x's dtype.
     """
     ### BEGIN SOLUTION
     known = torch.where(mask, x, 0)
     mean = known.sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)
-    return torch.where(mask, x - mean, 0)  # where a row's count is 0, its mean is NaN, and nothing is taken from it
+    return torch.where(mask, x - mean, 0)  # if a row's count is 0, its mean is NaN, and it's used nowhere
     ### END SOLUTION
 
 
@@ -85,7 +85,7 @@ with check(
     weight=2,
     hint=(
         "How many elements of the second row count, and what is their mean?",
-        "Divide each row's sum by the number of True in its mask, with keepdim=True. Masked places become 0 last.",
+        "Divide each row's sum by the number of True in its mask, with keepdim=True. Set masked places to 0 last.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])
@@ -101,7 +101,7 @@ with check(
             "the sum was divided by the length of the row, masked places included": torch.tensor(
                 [[-2.0, -1.0, 3.0], [7 * third, 0.0, third]]
             ),
-            "masked places do not become 0": torch.tensor([[-2.0, -1.0, 3.0], [1.0, 5.0, -1.0]]),
+            "masked places don't become 0": torch.tensor([[-2.0, -1.0, 3.0], [1.0, 5.0, -1.0]]),
         },
     )
 
@@ -111,7 +111,7 @@ with check(
     "rows with several masked elements",
     weight=3,
     required=True,
-    hint="By which number do you divide, if a row of five has two valid elements?",
+    hint="If a row of five has two valid elements, which number do you divide by?",
 ):
     t = torch.tensor([[11.0, 15.0, 8.0, 18.0, 13.0], [12.0, 12.5, 17.0, 9.0, 10.5], [14.0, 19.0, 16.0, 11.0, 13.5]])
     mask = torch.tensor([[1, 0, 1, 0, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 0]], dtype=torch.bool)
@@ -131,11 +131,11 @@ with check(
 with check("nan", "NaN and inf at masked places do no harm", weight=3, hint="What is NaN * 0? And what is inf * 0?"):
     arguments.assert_results(center_rows, "junk")
 with check(
-    "nan_stays", "a NaN that counts stays visible", hint="Where may you look for missing values: in the mask, or in x?"
+    "nan_stays", "a valid NaN stays visible", hint="What says which values are missing: the mask, or x?"
 ):
     arguments.assert_results(center_rows, "valid NaN", "valid inf")
 with check(
-    "equal_sizes", "a square input", hint="Beside what does the row's mean stand: beside its row, or above a column?"
+    "equal_sizes", "a square input", hint="Is the row's mean lined up with its row, or with a column?"
 ):
     t = torch.tensor([[1.0, 2.0, 9.0], [4.0, -5.0, 4.0], [7.0, 8.0, 0.0]])
     mask = torch.tensor([[True, True, True], [True, False, True], [True, True, True]])
@@ -143,7 +143,7 @@ with check(
         center_rows(t, mask),
         torch.tensor([[-3.0, -2.0, 5.0], [0.0, 0.0, 0.0], [2.0, 3.0, -5.0]]),
         {
-            "the means were laid along the columns: keepdim is missing": torch.tensor(
+            "the means were lined up with the columns: keepdim is missing": torch.tensor(
                 [[-3.0, -2.0, 4.0], [0.0, 0.0, -1.0], [3.0, 4.0, -5.0]]
             ),
         },
@@ -272,7 +272,7 @@ def center_rows(x, mask):
     return torch.where(mask, clean - mean, 0)
 
 
-# %% wrong "the junk is of no use to anybody" fails=keeps_input
+# %% wrong "no one needs the junk" fails=keeps_input
 def center_rows(x, mask):
     x[~mask] = 0
     mean = x.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)

@@ -3,8 +3,8 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
     """For each class: the mean, over the samples of that class, of the probability given to that class.
 
     probs: (n, c), float32 or float64, row i belongs to sample i. labels: (n,) int64, the true classes, 0 to c - 1.
-    Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0, c is at least 1. Strides may be any. Inputs
-    are not changed.
+    Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0, c is at least 1. Strides may be any. The
+    arguments aren't changed.
     """
     ### BEGIN SOLUTION
     classes = probs.shape[1]
@@ -23,7 +23,7 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
 # A class without samples -> empty_class
 # n may be 0 -> non_contiguous
 # Strides may be any -> non_contiguous
-# Inputs are not changed -> keeps_input
+# The arguments aren't changed -> keeps_input
 
 
 # %% domain
@@ -95,9 +95,9 @@ with check(
         {
             "of several samples of a class, only the last one was added": torch.tensor([0.7, 0.5, 0.15]),
             "the total was divided by the number of all samples": torch.tensor([0.175, 0.125, 0.225]),
-            "the totals are there, and nothing was divided": torch.tensor([0.7, 0.5, 0.9]),
+            "these are the totals: divide them by the counts": torch.tensor([0.7, 0.5, 0.9]),
             "the mean over all samples was taken, whatever their class": t.mean(0),
-            "the predicted class was used, and not the label": torch.tensor([0.7, 0.5, 0.5]),
+            "the predicted class was used instead of the label": torch.tensor([0.7, 0.5, 0.5]),
         },
     )
 
@@ -121,7 +121,7 @@ with check(
             "of several samples of a class, only the last one was added": last,
             "the total was divided by the number of all samples": total / 9,
             "the mean over all samples was taken, whatever their class": mean,
-            "the predicted class was used, and not the label": predicted,
+            "the predicted class was used instead of the label": predicted,
         },
     )
     arguments.assert_results(class_confidence, "", "many samples", "zeros and ones")
@@ -134,7 +134,7 @@ with check("equal_sizes", "as many samples as classes", hint="Which dimension of
     arguments.assert_results(class_confidence, "square")
 with check("float64", "float64 stays float64, with its precision"):
     arguments.assert_results(class_confidence, "float64", "float64, empty classes", "float64, no sample")
-with check("non_contiguous", "views that are not contiguous, one class, no sample"):
+with check("non_contiguous", "views that aren't contiguous, one class, no sample"):
     arguments.assert_results(class_confidence, "transposed", "every second one", "expanded")
     arguments.assert_results(class_confidence, "one class", "no sample")
 with check("keeps_input", "probs and labels keep their values", guard=True):

@@ -42,7 +42,7 @@ def arguments(draw, edge):
     logits = torch.randn(n, c, dtype=torch.float64, generator=g) * 2 + draw(st.integers(-3, 3))
     labels = torch.randint(c, (n,), generator=g)
     if "large" in edge:
-        logits *= draw(st.integers(1000, 1200))
+        logits = logits.clamp(-12, 12) * draw(st.integers(600, 800))
     if edge == "rows apart":
         logits += torch.linspace(-900, 900, n)[:, None]
     if edge == "certain":  # of the right class, or of a wrong one
@@ -73,17 +73,20 @@ with check(
         "For each sample: the log of the sum of exp, minus the score of the label. Then the mean over the samples.",
     ),
 ):
-    t, labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 0.0]]), torch.tensor([0, 2])
-    own = torch.tensor([0.6652409558, 0.0452785085])  # the probabilities of the labels
+    t = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 2.0]])
+    p = torch.softmax(t, 1)
+    own = p[[0, 1], [0, 2]]  # the probabilities of the labels
     explain(
-        cross_entropy(t, labels),
+        cross_entropy(t, torch.tensor([0, 2])),
         -own.log().mean(),
         {
             "the losses of the samples were added up: take their mean": -own.log().sum(),
             "the sign is missing: the log of a probability is negative": own.log().mean(),
             "that's the mean of the probabilities: their log is missing": own.mean(),
-            "the mean was taken over classes too: only the label's probability counts": -t.softmax(1).log().mean(),
-            "the softmax was taken along the samples: each row's probabilities add up to 1": torch.tensor(0.7200948),
+            "the mean was taken over all classes: only the label's probability counts": -p.log().mean(),
+            "the softmax was taken along the samples: each row's probabilities add up to 1": -(
+                torch.softmax(t, 0)[[0, 1], [0, 2]].log().mean()
+            ),
         },
         rtol=1e-6,
         atol=3e-6,
@@ -97,30 +100,21 @@ with check(
         "Subtract each row's largest score before you take exp. Take the log of the sum, not of each probability.",
     ),
 ):
-    t, nan, inf = torch.tensor([[1000.0, -1000.0], [-1000.0, 1000.0]]), float("nan"), float("inf")
+    t = torch.tensor([[1000.0, -1000.0], [-1000.0, 1000.0]])
     explain(
         cross_entropy(t, torch.tensor([0, 0])),
         torch.tensor(1000.0),
         {
-            "exp(1000) is inf: subtract the row's largest score first": nan,
-            "a probability became 0, and its log is -inf: subtract logs, don't divide first": inf,
+            "exp(1000) is inf: subtract the row's largest score first": torch.tensor(float("nan")),
+            "a probability became 0, and its log is -inf: subtract logs, don't divide first": torch.tensor(
+                float("inf")
+            ),
         },
         rtol=0,
         atol=1e-3,
     )
 
 # %% hidden checks
-
-
-def assert_losses(function, *edges):
-    """Compare with the reference, to the precision that is promised."""
-    for trial in arguments.iter_trials(function, *edges):
-        logits, labels = trial.arguments
-        size, precise = max(1.0, logits.abs().max().item()), logits.dtype == torch.float64
-        want = reference(logits.double(), labels).to(logits.dtype)
-        assert_close(trial.report.result, want, rtol=0, atol=(1.1e-14 if precise else 1.1e-6) * size)
-
-
 with check(
     "other_cases",
     "other scores and labels",
@@ -128,18 +122,23 @@ with check(
     required=True,
     hint="Which score of a row belongs to its label, and over how many numbers is the mean?",
 ):
-    assert_losses(cross_entropy, "", "square", "many samples")
+    arguments.assert_results(cross_entropy, "", "square", "many samples", rtol=0, atol=1.5e-5)  # scores up to 13
 with check(
     "rows_apart",
     "rows far from each other, and certain ones",
     weight=2,
     hint="Is the number that you subtract the largest of its own row? Which powers of a row may all become 0?",
 ):
-    assert_losses(cross_entropy, "rows apart", "certain", "large")
-with check("float64", "float64 stays float64, with its precision", hint="Which of your tensors have a dtype of their own?"):
-    assert_losses(cross_entropy, "float64", "float64, large")
+    arguments.assert_results(cross_entropy, "rows apart", "certain", rtol=0, atol=1.1e-3)
+    arguments.assert_results(cross_entropy, "large", rtol=0, atol=1.1e-2)
+with check(
+    "float64", "float64 stays float64, with its precision", hint="Which of your tensors have a dtype of their own?"
+):
+    arguments.assert_results(cross_entropy, "float64", rtol=0, atol=1.5e-13)
+    arguments.assert_results(cross_entropy, "float64, large", rtol=0, atol=1.1e-10)
 with check("sizes", "one sample, one class, and views that aren't contiguous"):
-    assert_losses(cross_entropy, "one sample", "one class", "one number", "transposed", "every second one", "expanded")
+    arguments.assert_results(cross_entropy, "one sample", "one class", "one number", rtol=0, atol=1.5e-5)
+    arguments.assert_results(cross_entropy, "transposed", "every second one", "expanded", rtol=0, atol=1.5e-5)
 with check(
     "by_hand",
     "no softmax, logsumexp or loss of torch is called",
@@ -197,7 +196,7 @@ def cross_entropy(logits, labels):
     return -(p.gather(1, labels[:, None]) + 1e-12).log().mean()
 
 
-# %% wrong "any large number will do" fails=rows_apart
+# %% wrong "any large number will do" fails=rows_apart,float64
 def cross_entropy(logits, labels):
     x = logits - logits.max()
     return (x.exp().sum(1).log() - x.gather(1, labels[:, None])[:, 0]).mean()
@@ -208,34 +207,34 @@ def cross_entropy(logits, labels):
     return torch.nn.functional.cross_entropy(logits, labels)
 
 
-# %% wrong "a loss is a sum" fails=example,other_cases
+# %% wrong "a loss is a sum" fails=example,large,other_cases,rows_apart,float64,sizes
 def cross_entropy(logits, labels):
     x = logits - logits.amax(1, keepdim=True)
     return (x.exp().sum(1).log() - x.gather(1, labels[:, None])[:, 0]).sum()
 
 
-# %% wrong "the sign doesn't matter" fails=example
+# %% wrong "the sign doesn't matter" fails=example,large,other_cases,rows_apart,float64,sizes
 def cross_entropy(logits, labels):
     x = logits - logits.amax(1, keepdim=True)
     return (x.gather(1, labels[:, None])[:, 0] - x.exp().sum(1).log()).mean()
 
 
-# %% wrong "the loss is the probability" fails=example
+# %% wrong "the loss is the probability" fails=example,large,other_cases,rows_apart,float64,sizes
 def cross_entropy(logits, labels):
     powers = (logits - logits.amax(1, keepdim=True)).exp()
     return (powers / powers.sum(1, keepdim=True)).gather(1, labels[:, None]).mean()
 
 
-# %% wrong "all classes count" fails=example
+# %% wrong "all classes count" fails=example,other_cases,rows_apart,float64,sizes
 def cross_entropy(logits, labels):
     x = logits - logits.amax(1, keepdim=True)
     return (x.exp().sum(1, keepdim=True).log() - x).mean()
 
 
-# %% wrong "dim 0 are the classes" fails=example
+# %% wrong "dim 0 are the classes" fails=example,other_cases,rows_apart,float64,sizes
 def cross_entropy(logits, labels):
     x = logits - logits.amax(0, keepdim=True)
-    return (x.exp().sum(0).log()[labels] - x.gather(1, labels[:, None])[:, 0]).mean()
+    return -(x - x.exp().sum(0).log()).gather(1, labels[:, None]).mean()
 
 
 # %% wrong "float32 is precise enough" fails=float64
@@ -244,7 +243,8 @@ def cross_entropy(logits, labels):
     return (x.exp().sum(1).log() - x.gather(1, labels[:, None])[:, 0]).mean().to(logits.dtype)
 
 
-# %% wrong "logits as scratch space" fails=keeps_input
+# %% wrong "flat indices, made in labels" fails=keeps_input
 def cross_entropy(logits, labels):
-    logits -= logits.amax(1, keepdim=True)
-    return (logits.exp().sum(1).log() - logits.gather(1, labels[:, None])[:, 0]).mean()
+    x = logits - logits.amax(1, keepdim=True)
+    labels += torch.arange(len(labels)) * logits.shape[1]
+    return (x.exp().sum(1).log() - x.flatten()[labels]).mean()

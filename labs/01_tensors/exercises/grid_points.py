@@ -6,7 +6,8 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 
     endpoint: True puts the last of two or more points on stop, so the step is (stop - start) / (n - 1).
         False ends one step before stop, so the step is (stop - start) / n.
-    start, stop: finite, at most 1e30 in size. stop may lie below start, or on it. n may be 0 (no points) or 1 (only start).
+    start, stop: finite, at most 1e30 in size. stop may be below start or equal to it. n may be 0 (no points) or 1 (only
+        start).
     """
     ### BEGIN SOLUTION
     if endpoint:
@@ -22,7 +23,7 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 # endpoint: True puts -> example, other_cases
 # False ends one step -> example, other_cases
 # start, stop: finite -> other_cases
-# stop may lie below -> same_ends, other_cases
+# stop may be below -> same_ends, other_cases
 # n may be 0 -> none_or_one
 
 
@@ -69,8 +70,8 @@ with check(
     "the result is float32 of shape (n,)",
     required=True,
     hint=(
-        "Which dtype came, and how many points? Which function of yours decides each of the two?",
-        "linspace gives float32 unless told otherwise, and takes the number of points.",
+        "Which dtype does your result have, and how many points? Which of your calls decides each of the two?",
+        "linspace gives float32 by default, and takes the number of points.",
     ),
 ):
     got = grid_points(0.0, 1.0, 5, True)
@@ -81,21 +82,21 @@ with check(
     "five points from 0 to 1, with and without the end",
     hint=(
         "How large is the step between five points from 0 to 1, with the end and without it?",
-        "Without the end, stop would be one point more. Make that point too, then leave it out.",
+        "Without the end, stop would be one more point. Make that point too, then leave it out.",
     ),
 ):
     with_end, without_end = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]), torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8])
     explain(
         grid_points(0.0, 1.0, 5, True),
         with_end,
-        {"the step was (stop - start) / n, so the last point lies before stop": without_end},
+        {"the step was (stop - start) / n, so the last point is before stop": without_end},
     )
     explain(
         grid_points(0.0, 1.0, 5, False),
         without_end,
         {
-            "the last point lies on stop, although endpoint is False": with_end,
-            "the last point was cut off, and the step is still that with the end": with_end[:-1],
+            "the last point is stop, although endpoint is False": with_end,
+            "the last point was cut off, but the step is still the one with the end": with_end[:-1],
         },
     )
 
@@ -124,19 +125,19 @@ with check(
         explain(
             grid_points(start, stop, n, True),
             with_end,
-            {"the step was (stop - start) / n, so the last point lies before stop": without_end},
+            {"the step was (stop - start) / n, so the last point is before stop": without_end},
         )
         explain(
             grid_points(start, stop, n, False),
             without_end,
-            {"the last point lies on stop, although endpoint is False": with_end},
+            {"the last point is stop, although endpoint is False": with_end},
         )
     assert_points(grid_points, "", "stop below start", "stop at 0", "far from 0", "tiny")
 with check(
     "point_count",
     "n points for n between 2 and 60",
     weight=2,
-    hint="Does your code decide the number of points, or does a division of floats decide it?",
+    hint="Does your code set the number of points, or is it the result of a division of floats?",
 ):
     for n in (3, 8, 12, 29, 30, 59, 60):  # where steps of float32 miss a point, and a few more
         for endpoint in (True, False):
@@ -148,7 +149,7 @@ with check(
 with check("none_or_one", "no point, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
     assert_points(grid_points, "n is 0", "n is 1", "n is 1, no end")
 with check(
-    "same_ends", "start and stop at one place", hint="What is the step here? Which of the functions refuse such a step?"
+    "same_ends", "start equal to stop", hint="What is the step here? Which functions refuse such a step?"
 ):
     assert_points(grid_points, "one place", "at 0")
 with check(
@@ -184,7 +185,7 @@ def grid_points(start, stop, n, endpoint):
     return torch.lerp(torch.tensor(start).double(), torch.tensor(stop).double(), w).float()
 
 
-# %% wrong "arange up to one step behind the end" fails=other_cases,point_count,none_or_one,same_ends raises=RuntimeError
+# %% wrong "arange up to one step after the end" fails=other_cases,point_count,none_or_one,same_ends raises=RuntimeError
 def grid_points(start, stop, n, endpoint):
     step = (stop - start) / max(n - 1 if endpoint else n, 1)
     return torch.arange(start, stop + step if endpoint else stop, step)

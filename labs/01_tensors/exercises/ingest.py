@@ -1,12 +1,14 @@
 # %% exercise
 def ingest(array: np.ndarray) -> Tensor:
-    """A float32 tensor with array's shape and values, rounded to float32. It shares no memory with array.
+    """A float32 tensor with array's shape and values. It shares no memory with array.
 
-    array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (also 0-dim or empty), with any
-    strides (also negative), possibly read-only. Not changed.
+    Each value is rounded once, straight to float32: an int64 or uint64 that passes through float64 is rounded twice.
+
+    array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (0-dim and empty too), with any
+    strides (negative ones too), possibly read-only. It isn't changed.
     """
     ### BEGIN SOLUTION
-    own = np.array(array, dtype=np.float32)  # np.array copies unless told otherwise, and knows every layout
+    own = np.array(array, dtype=np.float32)  # np.array copies by default, and knows every layout
     return torch.from_numpy(own)
     ### END SOLUTION
 
@@ -14,8 +16,9 @@ def ingest(array: np.ndarray) -> Tensor:
 # %% promises
 # A float32 tensor with -> shape_dtype, example, other_cases, byte_order
 # It shares no memory -> later_writes, tensor_writes
+# Each value is rounded once -> long_integers, other_cases
 # array: real numbers of -> other_cases, reversed, non_contiguous, byte_order, bool_unsigned, zero_dim_empty, read_only
-# Not changed -> read_only, byte_order
+# It isn't changed -> read_only, byte_order
 
 
 # %% domain
@@ -23,17 +26,23 @@ def ingest(array: np.ndarray) -> Tensor:
     reference,
     *("float32", "float16", "bool", "int8", "uint8", "uint16", "int64", "uint64", ">f8", ">f4", ">i2"),
     *("0-dim", "0-dim float32", "empty", "reversed", "reversed float32", "transposed", "every second", "broadcast"),
-    *("read-only", "NaN and inf", "digits of float64"),
+    *("read-only", "NaN and inf", "digits of float64", "digits of int64", "digits of uint64", "digits of >i8"),
 )
 def arguments(draw, edge):
     known = {"float32", "float16", "bool", "int8", "uint8", "uint16", "int64", "uint64", ">f8", ">f4", ">i2"}
-    dtype = "float32" if edge.endswith("float32") else edge if edge in known else "float64"
+    dtype = {"digits of int64": "int64", "digits of uint64": "uint64", "digits of >i8": ">i8"}.get(edge, "float64")
+    dtype = "float32" if edge.endswith("float32") else edge if edge in known else dtype
     shape = {"0-dim": (), "0-dim float32": (), "empty": (0, 3)}.get(edge)
     shape = (draw(st.integers(2, 4)), draw(st.integers(2, 5))) if shape is None else shape
     numbers = torch.randint(-100, 100, shape, generator=draw.make_generator()).numpy()
     array = np.asarray(numbers / 4 if "f" in dtype else abs(numbers) if dtype[0] == "u" else numbers).astype(dtype)
     if dtype in ("uint16", "int64", "uint64"):  # numbers that a smaller dtype can't hold
         array[0, 0] = {"uint16": 65535, "int64": -(2**40), "uint64": 2**63}[dtype]
+    if edge.startswith("digits of") and dtype != "float64":
+        # Just above the middle of two float32 numbers, and float64 rounds them to the middle.
+        size = 2 ** draw(st.integers(60, 62))
+        array[0, :2] = size + size // 2**24 + 1, size * 5 // 4 + size // 2**24 + draw(st.integers(1, 9))
+        array[1, 0] = size // 2 + size // 2**25 + 1 if dtype == "uint64" else -(size + size // 2**24 + 1)
     if edge == "NaN and inf":
         array[0, :2] = float("nan"), -float("inf")
     if edge == "digits of float64":
@@ -52,13 +61,13 @@ def arguments(draw, edge):
 
 
 # %% checks
-# The device does not count: torch.from_numpy stays on the CPU, torch.tensor goes where new tensors are made.
+# The device doesn't count: torch.from_numpy stays on the CPU, torch.tensor uses the device of new tensors.
 with check(
     "shape_dtype",
     "the result is a float32 tensor of the array's shape",
     required=True,
     hint=(
-        "Which dtype is NumPy's default for floats, and which one is asked for?",
+        "What is NumPy's default dtype for floats, and which one should you return?",
         "Name the dtype where you convert: astype() in NumPy takes one.",
     ),
 ):
@@ -79,19 +88,19 @@ with check(
     explain(
         ingest(np.array([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]])),
         want,
-        {"the tensor kept the array's dtype: float64 is NumPy's default, and not PyTorch's": want.to(torch.float64)},
+        {"the tensor kept the array's dtype: float64 is NumPy's default, not PyTorch's": want.to(torch.float64)},
         check_device=False,
     )
 
 # %% hidden checks
 with check(
-    "other_cases", "other shapes and dtypes", weight=2, required=True, hint="Does every value come from the array?"
+    "other_cases", "other shapes and dtypes", weight=2, required=True, hint="Is every value of the result one of the array?"
 ):
     arguments.assert_results(ingest, "", "float32", "float16", "int64", "uint8", "int8", check_device=False)
     arguments.assert_results(ingest, "NaN and inf", "digits of float64", check_device=False)
 with check(
     "later_writes",
-    "later writes to the array do not reach the tensor",
+    "later writes to the array don't change the tensor",
     weight=2,
     hint="For which dtype is a conversion to float32 no copy?",
 ):
@@ -104,7 +113,7 @@ with check(
             a += 10
             assert_close(got, want, check_device=False)
     arguments.assert_memory(ingest, "", "float32", "int64")
-with check("tensor_writes", "writes to the tensor do not reach the array", hint="Who else holds this memory?"):
+with check("tensor_writes", "writes to the tensor don't change the array", hint="What else uses this memory?"):
     a = np.array([1.0, 2.0, 3.0], dtype=np.float32)
     ingest(a).fill_(-1.0)
     assert_close(a, np.array([1.0, 2.0, 3.0], dtype=np.float32))
@@ -116,23 +125,24 @@ with check("non_contiguous", "transposed arrays, arrays with steps, and broadcas
 with check("byte_order", "the other byte order", hint="Which library can swap the bytes?"):
     arguments.assert_results(ingest, ">f8", ">f4", ">i2", check_device=False)
     arguments.assert_arguments(ingest, ">f8", ">f4", ">i2")
-with check("bool_unsigned", "bool, and unsigned numbers that int16 cannot hold"):
+with check(
+    "long_integers",
+    "integers with more digits than float64 has",
+    hint="How many bits of an int64 does float64 keep? How often is the number rounded on its way?",
+):
+    arguments.assert_results(ingest, "digits of int64", "digits of uint64", "digits of >i8", check_device=False)
+with check("bool_unsigned", "bool, and unsigned numbers that int16 can't hold"):
     arguments.assert_results(ingest, "bool", "uint16", "uint64", check_device=False)
 with check(
     "zero_dim_empty",
     "0-dim and empty arrays keep their shape",
-    hint="Does each NumPy function leave a 0-dim array as it is?",
+    hint="Which NumPy functions turn a 0-dim array into shape (1,)?",
 ):
     arguments.assert_results(ingest, "0-dim", "0-dim float32", "empty", check_device=False)
     arguments.assert_memory(ingest, "0-dim", "0-dim float32")
 with check("read_only", "a read-only array, and the array stays as it was", guard=True):
     arguments.assert_results(ingest, "read-only", check_device=False)
     arguments.assert_arguments(ingest)
-
-
-# %% right "through Python's numbers"
-def ingest(array):
-    return torch.tensor(array.tolist(), dtype=torch.float32).reshape(array.shape)
 
 
 # %% right "astype copies"
@@ -192,6 +202,16 @@ def ingest(array):
     return torch.tensor(array.tolist())
 
 
+# %% wrong "Python's numbers carry every digit" fails=long_integers
+def ingest(array):
+    return torch.tensor(array.tolist(), dtype=torch.float32).reshape(array.shape)
+
+
+# %% wrong "float64 holds every number" fails=long_integers
+def ingest(array):
+    return torch.from_numpy(array.astype(np.float64)).to(torch.float32)
+
+
 # %% wrong "16 bits are 16 bits" fails=bool_unsigned
 def ingest(array):
     if array.dtype.kind in "iu" and array.dtype.itemsize == 2:
@@ -199,7 +219,7 @@ def ingest(array):
     return torch.from_numpy(np.array(array, dtype=np.float32))
 
 
-# %% wrong "swap the bytes where they stand" fails=byte_order
+# %% wrong "swap the bytes in place" fails=byte_order
 def ingest(array):
     if not array.dtype.isnative:
         array = array.view(array.dtype.newbyteorder("="))

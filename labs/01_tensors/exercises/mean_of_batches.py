@@ -2,9 +2,9 @@
 def mean_of_batches(batches: list[Tensor]) -> float:
     """The mean over all elements of all batches, as a Python float, to a relative precision of 1e-4.
 
-    batches: float16 tensors of any shapes and strides, also 0-dim and empty ones, with finite elements. Together they
+    batches: float16 tensors of any shapes and strides, 0-dim and empty ones too, with finite elements. Together they
         have at least one element. Neither the list nor a tensor is changed.
-    The precision is asked for only if all elements have the same sign.
+    The precision is required only if all elements have the same sign.
     """
     ### BEGIN SOLUTION
     total = sum(batch.sum(dtype=torch.float64).item() for batch in batches)
@@ -18,7 +18,7 @@ def mean_of_batches(batches: list[Tensor]) -> float:
 # batches: float16 tensors -> shapes, extremes
 # Together they have -> shapes
 # Neither the list nor -> keeps_input
-# The precision is asked -> between_float16, extremes
+# The precision is required -> between_float16, extremes
 
 
 # %% domain
@@ -60,7 +60,7 @@ with check(
     required=True,
     hint=(
         "What does mean() or sum() of a tensor give: a number, or a 0-dim tensor?",
-        "item() makes a Python number of a tensor with one element.",
+        "item() turns a tensor with one element into a Python number.",
     ),
 ):
     got = mean_of_batches([torch.tensor([1.0, 2.0], dtype=torch.float16)])
@@ -77,7 +77,7 @@ with check(
     explain(
         mean_of_batches([t[0], t[1]]),
         4.0,
-        {"the total was divided by the number of batches: count their elements": 12.0},
+        {"the total was divided by the number of batches: divide by the number of elements": 12.0},
         rtol=1e-4,
     )
 
@@ -86,7 +86,7 @@ with check(
     "uneven_batches",
     "a small last batch counts for less",
     required=True,
-    hint="Should one element of the last batch weigh more?",
+    hint="Should one element of the last batch count more than one of another batch?",
 ):
     for scale in (1.0, -0.25):
         t = scale * torch.tensor([1.0, 3.0, 2.0, 6.0, 40.0], dtype=torch.float16)
@@ -96,11 +96,11 @@ with check(
             {"the mean of the batch means gives small batches too much weight": 21.5 * scale},
             rtol=1e-4,
         )
-with check("overflow", "a total beyond 65504 does not overflow", weight=2, hint="What is the largest float16?"):
+with check("overflow", "a total above 65504 doesn't overflow", weight=2, hint="What is the largest float16?"):
     for value, size in ((3.0, 40_000), (500.0, 300)):
         t = torch.full((size,), value, dtype=torch.float16)
         explain(mean_of_batches([t, t[:1001], t]), value, {"the total overflowed float16": float("inf")}, rtol=1e-4)
-    t = torch.full((70_001,), 0.25, dtype=torch.float16)  # the number of elements is beyond 65504 too
+    t = torch.full((70_001,), 0.25, dtype=torch.float16)  # the number of elements is above 65504 too
     assert_close(mean_of_batches([t, t[:2049]]), 0.25, rtol=1e-4)
 with check(
     "long_total",
@@ -143,7 +143,7 @@ with check(
     arguments.assert_results(mean_of_batches, "0-dim", "empty batches", "five dimensions", "one element", rtol=1e-4)
     arguments.assert_results(mean_of_batches, "transposed", "expanded", "one batch", "a batch twice", rtol=1e-4)
     t = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float16)
-    assert isinstance(mean_of_batches([100 * t[0], 100 * t[:1, 1]]), float), "a whole mean is no float in your result"
+    assert isinstance(mean_of_batches([100 * t[0], 100 * t[:1, 1]]), float), "if the mean is a whole number, your result isn't a float"
 with check("keeps_input", "the list and the batches stay as they are", guard=True):
     arguments.assert_arguments(mean_of_batches)
 

@@ -2,9 +2,9 @@
 def overlap(a: Tensor, b: Tensor) -> bool:
     """Whether a and b have an element at the same place in memory.
 
-    a, b: CPU tensors of the same dtype, which may be any (bfloat16 too); any shapes and strides, at most 1000 elements.
-    Each is a tensor of its own, or a view of one. Neither is changed. An empty tensor overlaps nothing.
-    You needn't recognise two tensors that were made separately from one NumPy array.
+    a, b: CPU tensors of one dtype, which may be any (bfloat16 too), with any shapes and strides, and at most 1000
+        elements each. Each has its own storage, or is a view. Neither is changed. An empty tensor overlaps nothing.
+    You needn't recognize two tensors that were made separately from one NumPy array.
     """
     ### BEGIN SOLUTION
     if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr():
@@ -16,10 +16,10 @@ def overlap(a: Tensor, b: Tensor) -> bool:
 # %% promises
 # Whether a and b have -> result_type, example, views_meet, side_by_side, interleaved, separate_memory
 # a, b: CPU tensors -> dtypes, expanded
-# Each is a tensor -> separate_memory, views_meet
+# Each has its own -> separate_memory, views_meet
 # Neither is changed -> keeps_input
 # An empty tensor -> empty
-# You needn't recognise -> separate_memory
+# You needn't recognize -> separate_memory
 
 
 # %% domain
@@ -68,8 +68,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "What does your last line give: a bool, a set, a number or a tensor?",
-        "== of two Python numbers gives a bool, and so does isdisjoint of two sets. An intersection is a set.",
+        "What does your last line return: a bool, a set, a number or a tensor?",
+        "== of two Python numbers is a bool, and so is isdisjoint of two sets. An intersection is a set.",
     ),
 ):
     t = torch.arange(8.0)
@@ -117,7 +117,7 @@ with check(
     arguments.assert_results(overlap, "", "one view twice")
 with check(
     "side_by_side",
-    "slices of one storage that lie side by side",
+    "slices of one storage that are side by side",
     weight=3,
     required=True,
     hint="Is it enough that the storage is the same?",
@@ -147,7 +147,7 @@ with check("expanded", "expanded and 0-dim tensors", weight=2, hint="Which slot 
     arguments.assert_results(overlap, "expanded", "0-dim")
     assert_close(overlap(torch.tensor(4.0), torch.tensor(4.0)), False)
 with check(
-    "empty", "an empty tensor overlaps nothing", guard=True, hint="Which address has the storage of an empty tensor?"
+    "empty", "an empty tensor overlaps nothing", guard=True, hint="What is the address of an empty tensor's storage?"
 ):
     arguments.assert_results(overlap, "empty")
     assert_close(overlap(torch.empty(0), torch.empty(0)), False)
@@ -155,14 +155,14 @@ with check(
     "dtypes",
     "any dtype",
     weight=2,
-    hint="Which dtypes does NumPy not have? And which differences does a sum in a small dtype lose?",
+    hint="Which dtypes does NumPy lack? And which differences does a sum in a small dtype lose?",
 ):
     arguments.assert_results(overlap, "bool", "uint8", "bfloat16", "complex64", "requires grad")
 with check(
     "keeps_input",
     "both tensors keep their values",
     guard=True,
-    hint="If you write a mark to find it again, do you put it back?",
+    hint="If you write a mark to find it again, do you restore the value?",
 ):
     arguments.assert_arguments(overlap)
 
@@ -214,7 +214,7 @@ def overlap(a, b):
     return min(p) <= max(q) and min(q) <= max(p)
 
 
-# %% wrong "slots alone tell it" fails=example,separate_memory,expanded
+# %% wrong "slots are enough" fails=example,separate_memory,expanded
 def overlap(a, b):
     return not set(slots(a)).isdisjoint(slots(b))
 
@@ -231,7 +231,7 @@ def overlap(a, b):
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
-# %% wrong "write and look, and leave it so" fails=dtypes,keeps_input raises=RuntimeError
+# %% wrong "write and look, and leave it" fails=dtypes,keeps_input raises=RuntimeError
 def overlap(a, b):
     if not a.numel() or not b.numel():
         return False

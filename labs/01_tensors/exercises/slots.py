@@ -2,8 +2,8 @@
 def slots(t: Tensor) -> list[int]:
     """The slot of the storage that each element of t reads, in t's own order: the last index moves fastest.
 
-    t: any shape (also 0-dim or empty), any strides, any dtype. It stays as it is.
-    Slots are counted in elements from the storage's start.
+    t: any shape (0-dim and empty too), any strides, any dtype. It isn't changed.
+    Slots are counted in elements from the start of the storage.
     """
     ### BEGIN SOLUTION
     found = [t.storage_offset()]
@@ -16,7 +16,7 @@ def slots(t: Tensor) -> list[int]:
 # %% promises
 # The slot of the storage -> matrix, transpose, slices, result_type
 # t: any shape -> dimensions, dtypes, zero_dim_empty, expanded
-# It stays as it is -> keeps_input
+# It isn't changed -> keeps_input
 # Slots are counted -> dtypes, slices
 
 
@@ -54,40 +54,40 @@ with check(
     "the result is a flat list of integers, those from 0 to 5 in some order",
     required=True,
     hint=(
-        "What stands in your list: values of t, tensors, inner lists, or slots?",
-        "storage_offset() and stride() give Python integers, counted in elements. Put each slot into one flat list.",
+        "What does your list contain: values of t, tensors, inner lists, or slots?",
+        "storage_offset() and stride() give Python integers, counted in elements. Put all slots into one flat list.",
     ),
 ):
     got = slots(torch.tensor([[50, 51, 52], [53, 54, 55]]))
     assert isinstance(got, list), f"your result is a {type(got).__name__}"
-    assert sorted(map(repr, got)) == sorted("012345"), "your list does not hold the Python integers from 0 to 5"
+    assert sorted(map(repr, got)) == sorted("012345"), "your list doesn't contain the Python integers from 0 to 5"
 with check(
     "matrix",
     "the slots of a matrix",
     hint=(
         "In which order does t show its elements? Which index changes from one to the next?",
-        "With one loop for each dimension, the loop over the last dimension stands inside.",
+        "With one loop for each dimension, the loop over the last dimension is the innermost.",
     ),
 ):
     t = torch.tensor([[50, 51, 52], [53, 54, 55]])
     explain(
         slots(t),
         [0, 1, 2, 3, 4, 5],
-        {"the first index moves fastest here, and it should be the last": [0, 3, 1, 4, 2, 5]},
+        {"the first index moves fastest here, but the last should": [0, 3, 1, 4, 2, 5]},
     )
 with check(
     "transpose",
     "the slots of its transpose",
     hint=(
-        "Which strides has t.T? How far is it in the storage from its first element to its second?",
-        "Use the strides and the shape of the tensor that came in, in its own order. Sort nothing, copy nothing.",
+        "What are the strides of t.T? How far apart in the storage are its first two elements?",
+        "Use the strides and the shape of t itself, in its own order. Don't sort, and don't copy.",
     ),
 ):
     t = torch.tensor([[50, 51, 52], [53, 54, 55]])
     explain(
         slots(t.T),
         [0, 3, 1, 4, 2, 5],
-        {"these slots are in the order of the storage, and not in the order of t's elements": [0, 1, 2, 3, 4, 5]},
+        {"these slots are in the order of the storage, not of t's elements": [0, 1, 2, 3, 4, 5]},
     )
 
 # %% hidden checks
@@ -96,7 +96,7 @@ with check(
     "slices that start later and take steps",
     weight=3,
     required=True,
-    hint="Where does the view begin in the storage? Which strides does it have?",
+    hint="Where does the view begin in the storage? What are its strides?",
 ):
     t = torch.arange(100, 130).reshape(5, 6)
     for part in (t[1:], t[:, 2], t[1:4, 1::2], t[3, 4:], t.T[2:, 1:3]):
@@ -113,7 +113,7 @@ with check(
             },
         )
     arguments.assert_results(slots, "", "at slot 0")
-with check("dimensions", "one, four and six dimensions", weight=2, hint="Does your code count the dimensions itself?"):
+with check("dimensions", "one, four and six dimensions", weight=2, hint="Does your code work for any number of dimensions?"):
     arguments.assert_results(slots, "one dimension", "six dimensions", "one element")
     assert_close(slots(torch.ones(3001, dtype=torch.float16)), list(range(3001)))
 with check(
@@ -125,14 +125,14 @@ with check(
     "zero_dim_empty",
     "a 0-dim tensor reads one slot, an empty one none",
     weight=2,
-    hint="How many index tuples has the shape ()?",
+    hint="How many index tuples does the shape () have?",
 ):
     arguments.assert_results(slots, "0-dim", "empty")
 with check(
     "expanded", "a stride of 0 reads one slot again and again", hint="What does the formula give for a stride of 0?"
 ):
     arguments.assert_results(slots, "expanded", "overlapping")
-with check("keeps_input", "t keeps its values", guard=True, hint="If you write into t, what do others read there?"):
+with check("keeps_input", "t keeps its values", guard=True, hint="If you write into t, what does the caller read there afterwards?"):
     arguments.assert_arguments(slots)
 
 
@@ -177,7 +177,7 @@ def slots(t):
     return found
 
 
-# %% wrong "elements lie one after the other" fails=transpose,slices,dimensions,dtypes,expanded
+# %% wrong "elements follow each other in memory" fails=transpose,slices,dimensions,dtypes,expanded
 def slots(t):
     return list(range(t.storage_offset(), t.storage_offset() + t.numel()))
 
