@@ -81,7 +81,7 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, indented like it | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
-# (Another processor may give a percentage or two more or less.) You've trained your first network, and taken three
+# (Another processor may give a few percent more or less.) You've trained your first network, and taken three
 # changes on trust. This lab explains the first and the third; lab 3 explains the second.
 
 # %% [markdown]
@@ -343,10 +343,11 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 # uint8 has no negative numbers, so 0 - 8 wraps around to 248. After the division, a white pixel is 31 and a black one
 # is 1. The paper becomes large numbers and the ink small ones, and steps that fit numbers from -1 to 1 are far too
 # large for these. The division by 8 gave float32, and that hid the bug: `pixels.dtype` is what you expect. The values
-# aren't. Insert `print(pixels.min(), pixels.max())` below the first change, and run the script with and without it.
+# aren't. Insert `print(pixels.min(), pixels.max())` below that line of the script, and run it with `.float()` and
+# without. What do you see?
 
 # %% answer [markdown]
-# Without the change the values go from 0 to 31.875, with it from -1 to 1. (31.875 is a pixel of 7: 7 - 8 wraps around
+# Without `.float()` the values go from 0 to 31.875, with it from -1 to 1. (31.875 is a pixel of 7: 7 - 8 wraps around
 # to 255.) If a network doesn't learn, look at the smallest and largest value of its input, not only at shape and dtype.
 
 # %% [markdown]
@@ -484,8 +485,8 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
     print(f"{name:13} shows {t.nbytes:,} bytes, keeps {t.untyped_storage().nbytes():,}, in a file {file.tell():,}")
 
 # %% [markdown]
-# The row shows 4,000 bytes and keeps 4,000,000: as long as `line` exists, so does the whole block, and the file holds
-# it too. `clone` makes a storage of its own, with nothing else in it.
+# The row shows 4,000 bytes and keeps 4,000,000: the whole block exists as long as `line` does, and the file holds it
+# too. `clone` makes a storage of its own, with nothing else in it.
 #
 # ### Your turn: slots
 # Which slots does a tensor read? Write it for any number of dimensions.
@@ -570,8 +571,8 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# You know what dtypes lose, how a tensor reads its storage, and what is a view or a copy. Next are masks, `gather`, a
-# loss, and NumPy. After a break, Python has forgotten everything: choose *Run > Run All Above Selected Cell*, or press
+# You know what dtypes lose, how a tensor reads its storage, and what a view is. Next are masks, `gather`, a loss, and
+# NumPy. After a break, Python has forgotten everything: choose *Run > Run All Above Selected Cell*, or press
 # *Check*, which runs what it needs.
 
 # %% [markdown]
@@ -716,8 +717,9 @@ print("log of the softmax:          ", certain.softmax(dim=1).log().tolist())
 print("log_softmax:                 ", certain.log_softmax(dim=1).tolist())
 
 nine_zeros = torch.tensor([[50.0] + [0.0] * 9])  # certain that the image shows a 0, and right
-print("loss of the scores:          ", nn.functional.cross_entropy(nine_zeros, torch.tensor([0])).item())
-print("loss of their softmax:       ", nn.functional.cross_entropy(nine_zeros.softmax(dim=1), torch.tensor([0])).item())
+print("loss of the scores:          ", torch.nn.functional.cross_entropy(nine_zeros, torch.tensor([0])).item())
+twice = torch.nn.functional.cross_entropy(nine_zeros.softmax(dim=1), torch.tensor([0]))
+print("loss of their softmax:       ", twice.item())
 
 # %% [markdown]
 # inf / inf is NaN. Subtracting one number from all scores of a row multiplies every power by the same factor, so the
@@ -755,7 +757,8 @@ hint(
 # ## NumPy shares its memory
 #
 # You scale an array for a plot, and the network's weights change. Data goes from NumPy to PyTorch and back in several
-# ways. Some copy, some don't, and no error tells you which. Two names for the same memory are *aliases*.
+# ways. Some copy, some don't, and no error tells you which. If two names reach the same memory, one is an
+# *alias* of the other.
 #
 # The next cell makes four tensors from the float64 array `[0, 1, 2, 3]`. Which of them isn't float64?
 
@@ -897,7 +900,7 @@ hint(
 # enough?
 #
 # One more trap: `torch.from_numpy(array)` and `torch.from_numpy(array[2:])` read the same memory through two storages,
-# which begin at different addresses, so comparing storages misses it. (The exercise doesn't ask for this case.) What
+# that begin at different addresses, so comparing storages misses it. (The exercise doesn't ask for this case.) What
 # would you compare instead of slots?
 
 # %% answer [markdown]
@@ -1019,8 +1022,8 @@ hint(
 # ## In your own words (2 points)
 #
 # To look at some inputs later, a training loop has the line `kept.append(batch[0])`. Each of its 1,000 batches has
-# shape (256, 3, 224, 224). Two things go wrong. The process runs out of memory, as if it kept all batches. And the images in
-# `kept` look wrong, because the loop normalises each batch with `batch.sub_(mean)` after that line.
+# shape (256, 3, 224, 224). Two things go wrong. The process runs out of memory, as if it kept all batches. And the
+# images in `kept` look wrong, because the loop normalizes each batch with `batch.sub_(mean)` after that line.
 #
 # Explain both with one reason. Which small change of the line repairs both? And why does `batch[0].contiguous()` repair
 # neither? Five sentences are enough.

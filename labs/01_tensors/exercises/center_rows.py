@@ -130,13 +130,9 @@ with check(
     arguments.assert_results(center_rows, "", "all valid", "long rows")
 with check("nan", "NaN and inf at masked places do no harm", weight=3, hint="What is NaN * 0? And what is inf * 0?"):
     arguments.assert_results(center_rows, "junk")
-with check(
-    "nan_stays", "a valid NaN stays visible", hint="What says which values are missing: the mask, or x?"
-):
+with check("nan_stays", "a valid NaN stays visible", hint="What says which values are missing: the mask, or x?"):
     arguments.assert_results(center_rows, "valid NaN", "valid inf")
-with check(
-    "equal_sizes", "a square input", hint="Is the row's mean lined up with its row, or with a column?"
-):
+with check("equal_sizes", "a square input", hint="Is the row's mean lined up with its row, or with a column?"):
     t = torch.tensor([[1.0, 2.0, 9.0], [4.0, -5.0, 4.0], [7.0, 8.0, 0.0]])
     mask = torch.tensor([[True, True, True], [True, False, True], [True, True, True]])
     explain(

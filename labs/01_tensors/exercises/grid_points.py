@@ -148,9 +148,7 @@ with check(
     assert_points(grid_points, "n is 2", "n is 2, no end")
 with check("none_or_one", "no point, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
     assert_points(grid_points, "n is 0", "n is 1", "n is 1, no end")
-with check(
-    "same_ends", "start equal to stop", hint="What is the step here? Which functions refuse such a step?"
-):
+with check("same_ends", "start equal to stop", hint="What is the step here? Which functions refuse such a step?"):
     assert_points(grid_points, "one place", "at 0")
 with check(
     "no_drift",

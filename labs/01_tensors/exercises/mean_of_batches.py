@@ -143,7 +143,9 @@ with check(
     arguments.assert_results(mean_of_batches, "0-dim", "empty batches", "five dimensions", "one element", rtol=1e-4)
     arguments.assert_results(mean_of_batches, "transposed", "expanded", "one batch", "a batch twice", rtol=1e-4)
     t = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float16)
-    assert isinstance(mean_of_batches([100 * t[0], 100 * t[:1, 1]]), float), "if the mean is a whole number, your result isn't a float"
+    assert isinstance(mean_of_batches([100 * t[0], 100 * t[:1, 1]]), float), (
+        "if the mean is a whole number, your result isn't a float"
+    )
 with check("keeps_input", "the list and the batches stay as they are", guard=True):
     arguments.assert_arguments(mean_of_batches)
 

@@ -113,7 +113,9 @@ with check(
             },
         )
     arguments.assert_results(slots, "", "at slot 0")
-with check("dimensions", "one, four and six dimensions", weight=2, hint="Does your code work for any number of dimensions?"):
+with check(
+    "dimensions", "one, four and six dimensions", weight=2, hint="Does your code work for any number of dimensions?"
+):
     arguments.assert_results(slots, "one dimension", "six dimensions", "one element")
     assert_close(slots(torch.ones(3001, dtype=torch.float16)), list(range(3001)))
 with check(
@@ -132,7 +134,12 @@ with check(
     "expanded", "a stride of 0 reads one slot again and again", hint="What does the formula give for a stride of 0?"
 ):
     arguments.assert_results(slots, "expanded", "overlapping")
-with check("keeps_input", "t keeps its values", guard=True, hint="If you write into t, what does the caller read there afterwards?"):
+with check(
+    "keeps_input",
+    "t keeps its values",
+    guard=True,
+    hint="If you write into t, what does the caller read there afterwards?",
+):
     arguments.assert_arguments(slots)
 
 
