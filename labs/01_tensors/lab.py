@@ -14,8 +14,8 @@
 # - compute a loss from scores without overflow;
 # - pass data between NumPy and PyTorch, and know which of them share memory.
 #
-# You need Python and a little NumPy. Plan two sittings of about an hour. The five exercises headed *Your turn* are the
-# core, and later labs rely only on them; *Further practice* is optional and earns no points. All numbers were measured
+# You need Python and a little NumPy. Plan two sittings of about an hour. The five exercises headed "Your turn" are the
+# core, and later labs rely only on them; "Further practice" is optional and earns no points. All numbers were measured
 # with PyTorch 2.13 on a CPU.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks;
@@ -104,8 +104,8 @@ print("element_size()", image.element_size(), " nbytes", image.nbytes)
 
 # %% [markdown]
 # `len` is the size of the first dimension, and `numel` counts all elements. `element_size` is the bytes of one element.
-# The *device* says whose memory holds them: the CPU's, or a GPU's on a machine that has one. `use_device()` chose it
-# above for all new tensors, and lab 2 says more about it.
+# The *device* says whose memory a tensor is in: the CPU's, or a GPU's on a machine that has one. `use_device()` chose
+# it above for all new tensors, and lab 2 says more about it.
 #
 # | dtype | bytes | what it's for |
 # |---|---|---|
@@ -252,7 +252,7 @@ print("argmax       ", votes.argmax().item())
 #
 # The script's first bug is in this section: an innocent subtraction whose result doesn't fit its dtype.
 #
-# If two tensors of different dtypes meet, PyTorch computes in a common one, by the rule of *type promotion*. Every
+# When two tensors of different dtypes meet, PyTorch computes in a common one: this is called *type promotion*. Every
 # dtype belongs to a category: bool, then integer, then float, then complex. The higher category wins. Within one
 # category, the result is a dtype that is large enough for both: int64 for uint8 with int64, int16 for uint8 with int8,
 # float32 for float16 with bfloat16. (The newer uint16, uint32 and uint64 are left out: with another integer dtype, or
@@ -701,9 +701,10 @@ hint(
 # The script's third change deleted a softmax. Computing its loss by hand shows why, and a NaN loss often has the cause
 # that you see here.
 #
-# A classifier's scores, also called *logits*, may be any numbers. The *softmax* turns a row $x$ of them into
-# probabilities: $p_j = e^{x_j} / \sum_k e^{x_k}$. The *cross entropy* is the mean over the samples of $-\log p_j$, with
-# the sample's label as $j$: 0 for a network that's certain and right, $\log 10 \approx 2.3$ for a guess among ten.
+# *Logits* are a classifier's scores before they become probabilities: any numbers, one per class. The *softmax* gives
+# the probabilities of a row $x$ of logits: $p_j = e^{x_j} / \sum_k e^{x_k}$. The *cross entropy* is the mean, over the
+# samples, of minus the log of the probability of the sample's own label. It's 0 for a network that's certain and right,
+# and $\log 10 \approx 2.3$ for a guess among ten.
 #
 # In float32, `exp(89)` is inf and `exp(-104)` is 0. What do the first and the third line print?
 
@@ -726,8 +727,8 @@ print("loss of their softmax:       ", twice.item())
 # probabilities don't change. If it's the row's largest score, no power is above 1 and their sum is at least 1.
 #
 # That saves the softmax but not its log: a probability that underflowed to 0 has the log -inf. So simplify the log on
-# paper first: $\log p_j = x_j - \log \sum_k e^{x_k}$. The last term is called the *log-sum-exp*, and for it you can
-# subtract the largest score $m$ too: $\log \sum_k e^{x_k} = m + \log \sum_k e^{x_k - m}$.
+# paper first: $\log p_j = x_j - \log \sum_k e^{x_k}$. The term $\log \sum_k e^{x_k}$ is called the *log-sum-exp*. You
+# can subtract the largest score $m$ in it too: $\log \sum_k e^{x_k} = m + \log \sum_k e^{x_k - m}$.
 #
 # The last two lines explain the third change. `cross_entropy` takes scores and computes this itself. With a softmax in
 # the network it's computed twice, and the second sees only numbers from 0 to 1: even a network that's certain and
