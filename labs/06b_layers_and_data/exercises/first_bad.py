@@ -83,6 +83,10 @@ def near_the_largest(x):
     return x * 0 + 3e38
 
 
+def above_float32(x):
+    return x.double() * 0 + 1e300
+
+
 def finite_part(x):
     return x.nan_to_num(0, 0, 0)
 
@@ -170,7 +174,7 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 EDGES = (
     *("defined backwards", "in a block", "a block", "the model", "in a block of a block", "never run", "runs twice"),
     *("two names", "nothing bad", "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes"),
-    *("large numbers", "repaired in place", "an infinite input", "an error", "an error after it"),
+    *("large numbers", "repaired in place", "an infinite input", "an error", "an error after it", "float64"),
 )
 
 
@@ -190,6 +194,7 @@ def arguments(draw, edge):
         "integers": (without_fractions, same, by_zero),
         "no axes": (torch.sum, same, by_zero),
         "large numbers": (near_the_largest, same, bad),
+        "float64": (above_float32, same, bad),
         "repaired in place": (with_minus_inf, None, other),
         "an infinite input": (finite_part, same, bad),
         "an error": (same, failing, same),
@@ -260,7 +265,7 @@ with check(
     hint="What does an LSTM give? Does your function look into a tuple inside a tuple?",
 ):
     arguments.assert_results(first_bad, "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes")
-    arguments.assert_results(first_bad, "large numbers", "nothing bad", "an infinite input")
+    arguments.assert_results(first_bad, "large numbers", "float64", "nothing bad", "an infinite input")
 with check(
     "in_place",
     "an output that a later layer repairs in place",

@@ -49,16 +49,17 @@ def materialized(materialize, features, hidden, state, rest, frozen, x):
 
 
 @probes.probe
-def keeps_default_device(materialize, features, hidden, state, rest):
-    """Whether the default device is afterwards as before."""
+def keeps_default_device(materialize, features, hidden, state, rest, default):
+    """Whether the default device, which is set to this one for the call, is afterwards as before."""
     before = torch.get_default_device()
+    torch.set_default_device(default)
     try:
         materialize(lambda: Scaled(features, hidden), state, rest)
     except RuntimeError as error:
         if isinstance(error, NotImplementedError):
             raise
-    kept = torch.get_default_device() == before
-    if not kept:
+    finally:
+        kept = torch.get_default_device() == torch.device(default)
         torch.set_default_device(before)
     return kept
 
@@ -219,10 +220,10 @@ with check(
     guard=True,
     hint="What happens after set_default_device if load_state_dict raises an error?",
 ):
-    for lost in ("norm.bias", ""):
+    for lost, default in (("norm.bias", "cpu"), ("", "cpu"), ("norm.bias", "meta"), ("", "meta")):
         state, rest, _ = a_state(2, 4, 3, torch.float32)
         state.pop(lost, None)
-        got = keeps_default_device(materialize, 2, 4, state, rest)
+        got = keeps_default_device(materialize, 2, 4, state, rest, default)
         assert_close(got, True, name="whether the default device is as before")
 with check(
     "refused",

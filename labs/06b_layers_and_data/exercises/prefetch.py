@@ -65,6 +65,12 @@ def followed(log, got, steps=None, close=False):
     return log
 
 
+@probes.probe
+def moved_errors(prefetch, batches):
+    """The batches again, after a move that returns an exception for each, as a value."""
+    return [error.args[0] for error in prefetch(batches, ArithmeticError)]
+
+
 # %% exercise
 def prefetch(batches: Iterable, move: Callable) -> Iterator:
     """Yields move(batch) for each of batches, in order, and has the next one ready before it hands one out.
@@ -77,7 +83,7 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
     next next() raises it, and no more is read; move raises no StopIteration.
     batches: an iterable. One iterator is made of it, read once, and closed once, which means that its close() is called
     if it has one. This happens at the latest before StopIteration or the exception reaches the caller. If the caller
-    stops early and calls close() of what prefetch returned, it happens then.
+    stops early, after a next(), and calls close() of what prefetch returned, it happens then.
     """
     ### BEGIN SOLUTION
     source = iter(batches)
@@ -280,6 +286,7 @@ with check(
         assert_close(list(prefetch(t, lambda batch: [batch])), [[batch] for batch in t])
     for nothing in (None, 0, False):
         assert_close(list(prefetch([1, 2, 3], lambda batch: nothing)), [nothing] * 3)
+    assert_close(moved_errors(prefetch, [3, 5, 2]), [3, 5, 2], name="the exceptions that move returned as values")
     t = [torch.arange(3.0) + n for n in range(4)]
     want = [2 * batch for batch in t]
     assert_close(list(prefetch(iter(t), lambda batch: batch + batch)), want)

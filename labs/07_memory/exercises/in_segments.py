@@ -194,9 +194,12 @@ with check(
     required=True,
     hint="How many segments are there, and how long is each? Which one is computed again first?",
 ):
-    for count, k in ((5, 3), (7, 5), (2, 1), (2, 2)):
+    for count, k, frozen in ((5, 3, 0), (7, 5, 0), (2, 1, 0), (2, 2, 0), (4, 2, 2)):
         t, g = torch.linspace(-1, 1, 15).reshape(5, 3), torch.linspace(-2, 1, 15).reshape(5, 3)
+        t.requires_grad_(frozen > 0)
         parts = chain(bent, [3] * (count + 1), torch.Generator().manual_seed(count))
+        for _, weights in parts[:frozen]:
+            weights[:] = [w.detach() for w in weights]
         want = segmented(reference.function, parts, t, g, k)
         seen, ran, kept = [Seen(bent) for _ in range(count)], [], []
         parts = [(numbered(n, ran, f), part[1]) for n, (f, part) in enumerate(zip(seen, parts, strict=True))]
@@ -389,7 +392,7 @@ def in_segments(layers, x, k):
     return h
 
 
-# %% wrong "a Function that asks each parameter for its gradient" fails=other_cases,gradient_x,keeps_input raises=RuntimeError
+# %% wrong "a Function that asks each parameter for its gradient" fails=other_cases,gradient_x,recomputed,keeps_input raises=RuntimeError
 class Segment(torch.autograd.Function):
     @staticmethod
     def forward(ctx, part, x, *parameters):

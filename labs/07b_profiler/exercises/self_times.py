@@ -43,7 +43,7 @@ def self_times(rows: list[dict]) -> dict[str, float]:
     reference,
     *("no rows", "one row", "beside each other", "a long chain", "in order", "whole numbers", "tenths", "long rows"),
     *("touching", "begin together", "end together", "covered", "of no time", "inside its own name", "one name"),
-    *("two threads", "three threads", "same times in two threads", "thread 0"),
+    *("two threads", "three threads", "same times in two threads", "thread 0", "only these keys"),
 )
 def arguments(draw, edge):
     g = draw.make_generator()
@@ -78,6 +78,8 @@ def arguments(draw, edge):
         rows += [{**one, "tid": 12, "name": pick("op0.0", "op1.0", "other")} for one in rows]
     if edge == "of no time":
         rows += [trace_row(pick("mark", "op1.0"), "cpu_op", 11, one["ts"] + pick(0, one["dur"]), 0) for one in rows]
+    if edge == "only these keys":
+        rows = [{key: one[key] for key in ("name", "tid", "ts", "dur")} for one in rows]
     if edge == "in order":
         return (sorted(rows, key=lambda one: one["ts"]),)
     return ([rows[n] for n in torch.randperm(len(rows), generator=g).tolist()],)
@@ -121,7 +123,7 @@ with check(
     hint="From which row is a row's time taken off: from one, or from all around it?",
 ):
     arguments.assert_results(self_times, "", "one row", "beside each other", "a long chain", "in order")
-    arguments.assert_results(self_times, "whole numbers", "tenths")
+    arguments.assert_results(self_times, "whole numbers", "tenths", "only these keys")
 with check(
     "two_threads",
     "the same times in two threads and three",

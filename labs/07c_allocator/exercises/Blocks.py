@@ -127,7 +127,7 @@ def draw_events(draw, size):
     *("multiples of 512", "one byte more", "best fit", "equal sizes", "between free neighbours", "one free neighbour"),
     *("exact fit", "a rest of 512 bytes", "nothing fits", "the whole segment", "a rest of 1 MiB"),
     *("a rest above 1 MiB", "10 MiB", "two segments", "a run, small", "a run, large"),
-    "equal sizes, the last freed first",
+    *("equal sizes, the last freed first", "equal sizes, a rest made last"),
     call=after_each,
 )
 def arguments(draw, edge):
@@ -153,6 +153,10 @@ def arguments(draw, edge):
         alloc(p=p, u=1, q=q, v=1, r=r, w=1, s=s, x=1)
         free("pqrs")
         alloc(e=b, f=a, g=a, h=d)
+    elif edge == "equal sizes, a rest made last":
+        alloc(p=a + b, q=1, r=a, s=1)
+        free("rp")
+        alloc(e=b, f=a, g=1)
     elif edge.startswith("equal sizes"):
         alloc(*"pqrstu")
         free("qsu" if edge == "equal sizes" else "usq")
@@ -288,7 +292,7 @@ with check(
     weight=1,
     hint="Which of several equal blocks does your comparison take?",
 ):
-    assert_blocks(Blocks, "equal sizes", "equal sizes, the last freed first")
+    assert_blocks(Blocks, "equal sizes", "equal sizes, the last freed first", "equal sizes, a rest made last")
 with check("two_segments", "two segments know nothing of each other", guard=True):
     assert_blocks(Blocks, "two segments")
 
@@ -435,7 +439,7 @@ class Blocks:
                 self.found[k][1] += self.found.pop(k + 1)[1]
 
 
-# %% wrong "every rest becomes a block, in large segments too" fails=large
+# %% wrong "every rest becomes a block, in large segments too" fails=large,equal
 class Blocks:
     def __init__(self, size):
         self.least = 512
@@ -464,7 +468,7 @@ class Blocks:
                 self.found[k][1] += self.found.pop(k + 1)[1]
 
 
-# %% wrong "a rest of exactly 1 MiB becomes a block" fails=large
+# %% wrong "a rest of exactly 1 MiB becomes a block" fails=large,equal
 class Blocks:
     def __init__(self, size):
         self.least = 512 if size == 2 * MIB else MIB

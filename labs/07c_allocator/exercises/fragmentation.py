@@ -10,7 +10,8 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
     "split": of the inactive blocks in all other segments.
     "largest": of the largest request that fits into one inactive block. A request of more than 1 MiB only goes to a
     segment whose segment_type is "large", any other only to a "small" one. It's 0 if no request fits.
-    In a "large" segment, each inactive block has more than 1 MiB.
+    A "small" segment has 2 MiB, and a "large" one at least 10 MiB. In a "large" one, each inactive block has more than
+    1 MiB.
     """
     ### BEGIN SOLUTION
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
@@ -39,7 +40,8 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
 # "largest": of the -> others, awaiting
 # A request of more than -> small_segments
 # It's 0 if -> small_segments, awaiting, keeps_input
-# In a "large" segment -> others
+# A "small" segment has -> others, small_segments
+# In a "large" one -> others
 
 
 # %% domain

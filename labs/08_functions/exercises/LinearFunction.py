@@ -154,10 +154,11 @@ def arguments(draw, edge):
     return tensors, needed, draw.apply_layout(upstream, edge), None
 
 
-@domain(reference, "only weight is needed", "only x is needed", "one row", call=applied)
+@domain(reference, "only weight is needed", "only x is needed", "one row", "transposed", call=applied)
 def changed_between(draw, edge):
     tensors, _, upstream = draw_linear(draw, "" if "only" in edge else edge)
     changed = {"only weight is needed": 0, "only x is needed": 1}.get(edge, draw(st.integers(0, 1)))
+    tensors = [draw.apply_layout(t, edge) for t in tensors]
     return tensors, [1 - changed] if "only" in edge else [0, 1, 2], upstream, changed
 
 
@@ -236,7 +237,7 @@ with check(
     t = linear_inputs(4, 3, 2, 7)
     want = F.linear(*t[:3]), [t[3] @ t[1]]
     assert_close(applied(LinearFunction, t[:3], [0], t[3]), want, name="without a change, what comes")
-    changed_between.assert_results(LinearFunction, "", "only weight is needed", "only x is needed", "one row")
+    changed_between.assert_results(LinearFunction, "", *changed_between.edges)
 with check(
     "double_backward",
     "the gradient can be differentiated again",

@@ -83,6 +83,7 @@ WRONG = (
         "steep",
         "large entries",
         "zero entries",
+        "x of zeros",
     ),
     *("transposed", "every second one", "expanded", "requires grad", "from an operation", "holds .grad"),
     *WRONG,
@@ -103,6 +104,7 @@ def arguments(draw, edge):
     matrix = 0.3 + 1.7 * torch.rand(results, inputs, dtype=torch.float64, generator=g)
     matrix = matrix * torch.where(torch.rand(results, inputs, generator=g) < 0.5, -1.0, 1.0)
     x = 1.8 * torch.rand(size, dtype=torch.float64, generator=g) - 0.9  # the cosine is above 0.6
+    x *= edge != "x of zeros"
     row, column = draw(st.integers(0, results - 1)), draw(st.integers(0, inputs - 1))
     if edge in ("first entry", "last entry"):
         row, column = (0, 0) if edge == "first entry" else (-1, -1)
@@ -125,7 +127,7 @@ def arguments(draw, edge):
     elif "cancel" in edge:
         here_and_there = torch.tensor([0.4, -0.4, 0.0], dtype=torch.float64).roll(row)
         claimed += here_and_there[:, None] if edge == "the results' errors cancel" else here_and_there
-    elif edge in WRONG or (is_wrong and edge not in ("steep", "large entries", "zero entries")):
+    elif edge in WRONG or (is_wrong and edge not in ("steep", "large entries", "zero entries", "x of zeros")):
         claimed[row, column] += 0.3
     x = draw.apply_gradient_state(draw.apply_layout(x, edge), edge)
     return matrix, claimed, 50.0 if edge == "steep" else 1.0, shape, x
@@ -205,10 +207,10 @@ with check(
     t_cases += [(linear_map(t_high, t_high), t), (bend_of(-2.0, True), t), (lambda x: torch.outer(x, x) / 2, t)]
     t_cases += [(exp_of(4.0), torch.tensor([1.2], dtype=torch.float64))]
     t_cases += [(cubes_of(1.0, 1.0), torch.tensor([18.0, -0.2], dtype=torch.float64))]
-    t_cases += [(lambda x: x, t)]
+    t_cases += [(lambda x: x, t), (cubes_of(1600.0, 1600.0), 0 * t)]
     t_cases += [(lambda x: 20_000 + x / 700, torch.linspace(0.1, 0.9, 7, dtype=torch.float64))]  # differences are noisy
-    assert_close([check_grad(f, at) for f, at in t_cases], [True] * 9, name="your verdicts")
-    arguments.assert_results(check_grad, "steep", "large entries", "zero entries")
+    assert_close([check_grad(f, at) for f, at in t_cases], [True] * 10, name="your verdicts")
+    arguments.assert_results(check_grad, "steep", "large entries", "zero entries", "x of zeros")
 with check(
     "wrong_rejected",
     "wrong factors, signs and sides are rejected",

@@ -38,7 +38,10 @@ def arguments(draw, edge):
     }.get(edge, moves)
     first = draw(st.sampled_from([8.0, 1024.0, 65536.0]))
     small = {"below 1": first * 2.0**-40, "below the floats of float32": first * 2.0**-200}
-    first = {**small, "no powers of two": draw(st.sampled_from([0.3, 1000.0, 0.1]))}.get(edge, first)
+    moves = (
+        [-3, 2, -2, 3, -4, 1, -1] if edge == "no powers of two" else moves
+    )  # math.log2(28) - math.log2(7) is below 2
+    first = {**small, "no powers of two": 7.0}.get(edge, first)
     return ([first * 2.0 ** sum(moves[:n]) for n in range(count)],)
 
 

@@ -77,10 +77,10 @@ def train_amp(
 
     batches: pairs x, y, on the model's device; there may be none. loss_of: loss_of(model(x), y) is the loss, a tensor
     without dimensions. It is to be computed under autocast as well. dtype: float16 or bfloat16. The loss is not scaled.
-    The model's parameters are float32, and stay so. All are in the optimizer. Gradients that they hold at the start do
-    not count, not even those of frozen ones. Each step uses the weights that the step before it left. The model's modes
-    are not changed. Autocast is off when train_amp is called, and off again afterwards, also if the model or loss_of
-    raises an error. The error is passed on.
+    The model's parameters are float32, and stay so. All are in the optimizer, which is new and has no weight decay.
+    Gradients that they hold at the start do not count, not even those of frozen ones. Each step uses the weights that
+    the step before it left. The model's modes are not changed. Autocast is off when train_amp is called, and off again
+    afterwards, also if the model or loss_of raises an error. The error is passed on.
     """
     ### BEGIN SOLUTION
     losses = []

@@ -34,14 +34,25 @@ def bench(fn: Callable[[], object], clock: Callable[[], float], sync: Callable[[
 # %% domain
 @domain(
     reference,
-    *("one measurement", "equal times", "no work", "a long third call", "seconds since 1970", "recording off"),
+    *(
+        "one measurement",
+        "equal times",
+        "no work",
+        "a long third call",
+        "seconds since 1970",
+        "recording off",
+        "coarse",
+    ),
     contexts={"recording off": torch.no_grad},
 )
 def arguments(draw, edge):
     times = draw(st.permutations([0.2, 0.2, 0.2, 0.5, 0.9] if edge == "equal times" else [0.9, 0.01, 0.05, 0.2, 0.3]))
-    repeats = {"one measurement": 1, "a long third call": 1, "equal times": 5}.get(edge, draw(st.sampled_from([3, 5])))
-    times = [0.0] * 5 if edge == "no work" else times
+    repeats = {"one measurement": 1, "a long third call": 1, "equal times": 5, "coarse": 5}.get(
+        edge, draw(st.sampled_from([3, 5]))
+    )
+    times = {"no work": [0.0] * 5, "coarse": draw(st.permutations([0.01, 0.02, 0.03, 1.5, 2.5]))}.get(edge, times)
     machine = Machine([0.5, 0.1, 40.0 if edge == "a long third call" else 0.6, *times])
+    machine.tick = 1.0 if edge == "coarse" else 0.0
     machine.now = machine.busy_until = 1.7e9 if edge == "seconds since 1970" else draw(st.sampled_from([0.0, -70.0]))
     return machine.run, machine.clock, machine.sync, repeats
 
@@ -49,10 +60,10 @@ def arguments(draw, edge):
 # %% checks
 class Machine:
     """A machine that exists in numbers only. Call n orders work[n] seconds, and as many as the last one from then on.
-    The first two calls compile, for 6 and 2 seconds, and the first one in another grad mode compiles, for 5."""
+    The first two calls compile, for 6 and 2 seconds, and the first one in another grad mode compiles, for 5. The clock advances by ticks, or smoothly if tick is 0."""
 
     def __init__(self, work):
-        self.work, self.now, self.busy_until, self.modes = work, 0.0, 0.0, []
+        self.work, self.now, self.busy_until, self.modes, self.tick = work, 0.0, 0.0, [], 0.0
 
     def run(self):
         calls = len(self.modes)
@@ -63,7 +74,7 @@ class Machine:
         self.busy_until = max(self.busy_until, self.now) + self.work[min(calls, len(self.work) - 1)]
 
     def clock(self):
-        return self.now
+        return self.now // self.tick * self.tick if self.tick else self.now
 
     def sync(self):
         self.now = max(self.now, self.busy_until)
@@ -95,7 +106,7 @@ with check(
 with check(
     "other_times", "calls of different lengths: the median", weight=4, required=True, hint="Do you wait each time?"
 ):
-    arguments.assert_results(bench, "", "one measurement", "equal times", "no work")
+    arguments.assert_results(bench, "", "one measurement", "equal times", "no work", "coarse")
 with check(
     "warmup", "nothing of the warm-up is measured", weight=2, hint="Is the work of the third call done when you start?"
 ):

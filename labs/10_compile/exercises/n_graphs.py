@@ -36,7 +36,7 @@ def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
 
 
 # %% promises
-# How many graphs Dynamo -> example, several_breaks, break_at_end, two_tensors
+# How many graphs Dynamo -> example, several_breaks, break_at_end, called_once, two_tensors
 # A graph that runs -> repeated_graphs
 # Calls and compilations -> called_again, compiled_before
 
@@ -109,6 +109,13 @@ with check(
     assert_close(counted(n_graphs, written(MATH, PRINT), [3]), [1])
     assert_close(counted(n_graphs, written(APPEND), [3]), [0])
     assert_close(counted(n_graphs, written("for _ in range(2):", "    " + PRINT, "    x = x + 1"), [3]), [0])
+with check(
+    "called_once",
+    "a function that changes its argument",
+    hint="How often does your function call fn? What is in the arguments the second time?",
+):
+    t = written("large = ask(x) > 5", "x.add_(1)", "if large:", "    x = x * 2", "    " + PRINT, MATH)
+    assert_close(counted(n_graphs, t, [3], ask=lambda x: x.sum().item()), [1])
 with check(
     "called_again", "the same again, and other sizes", weight=2, hint="What is left over from the calls before?"
 ):

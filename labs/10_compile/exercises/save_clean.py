@@ -18,11 +18,13 @@ def module_with(state):
 
 
 @probes.probe
-def saved_by(save, state, in_place=False, tied=(), frozen=()):
+def saved_by(save, state, in_place=False, tied=(), frozen=(), twice=()):
     """What save gives of a module that has this state, names and all, and what the module is then. It was saved once
-    before, when it had other values. Each pair of names in tied is one parameter, used twice. If some parameters are
-    frozen, it is in evaluation mode."""
+    before, when it had other values. Each pair of names in tied is one parameter, used twice, and each pair in twice is
+    one module. If some parameters are frozen, it is in evaluation mode."""
     module = module_with(state)
+    for path, other in twice:
+        module.add_module(other, module.get_submodule(path))
     if in_place:
         module.compile(backend="eager")
     save(module)
@@ -76,7 +78,7 @@ def mark_compiled(name, paths, times):
 @domain(
     reference,
     *("every module", "one parameter", "without elements", "frozen", "plain", "in place", "nothing to save"),
-    *("similar names", "similar names, compiled", "twice in a row", "shared", "shared, compiled"),
+    *("similar names", "similar names, compiled", "twice in a row", "shared", "shared, compiled", "a module twice"),
     call=saved_by,
 )
 def arguments(draw, edge):
@@ -90,7 +92,7 @@ def arguments(draw, edge):
         "similar names, compiled": ["", f"{a}.0", b],
         "twice in a row": ["", a, f"{b}.{c}"],
         "shared, compiled": [a],
-        **dict.fromkeys(["plain", "in place", "nothing to save", "similar names", "shared"], []),
+        **dict.fromkeys(["plain", "in place", "nothing to save", "similar names", "shared", "a module twice"], []),
     }.get(edge, draw(st.sampled_from([[""], [b, c], ["", a], ["", f"{b}.{c}"], [a, f"{a}.0"]])))
     g, state = draw.make_generator(here), {}
     for n, name in enumerate(names, bool(edge)):  # edges have other sizes: names alone count as no difference
@@ -103,7 +105,10 @@ def arguments(draw, edge):
     if edge.startswith("shared"):
         tied = [(mark_compiled(f"{a}.0.weight", paths, 1), f"{b}.weight")]
         state[tied[0][1]] = state[tied[0][0]].clone()
-    return state, edge == "in place", tied, [name for name in state if "bias" in name] if edge == "frozen" else []
+    twice = [(a, "again")] if edge == "a module twice" else []
+    state |= {name.replace(a, "again", 1): state[name] for name in state if twice and name.startswith(a + ".")}
+    frozen = [name for name in state if "bias" in name] if edge == "frozen" else []
+    return state, edge == "in place", tied, frozen, twice
 
 
 # %% checks
@@ -161,7 +166,7 @@ with check(
 ):
     assert_saved(save_clean, "similar names", "similar names, compiled", "twice in a row")
 with check("shared_weight", "one parameter under two names", weight=1, hint="Which names does state_dict() give it?"):
-    assert_saved(save_clean, "shared", "shared, compiled")
+    assert_saved(save_clean, "shared", "shared, compiled", "a module twice")
 with check("keeps_model", "the model keeps its names, values and modes", guard=True):
     for trial in arguments.iter_trials(save_clean, "", *arguments.edges):
         got, want = trial.report.result, trial.case.report.result
@@ -192,7 +197,7 @@ def save_clean(model):
     return {}
 
 
-def saved_by(save, state, in_place=False, tied=(), frozen=()):
+def saved_by(save, state, in_place=False, tied=(), frozen=(), twice=()):
     clean = {".".join(p for p in name.split(".") if p != "_orig_mod"): value for name, value in state.items()}
     return {"names": list(clean), "saved": clean, "after": [list(state), dict(state), {"": True}, []]}
 

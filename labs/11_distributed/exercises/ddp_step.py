@@ -5,8 +5,11 @@ def net_of(weights):
     return model
 
 
-def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale):
-    ddp = DDP(net_of(weights))
+def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale, frozen):
+    model = net_of(weights)
+    for name in frozen:
+        model.get_parameter(name).requires_grad_(False)
+    ddp = DDP(model)
     optimizer = torch.optim.SGD(ddp.parameters(), lr=lr, momentum=momentum)
     for name, p in ddp.module.named_parameters():
         p.grad = stale.get(name)
@@ -15,9 +18,9 @@ def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale):
 
 
 @probes.probe
-def ddp_stepped(function, weights, shards, lr, momentum=0.0, stale=None):
+def ddp_stepped(function, weights, shards, lr, momentum=0.0, stale=None, frozen=()):
     """Each rank's losses and weights after a step by SGD on each of its shards (x, y). stale: gradients before."""
-    return in_group(steps_on, function, weights, shards, lr, momentum, stale or {}, world_size=len(shards))
+    return in_group(steps_on, function, weights, shards, lr, momentum, stale or {}, frozen, world_size=len(shards))
 
 
 def sharded(sizes, seed):
@@ -60,14 +63,25 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
 
 
 # %% domain
-@domain(reference, "one step", "one sample", "no momentum", "gradients from before", call=ddp_stepped)
+@domain(
+    reference,
+    "one step",
+    "one sample",
+    "no momentum",
+    "gradients from before",
+    "frozen ones hold gradients",
+    call=ddp_stepped,
+)
 def arguments(draw, edge):
     g = draw.make_generator()
     seeds = torch.randint(10**6, (3,), generator=g).tolist()
     sizes = [1, 1] if edge == "one sample" else [draw(st.integers(2, 5)) for _ in range(1 if edge == "one step" else 2)]
     lr, momentum = draw(st.sampled_from([0.2, 0.5])), 0.0 if edge == "no momentum" else 0.75
-    stale = drawn(make_net(0), seeds[2]) if edge == "gradients from before" else {}
-    return drawn(make_net(0), seeds[0]), [sharded(sizes, seeds[1])], lr, momentum, stale
+    stale = drawn(make_net(0), seeds[2]) if "gradients" in edge else {}
+    frozen = list(stale)[:1] if "frozen" in edge else []
+    for t in stale.values():
+        t.view(-1)[:1] = math.inf
+    return drawn(make_net(0), seeds[0]), [sharded(sizes, seeds[1])], lr, momentum, stale, frozen
 
 
 # %% checks
@@ -136,7 +150,7 @@ with check(
 with check("one_rank", "one rank alone", weight=1):
     arguments.assert_results(ddp_step, "", "one step", "one sample", "no momentum")
 with check("old_grad", "gradients from before do not count", weight=1, hint="When are gradients set to zero?"):
-    arguments.assert_results(ddp_step, "gradients from before")
+    arguments.assert_results(ddp_step, "gradients from before", "frozen ones hold gradients")
 
 
 # %% right "gradients are scaled after backward"

@@ -2,10 +2,10 @@
 def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """The mean and the variance of each column over the rows of all ranks: two float32 tensors (d,).
 
-    Every rank calls this, and gets the same. x: (n, d) float32, of any strides, with the same d >= 1 on all ranks. n
-    may differ from rank to rank, and be 0 on all ranks but one. x is not changed. The variance divides by the number
-    of rows, not by one less. Both have the precision of float32. Only where the mean is a thousand times the standard
-    deviation may the variance be wrong by 1 %.
+    Every rank calls this, and gets the same. x: (n, d) float32, of any strides, with the same d >= 1 on all ranks. Its
+    numbers are between -1e12 and 1e12. n may differ from rank to rank, and be 0 on all ranks but one. x is not changed.
+    The variance divides by the number of rows, not by one less. Both have the precision of float32. Only if the mean is
+    a thousand times the standard deviation may the variance be wrong by 1 %.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
@@ -23,11 +23,12 @@ def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
 # The mean and the variance -> example, other_cases, one_rank, empty_rank, large_mean
 # Every rank calls this -> example, other_cases, empty_rank, large_mean
 # x: (n, d) float32 -> other_cases, one_rank
+# Its numbers are -> other_cases, one_rank
 # n may differ -> example, other_cases, empty_rank, large_mean
 # x is not changed -> keeps_input
 # The variance divides -> example, other_cases, one_rank, empty_rank, large_mean
 # Both have the precision -> example, other_cases, one_rank, empty_rank, large_mean
-# Only where the mean is -> large_mean
+# Only if the mean is -> large_mean
 
 
 # %% domain
@@ -50,7 +51,7 @@ def arguments(draw, edge):
         x[:, -1] = 0
     if edge == "a large mean":
         x = torch.randn(n, d, generator=g) + 1000
-    return ([draw.apply_layout(x * {"small numbers": 1e-3, "large numbers": 1e6}.get(edge, 1), edge)],)
+    return ([draw.apply_layout(x * {"small numbers": 1e-3, "large numbers": 1e10}.get(edge, 1), edge)],)
 
 
 # %% checks

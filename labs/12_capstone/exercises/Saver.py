@@ -8,7 +8,9 @@ class Session:
     def __init__(self, start, first, data, optimizer, settings, scaling, seed, compiled=False):
         torch.manual_seed(seed)
         norm = nn.BatchNorm1d(6)
-        self.model = nn.Sequential(nn.Linear(4, 6, bias=False), norm, nn.Dropout(0.4), nn.Linear(6, 3)).to(here)
+        self.model = nn.Sequential(nn.Linear(4, 6, bias=False), norm, nn.Dropout(0.4), nn.Linear(6, 3))
+        self.model[2].add_module("my_orig_mod", nn.Linear(1, 1))  # a name that looks like one of torch.compile
+        self.model.to(here)
         self.model.load_state_dict(start, strict=False)
         self.optimizer = optimizer(self.model.parameters(), **settings)
         self.scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, 6, 0.05)

@@ -52,7 +52,8 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
     model: gives logits (n, classes). batches: an iterable, which can be read once, of pairs x, y (n,) int64 in CPU
     memory, with one sample at least in all; n may differ, and be 0. They are moved to the device of the model's
     parameters. Returns (loss, matrix): a Python float, and an int64 tensor (classes, classes) in CPU memory that counts
-    labels by row and predictions (the largest logit, or the first of equal ones) by column.
+    labels by row and predictions (the largest logit, or the first of equal ones) by column. Logits that aren't equal
+    differ by more than 1e-4.
     Afterwards parameters, whether they require grad, buffers and every .grad are as before, and each module is in the
     mode it was in. The grad mode is as before. All this also holds if the model raises an error, which is passed on.
     """
@@ -82,6 +83,7 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
 # batches: an iterable -> example, uneven_batches, confusion_matrix
 # They are moved -> example, uneven_batches, confusion_matrix
 # Returns (loss, matrix) -> example, uneven_batches, confusion_matrix
+# Logits that aren't -> uneven_batches, confusion_matrix
 # Afterwards parameters -> keeps_model, keeps_grad, keeps_modes
 # The grad mode -> grad_mode
 # All this also holds -> after_error, grad_mode

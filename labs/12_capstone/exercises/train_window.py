@@ -41,7 +41,8 @@ def windows_trained(step, start, middle, windows, dtype, clip, lr, momentum=0.0,
         module.training = name in training
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 7.0)  # of somebody else
-    sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    groups = [{"params": [parameter]} for parameter in model.parameters()]
+    sgd = torch.optim.SGD(groups, lr=lr, momentum=momentum)
     scaler = torch.amp.GradScaler(here.type, enabled=scale is not None, init_scale=scale or 1.0, growth_interval=every)
     seen = {"loss": [], "scale": [], "weights": [], "modes": []}
     for window in windows:
@@ -70,8 +71,8 @@ def train_window(
     together is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. You may
     assume that the optimizer is over all parameters of the model, and that each takes part in the loss. The scaler may
     be switched off (enabled=False): the step is then always taken. An enabled one skips the step if a gradient is inf
-    or nan. Its scale is updated once. There is never a graph of more than one batch. The modes of the model and of its
-    modules are not changed.
+    or nan. Its scale is updated once. What the graph of a batch keeps for its backward pass is gone before the next
+    forward pass. The modes of the model and of its modules are not changed.
     Returns the mean cross entropy over all samples of the window, before the step: a Python float.
     """
     ### BEGIN SOLUTION
@@ -105,7 +106,7 @@ def train_window(
 # The scaler may be -> scaler_off
 # An enabled one skips -> skips_overflow
 # Its scale is updated once -> scale, skips_overflow
-# There is never a graph -> one_graph_alive
+# What the graph of -> one_graph_alive
 # The modes of the model -> keeps_modes
 # Returns the mean -> example, uneven_batches, mean_over_samples, formats, skips_overflow, scaler_off, keeps_modes
 
