@@ -778,9 +778,8 @@ hint(
 # Your function makes a block with state safe. Would it do for a block that counts its calls in a Python attribute?
 
 # %% answer [markdown]
-# No. `state_dict()` and `buffers()` don't list a Python attribute, so your function doesn't put it back, and the counter
-# still counts twice. Keep such a number in a buffer, as batch norm does with `num_batches_tracked`, or count outside the
-# block.
+# No. `buffers()` doesn't list a Python attribute, so your function doesn't put it back, and the counter still counts
+# twice. Keep such a number in a buffer, as batch norm does with `num_batches_tracked`, or count outside the block.
 
 # %% quiz: interview points=3
 # ## Interview questions
