@@ -1,6 +1,6 @@
 # %% exercise
 def will_it_fail() -> dict[str, str]:
-    """For each of the cases "a" to "l", one of "now", "backward", "silent" and "ok"."""
+    """For each of the cases "a" to "n", one of "now", "backward", "silent" and "ok"."""
     ### BEGIN SOLUTION
     return {
         "a": "now",
@@ -15,33 +15,35 @@ def will_it_fail() -> dict[str, str]:
         "j": "silent",
         "k": "backward",
         "l": "now",
+        "m": "silent",
+        "n": "ok",
     }
     ### END SOLUTION
 
 
 # %% promises
-# For each of the cases -> all_answered, enough_right, leaf_writes, square, exp, aliases, relu_and_rows
+# For each of the cases -> all_answered, enough_right, leaf_writes, square, exp, aliases, relu_and_rows, windows
 
 
 # %% domain
-# There are no arguments: the answer is a table of twelve cases.
+# There are no arguments: the answer is a table of fourteen cases.
 
 
 # %% checks
 with check(
     "all_answered",
-    "a to l each have one of the four words",
+    "a to n each have one of the four words",
     weight=2,
     required=True,
     guard=True,
     hint=(
-        "Which key is missing, or which word is none of the four?",
-        'A dict with the twelve keys "a" to "l". Mind the spelling: now, backward, silent, ok, in small letters.',
+        "Which key is missing, or which word isn't one of the four?",
+        'Return a dict with the fourteen keys "a" to "n". Spell the words in small letters: now, backward, silent, ok.',
     ),
 ):
     got = will_it_fail()
     assert isinstance(got, dict), f"your result is a {type(got).__name__}"
-    assert set(got) == set("abcdefghijkl"), f"your keys are {sorted(map(str, got))}"
+    assert set(got) == set("abcdefghijklmn"), f"your keys are {sorted(map(str, got))}"
     four = ("now", "backward", "silent", "ok")
     known = [
         got["a"] in four,
@@ -56,13 +58,15 @@ with check(
         got["j"] in four,
         got["k"] in four,
         got["l"] in four,
+        got["m"] in four,
+        got["n"] in four,
     ]
-    assert known == [True] * 12, "not all of your words are among the four"
+    assert known == [True] * 14, "not all of your words are among the four"
 
 # %% hidden checks
 with check(
     "enough_right",
-    "at least seven of the twelve are right",
+    "at least eight of the fourteen are right",
     required=True,
     guard=True,
     hint="The table of what is kept answers four of the cases. The list of uncounted writes answers three more.",
@@ -81,15 +85,22 @@ with check(
         got["j"] == "silent",
         got["k"] == "backward",
         got["l"] == "now",
+        got["m"] == "silent",
+        got["n"] == "ok",
     ]
-    assert right.count(True) >= 7, "fewer than seven are right"
-with check("leaf_writes", "a and b: writes to a leaf", weight=2, hint="What does no_grad switch off, and what not?"):
+    assert right.count(True) >= 8, "fewer than eight are right"
+with check(
+    "leaf_writes",
+    "a and b: writes to a leaf",
+    weight=2,
+    hint="What does no_grad switch off, and what does it leave on?",
+):
     got = will_it_fail()
     explain(
         [got["a"], got["b"]],
         ["now", "backward"],
         {
-            "no_grad hides nothing: the write is not recorded, and it is counted": ["now", "silent"],
+            "no_grad hides nothing: the write isn't recorded, but it's counted": ["now", "silent"],
             "a write to a leaf that requires grad is refused at once": ["backward", "backward"],
         },
     )
@@ -118,8 +129,8 @@ with check(
         [got["h"], got["i"], got["j"]],
         ["silent", "backward", "silent"],
         {
-            "a detached tensor shares the counter: that write is seen": ["silent", "silent", "silent"],
-            "writes by .data and by NumPy are not counted": ["backward", "backward", "backward"],
+            "a detached tensor shares the counter, so that write is seen": ["silent", "silent", "silent"],
+            "writes by .data and by NumPy aren't counted": ["backward", "backward", "backward"],
         },
     )
 with check(
@@ -133,14 +144,36 @@ with check(
         [got["k"], got["l"]],
         ["backward", "now"],
         {
-            "the counter counts writes: also one that changes no value": ["ok", "now"],
+            "the counter counts every write, even one that changes no value": ["ok", "now"],
+        },
+    )
+with check(
+    "windows",
+    "m and n: writes through windows",
+    weight=2,
+    hint="Which elements of h are in each window? Is one of them in two windows?",
+):
+    got = will_it_fail()
+    explain(
+        [got["m"], got["n"]],
+        ["silent", "ok"],
+        {
+            "PyTorch doesn't look for windows that overlap: the write in m is recorded, and its gradient is wrong": [
+                "now",
+                "ok",
+            ],
+            "a write that is recorded and counted can have a wrong gradient: in m, one element is in two windows": [
+                "ok",
+                "ok",
+            ],
+            "windows are fine if no two of them share an element, as in n": ["silent", "silent"],
         },
     )
 
 
 # %% right "grouped by word"
 def will_it_fail():
-    groups = {"now": "al", "backward": "begik", "silent": "hj", "ok": "cdf"}
+    groups = {"now": "al", "backward": "begik", "silent": "hjm", "ok": "cdfn"}
     return {case: word for word, cases in groups.items() for case in cases}
 
 
@@ -148,21 +181,27 @@ def will_it_fail():
 def will_it_fail():
     return dict(
         a="now", b="backward", c="ok", d="ok", e="backward", f="ok",
-        g="backward", h="silent", i="backward", j="silent", k="backward", l="now",
+        g="backward", h="silent", i="backward", j="silent", k="backward", l="now", m="silent", n="ok",
     )  # fmt: skip
 
 
 # %% wrong "no_grad hides the write" fails=leaf_writes
 def will_it_fail():
     return dict(
-        zip("abcdefghijkl", "now silent ok ok backward ok backward silent backward silent backward now".split())
+        zip(
+            "abcdefghijklmn",
+            "now silent ok ok backward ok backward silent backward silent backward now silent ok".split(),
+        )
     )
 
 
 # %% wrong "a leaf fails at backward" fails=leaf_writes
 def will_it_fail():
     return dict(
-        zip("abcdefghijkl", "backward backward ok ok backward ok backward silent backward silent backward now".split())
+        zip(
+            "abcdefghijklmn",
+            "backward backward ok ok backward ok backward silent backward silent backward now silent ok".split(),
+        )
     )
 
 
@@ -170,8 +209,8 @@ def will_it_fail():
 def will_it_fail():
     return dict(
         zip(
-            "abcdefghijkl",
-            "now backward backward backward backward ok backward silent backward silent backward now".split(),
+            "abcdefghijklmn",
+            "now backward backward backward backward ok backward silent backward silent backward now silent ok".split(),
         )
     )
 
@@ -179,34 +218,75 @@ def will_it_fail():
 # %% wrong "the output is kept by square, the input by exp" fails=square,exp
 def will_it_fail():
     return dict(
-        zip("abcdefghijkl", "now backward ok backward ok backward ok silent backward silent backward now".split())
+        zip(
+            "abcdefghijklmn",
+            "now backward ok backward ok backward ok silent backward silent backward now silent ok".split(),
+        )
     )
 
 
 # %% wrong "detach hides a write as .data does" fails=aliases
 def will_it_fail():
     return dict(
-        zip("abcdefghijkl", "now backward ok ok backward ok backward silent silent silent backward now".split())
+        zip(
+            "abcdefghijklmn",
+            "now backward ok ok backward ok backward silent silent silent backward now silent ok".split(),
+        )
     )
 
 
 # %% wrong "every write is counted" fails=aliases
 def will_it_fail():
     return dict(
-        zip("abcdefghijkl", "now backward ok ok backward ok backward backward backward backward backward now".split())
+        zip(
+            "abcdefghijklmn",
+            "now backward ok ok backward ok backward backward backward backward backward now silent ok".split(),
+        )
     )
 
 
 # %% wrong "a write that changes no value does not count" fails=relu_and_rows
 def will_it_fail():
-    return dict(zip("abcdefghijkl", "now backward ok ok backward ok backward silent backward silent ok now".split()))
+    return dict(
+        zip("abcdefghijklmn", "now backward ok ok backward ok backward silent backward silent ok now silent ok".split())
+    )
 
 
-# %% wrong "in-place operations give silently wrong gradients" fails=enough_right,leaf_writes,square,exp,aliases,relu_and_rows
+# %% wrong "in-place operations give silently wrong gradients" fails=enough_right,leaf_writes,square,exp,aliases,relu_and_rows,windows
 def will_it_fail():
-    return dict.fromkeys("abcdefghijkl", "silent")
+    return dict.fromkeys("abcdefghijklmn", "silent")
 
 
-# %% wrong "free text" fails=all_answered,enough_right,leaf_writes,square,exp,aliases,relu_and_rows
+# %% wrong "free text" fails=all_answered,enough_right,leaf_writes,square,exp,aliases,relu_and_rows,windows
 def will_it_fail():
-    return dict.fromkeys("abcdefghijkl", "error")
+    return dict.fromkeys("abcdefghijklmn", "error")
+
+
+# %% wrong "overlapping windows are refused, as expanded rows are" fails=windows
+def will_it_fail():
+    return dict(
+        zip(
+            "abcdefghijklmn",
+            "now backward ok ok backward ok backward silent backward silent backward now now ok".split(),
+        )
+    )
+
+
+# %% wrong "what is recorded and counted has a right gradient" fails=windows
+def will_it_fail():
+    return dict(
+        zip(
+            "abcdefghijklmn",
+            "now backward ok ok backward ok backward silent backward silent backward now ok ok".split(),
+        )
+    )
+
+
+# %% wrong "every write through windows is dangerous" fails=windows
+def will_it_fail():
+    return dict(
+        zip(
+            "abcdefghijklmn",
+            "now backward ok ok backward ok backward silent backward silent backward now silent silent".split(),
+        )
+    )
