@@ -2,12 +2,13 @@
 def clamp_params_(params: list[Tensor], limit: float) -> int:
     """Clamp each parameter to [-limit, limit], in its own memory. Returns how many elements changed.
 
-    params: leaves that require grad, all different, each float32 or float64, any shapes, also () and without elements,
-    any strides. No two elements share memory, and memory beside the elements is not touched. The list may be empty.
-    limit is 0 or more, also infinity. An element changed if it has another value than before. NaN stays NaN, and is not
+    params: different leaves that require grad, each float32 or float64, of any shape, including () and shapes without
+    elements, with any strides. No two elements share memory, and memory next to the elements isn't touched. The list may
+    be empty.
+    limit is 0 or more, and may be infinity. An element changed if its value differs from before. NaN stays NaN, and isn't
     counted.
-    The list, its tensors, their requires_grad and .grad stay as they are, and so does the mode of recording: it may be
-    on or off when the function is called.
+    The list, its tensors, their requires_grad and .grad stay as they are, and so does the grad mode: recording may be on
+    or off when the function is called.
     """
     ### BEGIN SOLUTION
     changed = 0
@@ -22,7 +23,7 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
 # %% promises
 # Clamp each parameter -> example, other_cases, optimizer, nan_stays, keeps_grad_mode
 # Returns how many -> example, other_cases, nan_stays, keeps_grad_mode
-# params: leaves that -> other_cases, optimizer
+# params: different leaves -> other_cases, optimizer
 # No two elements share -> optimizer
 # The list may be empty -> keeps_grad_mode
 # limit is 0 or more -> other_cases
@@ -95,7 +96,7 @@ with check(
         2,
         {
             "this counts no change: a second name for a tensor changes with it": 0,
-            "these are all elements that lie on the limit now": 3,
+            "these are all elements that are on the limit now": 3,
             "these are the tensors that changed, not the elements": 1,
         },
     )
@@ -121,7 +122,7 @@ with check(
     "other limits, shapes and dtypes",
     weight=3,
     required=True,
-    hint="Does every element of every tensor come out in the range, and is each that was outside counted?",
+    hint="Is every element of every tensor in the range afterwards, and did you count each one that was outside?",
 ):
     for edges in (
         ("", "float32", "mixed dtypes", "one parameter", "limit 0", "infinite limit", "on the limit"),
@@ -133,9 +134,9 @@ with check(
     arguments.assert_results(clamp_params_, "parts of one tensor", "some hold .grad")
 with check(
     "optimizer",
-    "an optimizer that holds the parameters goes on from the clamped values",
+    "an optimizer that holds the parameters continues from the clamped values",
     weight=3,
-    hint="Does the list hold the same tensors as before, over the same memory?",
+    hint="Does the list hold the same tensors as before, in the same memory?",
 ):
     t = [torch.tensor([4.0, -0.5], requires_grad=True), torch.tensor([[-9.0]], requires_grad=True)]
     held, memory = list(t), [p.detach() for p in t]
@@ -152,23 +153,23 @@ with check(
     arguments.assert_arguments(clamp_params_, ignore=("params.grad",))
 with check(
     "same_leaves",
-    "they are leaves that require grad, with their old .grad",
+    "they're still leaves that require grad, with their old .grad",
     weight=2,
-    hint="What does your write add to?",
+    hint="Was your write recorded? And which line touches .grad or requires_grad?",
 ):
     t = [torch.tensor([4.0, -0.5], requires_grad=True), torch.tensor([7.0], requires_grad=True)]
     clamp_params_(t, 1.0)
     assert all(p.is_leaf and p.requires_grad for p in t), "not all are leaves that require grad"
     for trial in arguments.iter_trials(clamp_params_, "", "some hold .grad"):
         assert_close(list_states(trial.arguments[0]), list_states(trial.case.arguments[0]), name="the state of params")
-with check("nan_stays", "NaN stays, and is not counted", hint="Is NaN different from NaN?"):
+with check("nan_stays", "NaN stays NaN, and isn't counted", hint="Is NaN different from NaN?"):
     assert_clamped(clamp_params_, "NaN")
     arguments.assert_results(clamp_params_, "NaN")
 with check(
     "keeps_grad_mode",
-    "recording is on or off as before, and no parameters are fine",
+    "recording is on or off as before, and the list may be empty",
     guard=True,
-    hint="Which calls switch recording, and until when?",
+    hint="Which calls switch recording on or off, and for how long?",
 ):
     assert_clamped(clamp_params_, "recording off")
     arguments.assert_results(clamp_params_, "recording off", "no parameters")
@@ -252,7 +253,7 @@ def clamp_params_(params, limit):
     return changed
 
 
-# %% wrong "who lies on the limit was clamped" fails=example,other_cases
+# %% wrong "what is on the limit was clamped" fails=example,other_cases
 def clamp_params_(params, limit):
     changed = 0
     with torch.no_grad():

@@ -1,15 +1,15 @@
 # %% exercise
 def loss_at(loss, w: Tensor, shift: Tensor) -> float:
-    """The value of loss() while the memory of w holds w + shift. Afterwards w is as before, to the last bit.
+    """The value of loss() while the memory of w holds w + shift. Afterwards, w is as before, to the last bit.
 
-    loss: a function without arguments that looks at w, perhaps by another name for its memory. It may use
+    loss: a function without arguments that reads w, perhaps by another name for its memory. It may use
     torch.autograd.grad. It changes nothing: it doesn't call backward(), for instance. It returns a tensor of w's dtype
-    with one element, of any shape, which may be w or a view of it. It is called once, with recording on or off as it is
-    for the caller. What it raises is passed on, also KeyboardInterrupt, and w is as before then too.
+    with one element, of any shape, which may be w or a view of it. It's called once, with recording on or off as it is
+    for the caller. What it raises is passed on, even KeyboardInterrupt, and w is as before then, too.
     w: a leaf, float32 or float64, any shape and strides, that may require grad or not, and may hold NaN and infinities.
-    No two elements share memory, and memory beside them is not touched. shift: of w's shape and dtype, any strides,
+    No two elements share memory, and memory next to them isn't touched. shift: of w's shape and dtype, any strides,
     without requires_grad; it may be infinite, and it may be w.grad.
-    w's requires_grad and .grad, shift, and the mode of recording stay as they are.
+    w's requires_grad and .grad, shift, and the grad mode stay as they are.
     """
     ### BEGIN SOLUTION
     kept = w.detach().clone()
@@ -25,12 +25,12 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
 
 # %% promises
 # The value of loss() -> example, other_cases, aliases
-# Afterwards w is -> keeps_input, after_error
+# Afterwards, w is -> keeps_input, after_error
 # loss: a function -> aliases
 # It may use -> other_cases, loss_uses_autograd
 # It changes nothing -> keeps_grad
 # It returns a tensor -> aliases
-# It is called once -> example, other_cases, loss_uses_autograd
+# It's called once -> example, other_cases, loss_uses_autograd
 # What it raises -> after_error
 # w: a leaf -> other_cases, keeps_input, aliases
 # No two elements share -> aliases
@@ -126,7 +126,7 @@ with check(
     "other shapes and dtypes, with and without requires_grad",
     weight=3,
     required=True,
-    hint="Does the loss see the shifted numbers, and is your result a Python number? How often is it called?",
+    hint="Does the loss see the shifted numbers? How often do you call it? And is your result a Python number?",
 ):
     for dtype, digits, needs in ((torch.float32, 2e-5, True), (torch.float64, 1e-12, False)):
         numbers = torch.randn(12, dtype=dtype, generator=torch.Generator(here).manual_seed(4))
@@ -137,14 +137,14 @@ with check(
         assert_close(got["returned"], want, rtol=digits, atol=0)
         assert_close(noted, [[moved, True]], name="w during each evaluation, and recording")
         assert_close(got["after"], before, rtol=1e-5, atol=1e-5, name="w afterwards")
-        assert got["requires_grad"] is needs, "w's requires_grad is another one"
+        assert got["requires_grad"] is needs, "w's requires_grad has changed"
     arguments.assert_results(loss_at, "", "no axes", "one number", "no elements", "without grad", **DIGITS)
     arguments.assert_results(loss_at, "float32")
 with check(
     "keeps_input",
     "w is as before, to the last bit",
     weight=3,
-    hint="Which numbers come back exactly if a shift is added and subtracted?",
+    hint="Which numbers are exactly restored if a shift is added and subtracted?",
 ):
     arguments.assert_results(loss_at, "huge shift", "infinite shift", "shift 0", "NaN and infinity in w")
     arguments.assert_arguments(
@@ -168,7 +168,7 @@ with check(
     "loss_uses_autograd",
     "a loss that uses autograd itself",
     weight=2,
-    hint="Which of your lines need no_grad, and which must not be under it?",
+    hint="Which of your lines need no_grad, and which must not be inside it?",
 ):
     arguments.assert_results(loss_at, "uses autograd", **DIGITS)
     noted = []
@@ -181,7 +181,7 @@ with check(
     arguments.assert_settings(loss_at)
 with check(
     "aliases",
-    "a loss that knows w's memory by another name, or is a view of it",
+    "a loss that reads w by another name, or returns a view of it",
     weight=2,
     hint="Is the shifted w written into the memory of w? And when is the number read out of the loss?",
 ):

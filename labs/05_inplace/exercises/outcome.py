@@ -1,17 +1,17 @@
 # %% exercise
 def outcome(f, x: Tensor) -> str:
-    """What becomes of f(leaf).sum().backward(), if leaf is a new leaf with x's numbers that requires grad.
+    """What happens in f(leaf).sum().backward() if leaf is a new leaf with x's numbers that requires grad.
 
-    f: a function of one tensor that may write to what it gets or makes. It returns a tensor of any shape, which leads
-    back to what it got. It may be called several times, also with a tensor that does not require grad. Do not use
-    torch.func: f need not work under it.
+    f: a function of one tensor that may write to its argument and to what it makes. It returns a tensor of any shape that
+    depends on its argument. It may be called several times, even with a tensor that doesn't require grad. Don't use
+    torch.func: f doesn't have to work under it.
     x (n,), float64, any strides, with or without requires_grad, a leaf or a result; n may be 0. Within 0.001 of x,
     f(x).sum() is smooth enough for central finite differences with steps of 1e-6 to 1e-4. Recording is on.
     Returns one of four words. "now": f raises a RuntimeError, or an exception of a type derived from it, such as
     NotImplementedError. "backward": the backward pass does. "silent": neither, and at least one element of the leaf's
-    gradient differs from the slope of f(x).sum() by more than 0.001. "ok": none does. The slopes and f(x).sum() lie
-    between -10,000 and 10,000, and the 0.001 is the same for all of them. NaN differs from every slope.
-    Other exceptions, of f or of the backward pass, are passed on. x, its requires_grad and its .grad stay as they are.
+    gradient differs from the slope of f(x).sum() by more than 0.001. "ok": no element does. The slopes and f(x).sum()
+    are between -10,000 and 10,000, and the 0.001 is the same for all of them. NaN differs from every slope.
+    Other exceptions, from f or the backward pass, are passed on. x, its requires_grad and its .grad stay as they are.
     """
     ### BEGIN SOLUTION
     start = x.detach()
@@ -35,11 +35,11 @@ def outcome(f, x: Tensor) -> str:
 
 
 # %% promises
-# What becomes of -> example, silent, other_code, all_cases, some_inputs, requires_grad
+# What happens in -> example, silent, other_code, all_cases, some_inputs, requires_grad
 # f: a function -> other_code, writes_to_input, requires_grad
 # It returns a tensor -> other_code
 # It may be called -> writes_to_input, other_code
-# Do not use torch.func -> other_code, all_cases
+# Don't use torch.func -> other_code, all_cases
 # x (n,), float64 -> requires_grad, other_code, keeps_input
 # Within 0.001 of x -> slightly_wrong, cancelling_errors
 # Recording is on -> keeps_input
@@ -47,7 +47,7 @@ def outcome(f, x: Tensor) -> str:
 # "now": f raises -> passes_errors, other_code
 # "backward": the -> other_code
 # "silent": neither -> slightly_wrong, cancelling_errors, other_code
-# "ok": none does -> slightly_wrong, other_code
+# "ok": no element -> slightly_wrong, other_code
 # The slopes and -> cancelling_errors
 # NaN differs from -> other_code
 # Other exceptions -> passes_errors
@@ -119,8 +119,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which of the two raises the error: f, or the backward pass? Does your code tell them apart?",
-        "One try block for f, a second one for the backward pass. What is left needs a look at the gradient.",
+        "Which one raises the error: f or the backward pass? Does your code tell them apart?",
+        "Use one try block for f and another for the backward pass. If neither raises, look at the gradient.",
     ),
 ):
     t = torch.tensor([0.5, 2.0], dtype=torch.float64)
@@ -136,7 +136,7 @@ with check(
     ),
 ):
     t = torch.tensor([0.5, 1.0], dtype=torch.float64)
-    explain(outcome(case_h, t), "silent", {"no error is no proof: compare the gradient with a slope": "ok"})
+    explain(outcome(case_h, t), "silent", {"no error proves nothing: compare the gradient with a slope": "ok"})
 
 
 # %% hidden checks
@@ -200,10 +200,10 @@ def slanted(x):
 
 with check(
     "other_code",
-    "code that is not in this notebook",
+    "code that isn't in this notebook",
     weight=4,
     required=True,
-    hint="Does your verdict come from what f does with this x, and from nothing else?",
+    hint="Does your verdict depend only on what f does with this x?",
 ):
     for t, cases, want in (
         ([0.6, -0.3], [recorded, half_root], ["ok", "silent"]),
@@ -228,7 +228,7 @@ with check(
     assert_close(outcome(case_l, torch.tensor([1.5, -0.5], dtype=torch.float64)), "now")
 with check(
     "some_inputs",
-    "code that writes for some inputs only",
+    "code that writes only for some inputs",
     weight=3,
     required=True,
     hint="Is your verdict about this x, or about f's name?",
@@ -262,7 +262,7 @@ with check(
     "cancelling_errors",
     "errors that cancel in the sum, and small errors of large slopes, are silent",
     weight=2,
-    hint="Is each element compared for itself? Does your tolerance grow with the slope?",
+    hint="Do you compare each element on its own? Does your tolerance grow with the slope?",
 ):
     assert_close(outcome(swapped, torch.tensor([0.5, -1.0, 0.1], dtype=torch.float64)), "silent")
     assert_close(outcome(swapped, torch.tensor([0.5, -1.0, 0.5], dtype=torch.float64)), "ok")
@@ -287,9 +287,9 @@ with check(
     arguments.assert_results(outcome, "another exception", "another exception at backward", "NotImplementedError")
 with check(
     "keeps_input",
-    "x and its .grad stay as they are, and an empty x is fine",
+    "x and its .grad stay as they are, and x may be empty",
     guard=True,
-    hint="Whose tensor does f write to? And does your comparison work where there is no element?",
+    hint="Whose tensor does f write to? And does your comparison work without elements?",
 ):
     assert_close(unchanged(outcome, case_d, torch.tensor([0.5, 2.0], dtype=torch.float64)), "ok")
     arguments.assert_results(outcome, "no elements")
@@ -486,7 +486,7 @@ def outcome(f, x):
     return "silent" if ".data" in source or ".numpy" in source else "ok"
 
 
-# %% wrong "a finite difference in place of the error" fails=example,other_code,all_cases,requires_grad,passes_errors
+# %% wrong "a finite difference instead of the error" fails=example,other_code,all_cases,requires_grad,passes_errors
 def outcome(f, x):
     leaf = x.detach().clone().requires_grad_()
     try:

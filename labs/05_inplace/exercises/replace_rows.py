@@ -3,12 +3,13 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     """h with some of its rows replaced: row rows[i] of the result is new[i].
 
     h (n, d), n and d at least 1; rows (k,) int64 with distinct numbers from 0 to n - 1 in any order; new (k, d) of h's
-    dtype, float32 or float64. k may be 0. Strides may be any. h and new may require grad or not, and may be leaves or
-    results.
-    The result is differentiable for both. A replaced row of h gets the gradient 0, also if it holds NaN or infinity;
-    for k = n, h may be cut off, and for k = 0 new. Other NaN and infinities, in h and in new, appear in the result.
-    The arguments stay as they are, their .grad too, and a graph that has saved one of them stays usable. The result has
-    memory of its own, also for k = 0: anyone who writes to it changes neither h nor new.
+    dtype, float32 or float64. k may be 0. All may have any strides. h and new may require grad or not, and may be leaves
+    or results.
+    The result is differentiable with respect to both. A replaced row of h gets the gradient 0, even if it holds NaN or
+    infinity; h may be cut off if k = n, and new if k = 0. Other NaN and infinities, in h and in new, appear in the
+    result.
+    The arguments and their .grad stay as they are, and a graph that has saved one of them stays usable. The result has
+    its own memory, even if k = 0: writing to it changes neither h nor new.
     """
     ### BEGIN SOLUTION
     result = h.clone()
@@ -21,13 +22,13 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
 # h with some of its rows -> example, leaf, other_cases
 # h (n, d), n and d -> example, other_cases, gradient
 # k may be 0 -> keeps_input
-# Strides may be any -> other_cases, gradient
+# All may have any -> other_cases, gradient
 # h and new may require -> leaf, saved_result, keeps_input
 # The result is -> gradient, nan, saved_result
 # A replaced row -> nan, gradient
 # Other NaN and -> nan
-# The arguments stay -> keeps_input, saved_result
-# The result has memory -> keeps_input
+# The arguments and -> keeps_input, saved_result
+# The result has its -> keeps_input
 
 
 # %% domain
@@ -76,7 +77,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which row of the result is new[0]? Which of your steps reads the order of rows?",
+        "Which row of the result is new[0]? Which of your lines uses the order of rows?",
         "Use rows itself as the index of an assignment, into a tensor with the values of h.",
     ),
 ):
@@ -100,7 +101,7 @@ with check(
     "h is a leaf that requires grad",
     hint=(
         "May a leaf be written to?",
-        "h.clone() is no leaf, keeps the history, and has memory of its own. Write to that, and return it.",
+        "h.clone() isn't a leaf, keeps the history, and has its own memory. Write to it, and return it.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
@@ -114,7 +115,7 @@ with check(
     "other sizes, views, and float32",
     weight=2,
     required=True,
-    hint="Does your code use the order of rows, and work if h is not contiguous?",
+    hint="Does your code use the order of rows, and work if h isn't contiguous?",
 ):
     exact = {"rtol": 0, "atol": 0}
     arguments.assert_results(replace_rows, "", "float32", "one column", "square", "one row replaced", **exact)
@@ -136,13 +137,13 @@ with check(
     value[1] = value[3] = 0.5
     got = replace_rows(t, torch.tensor([3, 1]), t_new)
     assert_close(got.detach(), value)
-    assert got.requires_grad, "your result does not require grad"
+    assert got.requires_grad, "your result doesn't require grad"
     got = torch.autograd.grad((got * weight).sum(), (t, t_new), allow_unused=True)
     explain(
         got,
         want,
         {
-            "the write was not recorded: h gets the gradient of rows that are gone, and new gets none": (weight, None),
+            "the write wasn't recorded: h gets the gradient of rows that are gone, and new gets none": (weight, None),
             "h was cut off": (None, want[1]),
             "new was cut off": (want[0], None),
         },
@@ -161,9 +162,9 @@ with check(
         arguments.assert_gradients(replace_rows, *edges)
 with check(
     "saved_result",
-    "h and new may be results that a node has saved, and one alone may require grad",
+    "h and new may be results that a node has saved, and only one may require grad",
     weight=2,
-    hint="Who else may hold the memory of h?",
+    hint="What else may need the numbers in the memory of h?",
 ):
     t, t_rows = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([1])
     t_h = t.exp()  # exp keeps it
@@ -181,7 +182,7 @@ with check(
     arguments.assert_gradients(replace_rows, "only h requires grad", "only new requires grad", "from operations")
 with check(
     "keeps_input",
-    "the arguments keep their values, and no rows are fine",
+    "the arguments keep their values, and rows may be empty",
     weight=2,
     guard=True,
     hint="Does your function work on h itself, or on a copy?",

@@ -3,9 +3,9 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
     """Shift and scale each row of x in place: its smallest number becomes 0, its largest becomes top.
 
     x (n, d), float32 or float64, without requires_grad; any strides, and no two elements share memory. n may be 0, d is
-    at least 1. top: from 1e-30 to 1e6 in size, of either sign. The largest and the smallest number of a row differ by as
-    much, or not at all: a row whose numbers are all equal becomes zeros. So a row of tiny numbers, such as 0 and 1e-20,
-    is rescaled like any other. Memory beside the elements of x is not touched. Returns x itself.
+    at least 1. top: from 1e-30 to 1e6 in size, of either sign. The largest and the smallest number of a row differ by
+    1e-30 to 1e6, or not at all: a row of equal numbers becomes zeros. So a row of tiny numbers, such as 0 and 1e-20, is
+    rescaled like any other. Memory next to the elements of x isn't touched. Returns x itself.
     """
     ### BEGIN SOLUTION
     x -= x.amin(dim=1, keepdim=True)
@@ -23,7 +23,7 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
 # top: from 1e-30 -> other_cases, tiny_numbers
 # The largest and -> constant
 # So a row of tiny -> tiny_numbers
-# Memory beside the -> non_contiguous
+# Memory next to -> non_contiguous
 # Returns x itself -> in_place, other_cases, non_contiguous
 
 
@@ -83,14 +83,14 @@ with check(
     required=True,
     hint=(
         "Which of your lines makes a new tensor?",
-        "x -= ... and x *= ... write into the memory of x, x = x - ... does not. Return x itself.",
+        "x -= ... and x *= ... write into the memory of x; x = x - ... doesn't. Return x itself.",
     ),
 ):
     t = torch.tensor([[1.0, 3.0, 2.0], [-1.0, 4.0, 0.0]])
     want = torch.tensor([[0.0, 5.0, 2.5], [0.0, 5.0, 1.0]])
     got = rescale_rows_(t, 5.0)
     assert_close(t, want, name="x")
-    assert got is t, "your result is not x itself"
+    assert got is t, "your result isn't x itself"
 
 # %% hidden checks
 with check(
@@ -98,7 +98,7 @@ with check(
     "other shapes and tops, and float64",
     weight=2,
     required=True,
-    hint="Which numbers of the row does each of your lines read, and are they those from before or after the write?",
+    hint="Which numbers of the row does each of your lines read: those from before the write, or those from after it?",
 ):
     arguments.assert_arguments(rescale_rows_, "", "float64", "negative top")
     arguments.assert_returns(rescale_rows_, "x", "", "float64", "negative top")
@@ -115,7 +115,7 @@ with check(
     "non_contiguous",
     "a transposed x and every second column of another tensor",
     weight=3,
-    hint="Which functions copy where a tensor is not contiguous?",
+    hint="Which functions copy a tensor that isn't contiguous?",
 ):
     arguments.assert_arguments(rescale_rows_, "transposed", "every second column")
     arguments.assert_returns(rescale_rows_, "x", "transposed", "every second column")

@@ -3,33 +3,33 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
     """Move average towards the mean of abs(x) over its rows, then return x / average.
 
     x (n, d), finite, with n and d at least 1; average (d,), of x's dtype, float32 or float64, without requires_grad,
-    its numbers from 0.1 to 100 before the call and after it. Strides may be any, and no two elements of average share
-    memory.
-    average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory and without history; rate is at
-    least 0 and at most 1.
+    its numbers from 0.1 to 100 before the call and after it. Both may have any strides, and no two elements of average
+    share memory.
+    average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory and without history; rate is from 0
+    to 1.
     The result is a new tensor (n, d): x divided by the new average, which counts as a constant in the gradient. The
-    function may be called several times with the same average before backward, also with different rates, and each
-    result has its right gradient.
-    x and its .grad stay as they are. x may require grad or not, and may be the result of operations. Whether operations
-    are recorded is afterwards as before.
+    function may be called several times with the same average before backward, even with different rates, and each
+    result has the right gradient.
+    x and its .grad stay as they are. x may require grad or not, and may be the result of operations. The grad mode,
+    recording on or off, is the same after the call as before.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
         average.lerp_(x.abs().mean(0), rate)
-    return x / average.clone()  # the division keeps the clone, which nobody writes to
+    return x / average.clone()  # the division keeps the clone, and nothing writes to that
     ### END SOLUTION
 
 
 # %% promises
 # Move average towards -> example, other_cases, float64, two_calls, aliases
 # x (n, d), finite -> other_cases, float64, two_calls, constant_average
-# Strides may be any -> other_cases, constant_average, aliases
+# Both may have any -> other_cases, constant_average, aliases
 # average becomes -> other_cases, float64, two_calls, constant_average, aliases
 # The result is a new -> constant_average, two_calls, keeps_input
 # The function may be -> two_calls
 # x and its .grad -> keeps_input
 # x may require grad -> other_cases
-# Whether operations are -> keeps_input
+# The grad mode -> keeps_input
 
 
 # %% domain
@@ -111,7 +111,7 @@ with check(
     arguments.assert_results(scale_by_average, "rate 0", "rate 0 and ones", "rate 1", "transposed", "expanded")
     arguments.assert_results(scale_by_average, "without grad", "without grad, rate 0 and ones", "from an operation")
     arguments.assert_arguments(scale_by_average, "", "float32", "one row", "rate 0", "rate 1")
-with check("float64", "in float64, all of its digits", hint="Which of your tensors has another dtype than x?"):
+with check("float64", "in float64, to its full precision", hint="Which of your tensors has another dtype than x?"):
     arguments.assert_results(scale_by_average, "", rtol=1e-12, atol=0)
     arguments.assert_arguments(scale_by_average, "", rtol=1e-12, atol=0)
 with check(
@@ -119,7 +119,7 @@ with check(
     "two calls before backward give both gradients",
     weight=5,
     required=True,
-    hint="What does the division keep, and who writes to it in the second call? Is that write counted?",
+    hint="What does the division keep, and what writes to it in the second call? Is that write counted?",
 ):
     t_first = torch.tensor([[1.0, -2.0, 0.5], [3.0, 6.0, -1.5]], dtype=torch.float64, requires_grad=True)
     t_second = torch.tensor([[-8.0, 1.0, 2.0]], dtype=torch.float64, requires_grad=True)
@@ -146,7 +146,7 @@ with check(
     "constant_average",
     "the average is a constant in the gradient, and has no history",
     weight=3,
-    hint="Does a path lead from x through the mean to the result, or into the buffer?",
+    hint="Is there a path from x through the mean to the result, or into the buffer?",
 ):
     t = torch.tensor([[1.0, -2.0], [3.0, 6.0]], requires_grad=True)
     t_average = torch.tensor([1.0, 2.0])
@@ -159,7 +159,7 @@ with check(
     "aliases",
     "another name for the average's memory sees the new average",
     weight=2,
-    hint="Which of your lines gives average other memory, and does not write into its own?",
+    hint="Which of your lines gives average new memory instead of writing into its own?",
 ):
     t, t_average = torch.tensor([[1.0, -2.0], [3.0, 6.0]]), torch.tensor([1.0, 2.0])
     held = t_average[:]

@@ -2,15 +2,15 @@
 def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, weight_decay: float) -> None:
     """One step of SGD with momentum, by the formulas above, in place.
 
-    params: leaves that require grad, all different, each float32 or float64, any shapes, also () and without elements,
-    any strides. Each is updated in its own memory, and memory beside its elements is not touched. One whose .grad is
-    None is skipped, and so is its buffer. The list may be empty.
-    buffers: a list as long as params; None before a parameter's first step. Then the step puts the momentum buffer
-    there, also for momentum 0: a tensor of its own, of the parameter's dtype and without history. Later steps write
-    into that tensor.
-    lr, momentum and weight_decay are at least 0. A .grad has its parameter's dtype, any strides, and may be recorded;
-    it keeps its values. The list params and requires_grad of its tensors stay as they are. The mode of recording, on
-    or off, is afterwards as it was before.
+    params: different leaves that require grad, each float32 or float64, of any shape, including () and shapes without
+    elements, with any strides. Each is updated in its own memory, and memory next to its elements isn't touched. One
+    whose .grad is None is skipped, and so is its buffer. The list may be empty.
+    buffers: a list as long as params; None before a parameter's first step. This step puts the momentum buffer there,
+    even if momentum is 0: a new tensor, of the parameter's dtype and without history. Later steps write into that
+    tensor.
+    lr, momentum and weight_decay are at least 0. A .grad has its parameter's dtype and any strides, and may be recorded;
+    it keeps its values. The list params and requires_grad of its tensors stay as they are. The grad mode, recording on
+    or off, is the same after the call as before.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -28,17 +28,17 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
 
 # %% promises
 # One step of SGD -> example, like_torch, no_gradient, in_place, momentum_zero, keeps_grad_mode
-# params: leaves that -> like_torch, in_place
+# params: different leaves -> like_torch, in_place
 # Each is updated -> in_place
 # One whose .grad is -> no_gradient
 # The list may be empty -> keeps_grad_mode
 # buffers: a list as -> like_torch, in_place
-# Then the step puts -> momentum_zero, zeroed_gradients, in_place
+# This step puts -> momentum_zero, zeroed_gradients, in_place
 # Later steps write -> in_place
 # lr, momentum and -> like_torch, momentum_zero
 # A .grad has its -> keeps_grad, in_place
 # The list params and -> in_place
-# The mode of recording -> keeps_grad_mode
+# The grad mode -> keeps_grad_mode
 
 
 # %% domain
@@ -88,7 +88,7 @@ with check(
     weight=4,
     required=True,
     hint=(
-        "Follow the formulas by hand: what are d, the buffer and the parameter after the first step?",
+        "Follow the formulas by hand. What are d, the buffer and the parameter after the first step?",
         "The buffer is d at first, momentum * b + d later. Subtract lr times the buffer in the parameter's own memory.",
     ),
 ):
@@ -103,7 +103,9 @@ with check(
         torch.tensor([-0.6, -5.1]),
         {
             "the old buffer was forgotten": torch.tensor([-0.1, -4.1]),
-            "the gradient was weighted by 1 - momentum: torch's formula does not": torch.tensor([-0.55, -5.05]),
+            "the gradient was weighted by 1 - momentum, and torch's formula doesn't do that": torch.tensor(
+                [-0.55, -5.05]
+            ),
         },
         name="the parameter after the second step",
     )
@@ -152,9 +154,9 @@ with check(
     assert_values(sgd_step_, "no axes", "no elements", "zero gradients", "weight decay 0", "lr 0")
 with check(
     "zeroed_gradients",
-    "gradients that are cleared by zero_() do not clear the buffers",
+    "clearing the gradients with zero_() doesn't clear the buffers",
     weight=2,
-    hint="Is the buffer a tensor of its own, or another name for p.grad?",
+    hint="Is the buffer a new tensor, or another name for p.grad?",
 ):
     for decay in (0.0, 0.5):
         t, t_buffers = [torch.tensor([1.0, 2.0], requires_grad=True)], [None]
@@ -185,7 +187,7 @@ with check(
     "in_place",
     "parameters and buffers are changed in their own memory, and have no history",
     weight=3,
-    hint="Which of your lines only give a new tensor to an old name? Is a line outside no_grad?",
+    hint="Which of your lines only give an old name to a new tensor? Is a line outside no_grad?",
 ):
     t = [torch.tensor([1.0, 2.0], requires_grad=True)]
     t_states: list = [None]
@@ -196,7 +198,7 @@ with check(
     sgd_step_(t, t_states, 0.5, 0.5, 0.0)
     assert_close(held, torch.tensor([-0.25, 5.75]), name="the parameter's memory")
     assert_close(buffer_held, torch.tensor([1.5, -4.5]), name="the memory of the first buffer")
-    assert t[0].is_leaf and t[0].requires_grad, "the parameter is no leaf that requires grad"
+    assert t[0].is_leaf and t[0].requires_grad, "the parameter isn't a leaf that requires grad any more"
     assert not t_states[0].requires_grad, "the buffer requires grad"
     assert_values(sgd_step_, "transposed", "every second one", "parts of one tensor", "expanded gradients")
     assert_values(sgd_step_, "recorded gradients", "first step, recorded gradients")
@@ -209,10 +211,10 @@ with check(
 with check(
     "momentum_zero",
     "there is a buffer for momentum 0 too, and it has the parameter's dtype",
-    hint="What do the three formulas say for momentum 0? Which dtype does each call give that makes a tensor?",
+    hint="What do the three formulas give for momentum 0? Which dtype has each tensor that you make?",
 ):
     assert_values(sgd_step_, "momentum 0", "first step, momentum 0", "first step, weight decay 0")
-with check("keeps_grad_mode", "recording is on or off as before, and no parameters are fine", guard=True):
+with check("keeps_grad_mode", "recording is on or off as before, and the list may be empty", guard=True):
     assert_values(sgd_step_, "recording off")
     arguments.assert_settings(sgd_step_)
     sgd_step_([], [], 0.1, 0.9, 0.0)

@@ -1,15 +1,15 @@
 # %% exercise
 def soft_gate(x: Tensor, w: Tensor) -> Tensor:
-    """h * log(1 + exp(h)) with h = x * w, differentiable for x and w.
+    """h * log(1 + exp(h)) with h = x * w, differentiable with respect to x and w.
 
-    x (n, d), w (d,), both float32 or both float64, any strides; n and d may be 0. The products lie between -20 and 20.
-    Either may require grad or not, and may be the result of operations. Returns a new tensor (n, d). x and w stay as
-    they are, and so do their .grad.
+    x (n, d), w (d,), both float32 or both float64, any strides; n and d may be 0. The products are between -20 and 20.
+    Each may require grad or not, and may be the result of operations. Returns a new tensor (n, d). x and w stay as they
+    are, and so do their .grad.
     """
     ### BEGIN SOLUTION
     h = x * w
-    g = h.exp() + 1  # exp keeps its output, so the sum needs memory of its own
-    h *= g.log()  # nobody keeps h
+    g = h.exp() + 1  # exp keeps its output, so the sum needs its own memory
+    h *= g.log()  # no node keeps h
     return h
     ### END SOLUTION
 
@@ -17,8 +17,8 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
 # %% promises
 # h * log(1 + exp(h)) -> values, gradient_x, other_cases, gradient, either_alone
 # x (n, d), w (d,) -> other_cases, gradient, keeps_input
-# The products lie -> other_cases, gradient
-# Either may require -> either_alone
+# The products are -> other_cases, gradient
+# Each may require -> either_alone
 # Returns a new tensor -> either_alone, keeps_input
 # x and w stay -> keeps_input
 
@@ -65,7 +65,7 @@ with check(
     required=True,
     hint=(
         "h is used twice. Does it still hold x * w at its second use?",
-        "A write to h may come only where nobody needs x * w again. Which of your calls end in an underscore?",
+        "Write to h only when nothing needs x * w any more. Which of your calls end in an underscore?",
     ),
 ):
     t, t_w = torch.tensor([[1.0, -2.0], [0.5, 3.0]]), torch.tensor([2.0, 0.5])
@@ -78,7 +78,7 @@ with check(
     required=True,
     hint=(
         "Which tensor does exp keep for its derivative? Does a line write to it, or hide from autograd?",
-        "No .data and no detach(). Let the sum with 1 have memory of its own; a recorded write to h may stay.",
+        "Use neither .data nor detach(). Let the sum with 1 have its own memory; a recorded write to h may stay.",
     ),
 ):
     t, t_w = torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True), torch.tensor([2.0, 0.5])
@@ -87,14 +87,14 @@ with check(
     want = t_w * (gate + h * slope)
     got = soft_gate(t, t_w)
     assert_close(got.detach(), h * gate)
-    assert got.requires_grad, "your result does not require grad"
+    assert got.requires_grad, "your result doesn't require grad"
     (got,) = torch.autograd.grad(got.sum(), t)
     explain(
         got,
         want,
         {
-            "the gradient is that of x * w alone: the write to h was not recorded": t_w.expand(2, 2),
-            "exp's node computed with g + 1: the write to g was not counted": t_w * (gate + h),
+            "this is only the gradient of x * w: the write to h wasn't recorded": t_w.expand(2, 2),
+            "exp's node computed with g + 1: the write to g wasn't counted": t_w * (gate + h),
             "the gate was treated as a constant": t_w * gate,
         },
     )
@@ -105,7 +105,7 @@ with check(
     "values for other shapes, large and small products, and float32",
     weight=2,
     required=True,
-    hint="Does each number of the result come from x and w?",
+    hint="Is each number of the result computed from x and w?",
 ):
     arguments.assert_results(soft_gate, "", "float32", "large products", "zeros in x", "zeros in w", "square")
     arguments.assert_results(soft_gate, "one row", "one column", "transposed", "every second one", "expanded")
@@ -121,7 +121,7 @@ with check(
     arguments.assert_gradients(soft_gate, "one row", "one column", "transposed", "every second one", "expanded")
 with check(
     "either_alone",
-    "either argument alone may require grad, or none",
+    "only x, only w or neither may require grad",
     weight=2,
     hint="Does a line of your code need a recorded input?",
 ):
@@ -130,7 +130,7 @@ with check(
         arguments.assert_gradients(soft_gate, *edges)
 with check(
     "keeps_input",
-    "x and w stay as they are, and an empty x is fine",
+    "x and w stay as they are, and x may be empty",
     guard=True,
     hint="Which line writes to an argument?",
 ):
