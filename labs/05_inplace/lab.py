@@ -1,10 +1,9 @@
 # %% [markdown]
 # # In place: what fails now, at backward, or silently
 #
-# You add a little noise to the training images, as many recipes advise, and the network gets worse with every epoch.
-# There's no error and no warning. Then you read "Never work in place with autograd" and wonder whether that was it. As
-# a rule it's wrong, since every optimizer works in place in every step. This lab teaches the real rules, and there are
-# only a few. It begins with such a bug in the digits script.
+# You add noise to the training images, as many recipes advise, and the network gets worse with every epoch, without an
+# error. "Never work in place", says a forum. But every optimizer works in place, in every step. This lab teaches the
+# real rules, and it begins with such a bug in the digits script.
 #
 # After this lab you can
 #
@@ -12,12 +11,11 @@
 # - change parameters the right way;
 # - predict which write makes `backward` fail, and which one goes unnoticed;
 # - write into part of a tensor and keep its gradients right;
-# - test any piece of code for gradients that are silently wrong.
+# - test any code for silently wrong gradients.
 #
-# You need labs 1 and 3, and from lab 4 `detach` and `no_grad`. Plan two sittings of about an hour. They're enough for
-# the text and its core: the exercises `clamp_params_`, `will_it_fail`, `soft_gate`, `replace_rows` and
-# `scale_by_average`. The others are further practice, and no later lab relies on them. All numbers were measured with
-# PyTorch 2.13 on a CPU.
+# You need labs 1 and 3, and from lab 4 `detach` and `no_grad`. Plan two sittings of about an hour for the text and the
+# core: `clamp_params_`, `will_it_fail`, `soft_gate`, `replace_rows` and `scale_by_average`. The other exercises are
+# further practice. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # Where it says *Predict*, choose before you run the next cell. Below each exercise, a card shows its checks. Those
 # marked *later* run when the lab is marked: with the button *Mark my work*, or after you hand it in. A person reads the
@@ -52,8 +50,8 @@ here = use_device()  # where new tensors are made: on the GPU, if there is one
 # ## Noise that makes training worse
 #
 # The digits script of lab 1 reads 88% of the scans that it hasn't seen. If the scanner adds noise, it reads only 46%.
-# The usual remedy is to train with noise too. *Augmentation* means that each training image is changed a little,
-# in another way each time it's used. `add_noise` does that. Run the cell.
+# The usual remedy is to train with noise too. *Augmentation* means that training images are changed at random each time
+# they're used. `add_noise` does that. Run the cell.
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -93,19 +91,18 @@ def train(pixels, augment):
 train(load_pixels(), add_noise)
 
 # %% [markdown]
-# The more it trains, the less it reads: 78% after four epochs, 26% after ten. The noise is drawn correctly, and the
-# loop is the one from lab 1. Which line is wrong? Write down your guess. After the next section, you'll prove it and
-# repair it.
+# The more it trains, the less it reads: 78% after four epochs, 26% after ten. Which line is wrong? Write down your
+# guess. At the end of the next section, you'll prove it and repair it.
 
 # %% [markdown]
 # ## What writes in place?
 #
-# A write that you don't recognize changes data behind your back. Every tensor looks at a piece of memory. An operation
-# works *in place* if it writes its result into existing memory, while most operations ask for new memory. PyTorch marks
-# methods that work in place with an underscore at the end: `add_`, `clamp_`, `zero_`.
+# A write that you don't recognize changes your data. An operation works *in place* if it writes its result into
+# existing memory, while most operations ask for new memory. PyTorch marks methods that work in place with an underscore
+# at the end: `add_`, `clamp_`, `zero_`.
 #
-# Is the underscore the whole story? In the next cell, `other` is a second name for the tensor `x`. It sees what is
-# written into the memory of `x`, and nothing else.
+# Is the underscore the whole story? Below, `other` is a second name for the tensor `x`. It sees only what is written
+# into the memory of `x`.
 
 # %% predict: seen_by_other
 # **Predict.** Which of these statements will `other` see?
@@ -139,15 +136,15 @@ for statement in (
 
 # %% [markdown]
 # Six of the eight write in place, and only two of these have an underscore. `x += 1` looks like `x = x + 1`, but it's
-# `x.add_(1)`. Assigning to `x[0]` writes, and so does `out=`. `x[1:]` is a view: a tensor of its own that looks at the
-# same memory. So a write to the view is a write to `x`.
+# `x.add_(1)`. Assigning to `x[0]` writes, and so does `out=`. `x[1:]` is a view of the same memory, so a write to it is
+# a write to `x`.
 #
 # The last number is the version counter. A *version counter* is a number that every tensor has and that grows with each
-# write to it. Autograd relies on it. But look at the last line: the values changed, and the counter didn't. Keep this
-# line in mind.
+# write to it. Autograd relies on it. But in the last line, the values changed and the counter didn't. Keep this line in
+# mind.
 #
-# What does a write in place save? The next cell measures how many bytes are newly allocated, at most at one time.
-# `million` has a million numbers of 4 bytes. Predict the number in each line.
+# What does a write in place save? The next cell measures the peak of newly allocated bytes. `million` has a million
+# numbers of 4 bytes. Predict each line.
 
 # %% example
 million = torch.zeros(1_000_000)
@@ -159,11 +156,11 @@ for text, f in {
     print(f"{text:18} {probes.live_bytes(f, million)['peak']:>9,} bytes")
 
 # %% [markdown]
-# Two new tensors, one, and none. The middle line is the form to remember. The product is new and has no other name, so
-# the addition may write into it, and no caller can be surprised.
+# Two new tensors, one, and none. Remember the middle line: the product is new and has no other name, so the addition
+# may write into it without surprising a caller.
 #
-# A write has to fit into what exists, so it keeps the shape and the dtype of its target. And each element should have
-# its own place in memory. What will these four writes do?
+# A write keeps the shape and the dtype of its target, and each element should have its own place in memory. What will
+# these four writes do?
 
 # %% example
 row = torch.tensor([1.0, 2.0, 3.0])
@@ -181,18 +178,16 @@ for text, write in {
         print(f"{text:26} RuntimeError: {str(error)[:70]}")
 
 # %% [markdown]
-# Three are refused. The third target is a matrix with stride 0: its two rows are the same three numbers in memory.
-# PyTorch sees that.
+# Three are refused. The third target has stride 0: its two rows are the same three numbers in memory.
 #
 # The fourth one is dangerous. `unfold` gives the windows `[1, 2]` and `[2, 3]`, and the 2 belongs to both. PyTorch
 # doesn't look for such an overlap, because finding it is costly in general. Here the 2 was multiplied twice, and the
-# documentation promises nothing. `clone()` the windows before you write. You'll meet them again, with gradients.
+# documentation promises nothing. So `clone()` the windows before you write.
 
 # %% [markdown]
 # ### The noise that stayed
-# Back to the digits. `pixels[start : start + 100]` is a view, and `noisy = batch` makes no copy. Now prove that the
-# training images have changed, and repair `add_noise` with one word. For the third line of output, what size do you
-# expect the noise to have after ten epochs?
+# Back to the digits. `pixels[start : start + 100]` is a view, and `noisy = batch` makes no copy. Run the proof, then
+# repair `add_noise` with one word. How large do you expect the noise in the training images to be after ten epochs?
 
 
 # %% scratch
@@ -210,8 +205,8 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 
 # %% answer [markdown]
 # `pixels` differs from its clone, and its counter is at 150: ten epochs of 15 batches. Each epoch started from images
-# that were noisier than before. The noise has a standard deviation of 4.7, which is $1.5 \cdot \sqrt{10}$, in images
-# whose numbers are between -1 and 1.
+# noisier than the last. The noise has a standard deviation of 4.7, which is $1.5 \cdot \sqrt{10}$, in images whose
+# numbers are between -1 and 1.
 #
 # Write `noisy = batch.clone()`. Then the images are as before, the counter is at 0, and the accuracy rises again:
 #
@@ -221,9 +216,9 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 # | noise, in place | 26% | 24% |
 # | noise, in a clone | 87% | 51% |
 #
-# Augmentation costs 1% of the clean scans and gains 5% of the noisy ones. To measure the first row, call
-# `train(load_pixels(), lambda batch: batch)`. Lab 6 keeps this script and repairs the training itself: the initial
-# weights, the optimizer and the learning rate.
+# Augmentation costs one percentage point on the clean scans and gains five on the noisy ones. For the first row, call
+# `train(load_pixels(), lambda batch: batch)`. Lab 6 repairs the training itself: the initial weights, the optimizer and
+# the learning rate.
 
 # %% [markdown]
 # ### Your turn: rescale_rows_
@@ -246,9 +241,8 @@ hint(
 # %% [markdown]
 # ## Writing to a leaf: an error at once
 #
-# Now with gradients, and with the tensors that you write to most often: parameters. `a` is a leaf that requires grad.
-# Does `a += 1` raise an error? What are the values of `a` after it? And can you still use `a`? The cell also tries to
-# write to a part: `a[0] = 5`.
+# Parameters are the tensors you write to most often, and they're leaves that require grad, like `a` below. Does
+# `a += 1` raise an error? What is `a` after it, and can you still use it? The cell also tries `a[0] = 5`.
 
 # %% example
 a = torch.tensor([2.0], requires_grad=True)
@@ -262,15 +256,15 @@ print("a is", a.tolist(), " version", a._version)
 print("a.grad is", a.grad.tolist())
 
 # %% [markdown]
-# You may read that such a write "erases the past" of a tensor. It doesn't: a leaf has no past, PyTorch refuses before
-# it writes, and `a` is as good as before. Part of a leaf is a view of it, so that write is refused too.
+# Some say that such a write "erases the past" of a tensor. It doesn't: PyTorch refuses before it writes, and `a` is as
+# good as before. Part of a leaf is a view of it, so that write is refused too.
 #
 # Why? The usual explanation is that `backward` needs the old values. But `a + 1` needs no values at all. The real
 # reason is what `a` would become. After a recorded write, `a` would be the result of an operation instead of a leaf,
 # and nothing would hold the leaf that gets the gradient.
 #
-# So an update of a parameter must not be recorded. Here are five ways to write "subtract 1 from `w`". The optimizer was
-# made before, and holds the tensor that `w` was then. After which of them does the optimizer see the new value?
+# So an update of a parameter must not be recorded. Here are five ways to subtract 1 from `w`. The optimizer was made
+# before. After which of them does it see the new value?
 
 
 # %% example
@@ -290,9 +284,9 @@ after("w.data = w.data - 1")
 after("with torch.no_grad(): w -= 1")
 
 # %% [markdown]
-# The first two make a new tensor, and the optimizer keeps training the old one. The last three reach it. The last one
-# is the right form: the write isn't recorded, but it's counted. You'll soon see what the count is good for. `.data` is
-# the form from before PyTorch 0.4, and many tutorials still use it.
+# The first two make a new tensor, and the optimizer keeps training the old one. The last three reach it, and the last
+# one is the right form: the write isn't recorded, but it's counted. `.data` is the form from before PyTorch 0.4, and
+# many tutorials still use it.
 #
 # ### Your turn: clamp_params_
 # Some training methods keep every weight in a fixed range by clamping the parameters after each step. Write that step,
@@ -301,7 +295,7 @@ after("with torch.no_grad(): w -= 1")
 # %% given
 hint(
     "Where do you have to write the numbers if an optimizer, which holds the same tensors, should see them?",
-    "Count before you write, or compare with a copy. A second name for a tensor isn't a copy. And what does NaN compare "
+    "Count before you write, or compare with a copy; a second name for a tensor isn't one. And what does NaN compare "
     "equal to?",
 )
 
@@ -318,10 +312,9 @@ hint(
 # %% [markdown]
 # ## What a node keeps: an error at backward
 #
-# An error in `backward` may appear a hundred lines below its cause. Find out which writes lead to one, and you won't
-# have to search. Tensors that aren't leaves may be written to, and the write is recorded. But a node may keep tensors
-# for `backward`, which are called *saved tensors*. After a write to one of them, the node would compute with wrong
-# numbers.
+# An error in `backward` may appear a hundred lines below its cause, so it's worth knowing which writes lead to one. You
+# may write to tensors that aren't leaves. But a node may keep tensors for `backward`, which are called *saved tensors*.
+# After a write to one of them, the node would compute with wrong numbers.
 #
 # `exp` is its own derivative, so its node keeps its output. The next cell writes to the output.
 
@@ -346,12 +339,12 @@ except RuntimeError as error:
     print(str(error).split("; ")[1].split(". ")[0])
 
 # %% [markdown]
-# The write itself is fine. The error appears in `backward`, and says what happened: the node saved a tensor at version
-# 0, finds it at version 1, and refuses to compute with it. That's all the counter is for. PyTorch doesn't look at the
-# values, so a write of the same numbers, such as `y.mul_(1)`, counts too.
+# The write itself is fine. `backward` says what happened: the node saved a tensor at version 0, finds it at version 1,
+# and refuses to compute with it. That's all the counter is for. PyTorch doesn't look at the values, so a write of the
+# same numbers, such as `y.mul_(1)`, counts too.
 #
-# Everything depends on what the node keeps, and each operation keeps what its derivative needs. Before you run the next
-# cell, think of the derivative and write down for each line: input, output, or nothing?
+# Each operation keeps what its derivative needs. Before you run the next cell, write down for each line: input, output,
+# or nothing?
 
 
 # %% example
@@ -405,7 +398,7 @@ start = torch.tensor([0.5, 2.0], requires_grad=True)
 show_versions(["h = x * 3", "y = h.exp()", "z = y * h", "z += 1", "z.sum().backward()"], {"x": start})
 
 # %% [markdown]
-# `z` was written to, and no node keeps `z`. Now write somewhere else. Before you press a button, predict what turns red.
+# `z` was written to, and no node keeps it. Now write somewhere else. Before you press a button, predict what turns red.
 
 # %% example
 try_writes(
@@ -417,12 +410,11 @@ try_writes(
 # %% [markdown]
 # Three of the six end in an error. `y.detach().add_(1)` is one of them: a detached tensor shares the memory *and the
 # counter*. `z.mul_(2)` is fine, since no node keeps `z`. With `y.data += 1` there's no error, although the kept values
-# changed; the picture shows that in purple, and the next section is about it. And `x.data += 1` changes nothing that is
-# kept.
+# changed: that's purple, and the next section is about it. And `x.data += 1` changes nothing that is kept.
 #
 # ### ReLU in place
-# `nn.ReLU(inplace=True)` writes its result over its input, and many models use it. From the table you can say when
-# that's allowed: if the operation before doesn't keep its output.
+# `nn.ReLU(inplace=True)` writes its result over its input, and many models use it. That's allowed if the operation
+# before doesn't keep its output.
 
 # %% predict: relu_in_place
 # **Predict.** Each ReLU works in place. Which models fail?
@@ -455,13 +447,12 @@ for text, model in {
 # two ReLUs, although the second one changes no value.
 #
 # Can the numbers be wrong without an error? Think of a *skip connection*, `h + relu_(h)`. Python first takes `h`, then
-# calls `relu_`, which overwrites `h`, so both terms are the rectified ones. Autograd has no reason to complain: it
-# differentiates exactly what was computed. It just isn't what you meant.
+# calls `relu_`, which overwrites it, so both terms are the rectified ones. Autograd differentiates exactly what was
+# computed, which isn't what you meant.
 #
-# How much memory does `inplace=True` save in training? The next cell measures eight layers `Linear(256, 256)` with ReLU
-# and a batch of 1,024, where one activation takes 1 MiB. The *peak* is the most that was newly allocated at one time,
-# and *kept* is what is still held after the forward pass. By how much will `inplace=True` lower each of the two, with
-# recording and without?
+# How much memory does `inplace=True` save? The next cell measures eight layers `Linear(256, 256)` with ReLU and a batch
+# of 1,024, where one activation takes 1 MiB. The *peak* is the most that was newly allocated at one time, and *kept* is
+# what is still held after the forward pass. By how much will it lower each, with recording and without?
 
 
 # %% example
@@ -483,15 +474,15 @@ for recording in (True, False):
 # `inplace`, the output of `Linear` is freed as soon as ReLU has read it, because no node keeps it. Without recording,
 # it saves nothing: the peak is two activations in both cases, the input and the output of one layer.
 #
-# What costs memory in training is what is kept, and a write in place can't remove that. So measure before you accept
-# harder rules for `inplace=True`.
+# What costs memory in training is what is kept, and a write in place can't remove that. So measure before you use
+# `inplace=True`.
 
 # %% [markdown]
 # ## No error, and a wrong gradient
 #
-# An error says that something is wrong, and a silent case doesn't. So which writes does the counter miss?
-# Here `x` is 2, and `y` is the square of `x`. Its node keeps `x`, and the right gradient is 4. Between forward and
-# backward, something adds 1 to `x`, in five ways. If there's no error, what is the gradient?
+# An error says that something is wrong, and a silent case doesn't. So which writes does the counter miss? Here `x` is
+# 2, and `y` is the square of `x`. Its node keeps `x`, and the right gradient is 4. Between forward and backward, 1 is
+# added to `x`, in five ways. If there's no error, what is the gradient?
 
 # %% predict: uncounted_writes
 # **Predict.** For which of the five ways is there an error at `backward`?
@@ -531,12 +522,11 @@ for text, write in writes.items():
 # give the same numbers. But if the weights are ever updated between a forward pass and its backward pass, the first
 # raises an error, and the second trains on wrong gradients.
 #
-# There's one more way past the counter: an operation of your own that stores a tensor as an ordinary attribute. Lab 8
-# shows how to do it right.
+# One more way leads past the counter: your own operation that stores a tensor as an ordinary attribute. Lab 8 shows how
+# to do it right.
 #
 # ### Counted, and still wrong
-# At the beginning of this lab, a write to overlapping windows multiplied one number twice. Here it is again, with
-# gradients. The write is recorded, it's counted, and no node keeps `h`.
+# Here is the write to overlapping windows again, with gradients. It's recorded, it's counted, and no node keeps `h`.
 
 # %% predict: overlapping_windows
 # **Predict.** `h` becomes `[10, 200, 30]`, so its sum is `10 * x[0] + 100 * x[1] + 10 * x[2]`. What does autograd give?
@@ -557,8 +547,8 @@ print("gradient", spread.grad.tolist())
 # %% [markdown]
 # There's no error, and 10 where 100 is right. When autograd records a write to a view, it assumes that each element of
 # the view has its own place in memory, and here two elements share one. `as_strided` makes such views too. So this is a
-# silent case without `.data` and without NumPy. The rule that avoids it is the one from above: write only where no two
-# elements share a place. A comparison with finite differences finds it.
+# silent case without `.data` and without NumPy. To avoid it, write only where no two elements share a place. To find
+# it, compare with finite differences.
 #
 # ### Your turn: will_it_fail
 # Here are fourteen cases. In each, `f(x).sum().backward()` is called with
@@ -679,14 +669,14 @@ print(x.grad)
 # %% answer [markdown]
 # `"now"`: the error is on the line that causes it. Two of the cases are of this kind. Five fail at `backward`, where
 # the message names the operation, and you still have to find the write. Three are silent, and you'd see at most that
-# the model learns badly. At the end of this lab, you can write the function that finds all of them.
+# the model learns badly. The last exercise of this lab is a function that finds all of them.
 
 # %% [markdown]
 # ### Silencing an error
 #
-# The next function once worked out of place. Then its author wanted to save memory. The first attempt, `g += 1`, raised
-# an error at `backward`, so it became `g.data += 1`, and for safety the other write got a `.data` too. The values are
-# right, and every test of the values passes. Compare the gradients.
+# The author of the next function wanted to save memory. `g += 1` raised an error at `backward`, so it became
+# `g.data += 1`, and the other write got a `.data` too. The values are right, and every test of the values passes.
+# Compare the gradients.
 
 
 # %% given
@@ -740,9 +730,8 @@ hint(
 # %% [markdown]
 # ## Writes into a part: history and views
 #
-# Masks, padding and caches write into part of a tensor, and you want the right gradient after that. "A write in place
-# destroys the history" is a common belief. Here `b` is `2 * a` with `a` at 2, then 1 is added in place, and the result
-# is squared.
+# Masks, padding and caches write into part of a tensor. Does the gradient survive? "A write in place destroys the
+# history" is a common belief. Here `b` is `2 * a` with `a` at 2, then 1 is added in place, and the result is squared.
 
 # %% predict: history_after_a_write
 # **Predict.** `b = a * 2`, then `b += 1`, then `b.square().backward()`, with `a` at 2. What arrives at `a`?
@@ -767,8 +756,8 @@ print("gradient", a.grad.item())
 # PyTorch's source calls this *rebasing the history*.
 #
 # It works for views too. A write to a view also changes the tensor it belongs to, which is called its *base*, so the
-# base gets a new history as well. The next cells draw the graph of `base`, before and after a write to `row`, a
-# view of it.
+# base gets a new history as well. The next cells draw the graph of `base`, before and after a write to `row`, a view of
+# it.
 
 # %% example
 m = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
@@ -782,9 +771,9 @@ row.copy_(new)
 show_graph(base, {"m": m, "new": new})
 
 # %% [markdown]
-# Before the write, `base` leads through the product to `m`. Now its node is `CopySlices`, with two ways back: one through
-# the old product to `m`, and one to `new`. Suppose the loss weights the rows of `base` by 1, 7 and 1. What are the
-# gradients of `m` and `new`?
+# Before the write, `base` leads through the product to `m`. Now its node is `CopySlices`, with two ways back: one
+# through the old product to `m`, and one to `new`. Suppose the loss weights the rows of `base` by 1, 7 and 1. What are
+# the gradients of `m` and `new`?
 
 # %% example
 print("base is", base.tolist())
@@ -797,8 +786,8 @@ print("gradient of new", new.grad.tolist())
 # no influence any more. The same holds for `h[1] = new`, and for `h[mask] = 0`.
 #
 # ### Spoiled numbers
-# If the old row was NaN, is its gradient 0 in every way of writing this? You could also avoid the write, and multiply
-# by a mask of zeros and ones, or call `torch.where`. Predict both lines.
+# If the old row was NaN, is its gradient 0 too? Instead of writing, you could multiply by a mask of zeros and ones, or
+# call `torch.where`. Predict both lines.
 
 # %% example
 spoiled = torch.tensor([1.0, float("nan")], requires_grad=True)
@@ -836,9 +825,8 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# So far: what writes in place, what a node keeps, which writes are counted, and how a write becomes part of the
-# history. Next are an optimizer, an undo, a layer with a buffer, and a judge for gradients. After a break, Python has
-# forgotten everything. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# Next are an optimizer, an undo, a layer with a buffer, and a judge for gradients. After a break, Python has forgotten
+# everything. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## The legitimate user: an optimizer
@@ -855,9 +843,8 @@ hint(
 #
 # $$p = p - \text{lr} \cdot b$$
 #
-# Written like that, it's clear and makes new tensors everywhere. In place, there are new questions. The buffer starts
-# as $d$. With no weight decay, $d$ is the gradient. May the buffer be `p.grad`? In the next cell, the training loop
-# clears gradients with `zero_()`. What is in the buffer then?
+# In place, this raises a question. The buffer starts as $d$, and without weight decay, $d$ is the gradient. May the
+# buffer be `p.grad`? In the next cell, the training loop clears gradients with `zero_()`. What is in the buffer then?
 
 # %% example
 p = torch.tensor([1.0], requires_grad=True)
@@ -914,8 +901,8 @@ w -= shift
 print(w.tolist())
 
 # %% [markdown]
-# Not one of them is back, although the first is close. Each addition rounds, and what was rounded away is lost. After a
-# million such steps, the parameters have drifted somewhere else. To undo a write, you need a copy of what was there.
+# Not one of them is back, although the first is close. Each addition rounds, and what was rounded away is lost. To undo
+# a write, you need a copy of what was there.
 #
 # ### Your turn: loss_at
 # Evaluate a loss at a shifted place. Three things can go wrong: rounding, an exception in the loss, and a loss that
@@ -1008,12 +995,11 @@ hint(
 # %% [markdown]
 # ## A running average in a forward pass
 #
-# BatchNorm and many custom layers write in the middle of a forward pass, and both kinds of error wait there. A *buffer*
-# is a tensor that a model keeps and doesn't train. BatchNorm keeps running averages of its inputs, and updates them in
-# place in the forward pass. The input is recorded, the buffer isn't, and `backward` may need the buffer.
+# Some layers write in the middle of a forward pass, where both kinds of error are waiting. A *buffer* is a tensor that
+# a model keeps and doesn't train. BatchNorm keeps running averages of its inputs, and updates them in place in the
+# forward pass. The input is recorded, the buffer isn't, and `backward` may need it.
 #
-# The next cell keeps an average the naive way, three times. Predict: what happens to `grad_fn`, and what does that mean
-# for the memory?
+# The next cell updates an average naively, three times. Predict: what happens to its `grad_fn`, and to the memory?
 
 # %% example
 average = torch.ones(2)
@@ -1029,8 +1015,8 @@ for _ in range(3):
 # The buffer became the result of an operation. Its history grows by two nodes with every batch, the product and the
 # sum, and the graph of every batch stays in memory. So the update belongs under `no_grad`.
 #
-# That's half of the answer. Suppose the layer divides its input by the average. Does the division keep the average? And
-# what if the layer is called a second time before `backward`, as in a network that sees two views of each picture?
+# That's half of the answer. Suppose the layer divides its input by the average. What if it's called a second time
+# before `backward`, as in a network that sees two views of each picture?
 
 
 # %% given
@@ -1088,10 +1074,9 @@ hint(
 # %% [markdown]
 # ## Finding the line
 #
-# The error in `backward` names an operation, "output 0 of Exp". In a model with forty `exp`, which one is it? *Anomaly
-# mode* notes for each node where in your code it was made. It slows down every operation, so use it only for the
-# search. The next cell catches the error, and prints what anomaly mode has noted. Which of these lines will it name:
-# the first `exp`, the second one, or the write?
+# "Output 0 of Exp", says the error in `backward`. In a model with forty `exp`, which one is it? *Anomaly mode* notes
+# for each node where in your code it was made. It slows down every operation, so use it only for the search. Which line
+# will it name below: the first `exp`, the second one, or the write?
 
 # %% example
 x = torch.tensor([0.0, 1.0], requires_grad=True)
@@ -1110,15 +1095,15 @@ with warnings.catch_warnings(record=True) as caught:
                     print("the node was made here:", line.strip())
 
 # %% [markdown]
-# The warning holds the traceback of the forward call that made the failing node: the second `exp`. It names the line
-# that made the node, not the line that wrote. But now you know which tensor to look for.
+# The second `exp`: it names the line that made the failing node, not the line that wrote. But now you know which tensor
+# to look for.
 #
-# Anomaly mode also raises an error where a node returns NaN. And it does nothing for a silent case, where no node knows
-# that anything is wrong. For that you need an independent opinion of the gradient.
+# Anomaly mode also raises an error where a node returns NaN. In a silent case, where no node knows that anything is
+# wrong, it doesn't help. For that you need an independent opinion of the gradient.
 #
 # ### Your turn: outcome
-# Write the judge: a function that says, for any code, which of the four words of `will_it_fail` is true. It calls the
-# code under test several times. What may that code do to its input meanwhile?
+# Write the judge: a function that says, for any code, which of the four words of `will_it_fail` is true. It calls that
+# code several times. What may the code do to its input meanwhile?
 
 
 # %% given
@@ -1195,13 +1180,13 @@ hint(
 
 # %% [markdown]
 # `torch.autograd.gradcheck` is PyTorch's own judge of this kind. It compares the whole Jacobian, and it passes your own
-# tensor to every call: after `gradcheck(touchy, x)`, `x` has other values. Would you run such a judge in every test run,
-# or once?
+# tensor to every call: after `gradcheck(touchy, x)`, `x` has other values. Would you run such a judge in every test
+# run, or once?
 
 # %% answer [markdown]
 # In every test run, on small float64 inputs, for code that can be silently wrong: code with `.data`, NumPy, overlapping
-# views or your own autograd functions. It takes two calls for each element of the input, so a few dozen elements are
-# enough. For ordinary recorded operations, PyTorch's own tests do it.
+# views or your own autograd functions. It takes two calls for each element of the input, so use few elements. For
+# ordinary recorded operations, PyTorch's own tests do it.
 
 # %% quiz: interview points=3
 # ## Interview questions
