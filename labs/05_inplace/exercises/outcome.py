@@ -469,7 +469,7 @@ def outcome(f, x):
     return "ok"
 
 
-# %% wrong "code that writes outside the graph is silent" fails=other_code,some_inputs,writes_to_input,slightly_wrong,cancelling_errors,keeps_input raises=TypeError
+# %% wrong "code that writes outside the graph is silent" fails=other_code,all_cases,some_inputs,writes_to_input,slightly_wrong,cancelling_errors,keeps_input raises=TypeError
 def outcome(f, x):
     import inspect
 
