@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Autograd: what is recorded, and what backward does
 #
-# You know tensors. In this lab you find out what PyTorch writes down while you compute with them, and what `backward`
-# does with that record. Autograd is the name of the part that does both.
+# Your loss goes down, and one of your layers never learns. How do you find out? There's no error: one line cuts the
+# layer off, and the rest of the network learns around it. To find that line, you have to know what PyTorch records
+# while it computes, and what `backward` does with the record. The part of PyTorch that does both is called autograd.
 #
 # After this lab you can
 #
@@ -13,10 +14,12 @@
 # - find the line that cuts a gradient off, and repair it;
 # - change a gradient on its way back.
 #
-# You need lab 1. Plan two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU.
+# You need lab 1. Plan two sittings of about an hour for the text and the five core exercises: `value_and_slope`,
+# `manual_grads`, `jacobian`, `task_gradients` and `scaled_peak`. The four under *Further practice* earn no points, and
+# no later lab needs them. All numbers were measured with PyTorch 2.13 on a CPU.
 #
-# Where it says *Predict*, choose before you run the next cell. Below each exercise a card shows its checks. Those
-# marked *later* run when the lab is marked: with the button *Mark my work*, or after handing in. A person reads the
+# Where it says *Predict*, choose before you run the next cell. Below each exercise, a card shows its checks. Those
+# marked *later* run when the lab is marked: with the button *Mark my work*, or after you hand it in. A person reads the
 # last question.
 
 # %% given
@@ -33,7 +36,9 @@ from labkit import (
     check,
     explain,
     play_network,
+    probes,
     show_backward,
+    show_curves,
     show_graph,
     show_vjp,
     use_device,
@@ -43,18 +48,59 @@ from labkit import (
 here = use_device()  # where new tensors are made: on the GPU, if there is one
 
 # %% [markdown]
+# ## A layer that never learns
+#
+# This is lab 1's script with its three repairs, after which it got 88%. Since then, someone has replaced ReLU, which
+# sets negative numbers to zero, by NumPy's `maximum`. `.numpy()` raised an error, and the error's text recommended
+# `.detach()`. Run the cell.
+
+# %% scratch
+from sklearn.datasets import load_digits
+from torch import nn
+
+torch.manual_seed(0)
+scans, digits = torch.tensor(load_digits().images), torch.tensor(load_digits().target)
+pixels = (scans.float() - 8).flatten(1) / 8  # for each image, a row of 64 numbers from -1 to 1
+hidden_layer, output_layer = nn.Linear(64, 64), nn.Linear(64, 10)
+
+
+def network(images):
+    hidden = hidden_layer(images).detach().cpu().numpy()
+    hidden = torch.tensor(np.maximum(hidden, 0))
+    return output_layer(hidden)
+
+
+optimizer = torch.optim.SGD([*hidden_layer.parameters(), *output_layer.parameters()], lr=0.3)
+for epoch in range(1, 11):
+    for rows in torch.arange(1500).split(100):
+        loss = nn.functional.cross_entropy(network(pixels[rows]), digits[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    if epoch in (1, 2, 5, 10):
+        print(f"epoch {epoch:2}: loss {loss:.2f}")
+guesses = network(pixels[1500:]).argmax(dim=1)
+print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images that it hasn't seen")
+
+# %% [markdown]
+# The loss falls from 1.91 to 0.63, so everything seems to work. But the network gets only 81% instead of 88%. If you
+# didn't know the 88%, would you suspect anything? One of the two layers still has its random weights. The lab returns
+# to this script twice: once to see why it needs `zero_grad`, and once to find the line that's wrong.
+
+# %% [markdown]
 # ## One derivative, three ways
 #
-# Take the polynomial $x^3 + 2x^2 - 5x + 3$. Its derivative is its slope: how much the value changes for a small
-# change of $x$, per unit of that change. By hand it is $3x^2 + 4x - 5$. At $x = 2$ that makes 15.
+# Training is built on slopes, so start with a single one. Take the polynomial $x^3 + 2x^2 - 5x + 3$. Its derivative is
+# its slope: how much the value changes for a small change of $x$, per unit of that change. By hand it's
+# $3x^2 + 4x - 5$, which is 15 at $x = 2$.
 #
-# Without a formula you can measure a slope. Step a little to the right and a little to the left, and divide the
+# You can also measure a slope without a formula. Step a little to the right and a little to the left, and divide the
 # difference of the values by the distance:
 #
 # $$\frac{f(x + h) - f(x - h)}{2h}$$
 #
-# This is called a *finite difference*. It needs numbers only. NumPy or plain Python will do. The smaller $h$, the
-# nearer to the true slope. Or not?
+# This is called a *finite difference*. It needs only numbers, so NumPy or plain Python will do. The smaller $h$ is, the
+# closer you get to the true slope. Or not?
 
 # %% predict: smallest_error
 # **Predict.** Python's numbers are float64. Which `h` gives the smallest error?
@@ -70,15 +116,18 @@ def cubic(x):
     return x**3 + 2 * x**2 - 5 * x + 3
 
 
-for step in (1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13):
-    slope = (cubic(2.0 + step) - cubic(2.0 - step)) / (2 * step)
-    print(f"h = {step:.0e}   slope = {slope:.10f}   error = {abs(slope - 15):.0e}")
+errors = []
+for k in range(14):
+    slope = (cubic(2.0 + 10.0**-k) - cubic(2.0 - 10.0**-k)) / (2 * 10.0**-k)
+    errors.append(abs(slope - 15))
+    print(f"h = {10.0**-k:.0e}   slope = {slope:.10f}   error = {errors[-1]:.0e}")
+show_curves({"error": errors}, x="k, where h is 10 to the power of -k", y="error")
 
 # %% [markdown]
-# Look down the column of errors. The smallest is in the middle, at `1e-5`. With a large $h$ the curve bends between the
-# two points. With a tiny $h$ the two values agree in nearly all of their digits. The subtraction throws these digits
-# away, and what is left is rounding error, divided by a tiny number. A finite difference is a good test of a gradient,
-# but it is an approximation.
+# On logarithmic axes, the errors form a V, with its lowest point at `1e-5` and `1e-6`. With a large $h$, the curve
+# bends between the two points. With a tiny $h$, the two values agree in nearly all of their digits. The subtraction
+# cancels these digits, and what remains is rounding error, divided by a tiny number. A finite difference is a good test
+# of a gradient, but it is an approximation.
 #
 # The third way is autograd. Mark the input with `requires_grad=True`, compute, and call `backward()` on the result.
 # The derivative appears in `x.grad`.
@@ -90,43 +139,42 @@ y.backward()
 print("value", y.item(), "  slope", x.grad.item())
 
 # %% [markdown]
-# No $h$, and no formula for the derivative of the whole. Autograd knows the derivative of each single operation, and
-# joins them by the *chain rule*: the slope of one step after another is the product of their slopes. The result is
+# You needed neither $h$ nor a formula for the whole derivative. Autograd knows the derivative of each single operation
+# and joins them by the *chain rule*: the slope of one step after another is the product of their slopes. The result is
 # exact up to rounding.
 #
 # ### Your turn: value_and_slope
-# A warm-up, done in ten minutes. Do by hand what autograd does: carry the slope along while you compute the value. The
-# value of a polynomial can be computed from its coefficients in one loop, the highest power first. This is Horner's
-# rule:
+# Do by hand what autograd does: carry the slope along while you compute the value. Horner's rule computes the value of
+# a polynomial from its coefficients in one loop, the highest power first:
 #
 # $$x^3 + 2x^2 - 5x + 3 = ((1 \cdot x + 2) \cdot x - 5) \cdot x + 3$$
 #
-# Each step does `value = value * x + c`. What happens to the slope in such a step? Go through $x^2 + 3x + 1$ at 2 on
-# paper first. Its slope there is 7.
+# Each step does `value = value * x + c`. What happens to the slope in such a step? First go through $x^2 + 3x + 1$ at 2
+# on paper. Its slope there is 7.
 
 # %% given
 hint(
-    "A step makes value * x + c out of value. Both value and x depend on x. Which rule covers a product?",
-    "The product rule has two terms: one with the old slope, one with the old value. Is the old value still there "
+    "A step turns value into value * x + c. Both value and x depend on x. Which rule covers a product?",
+    "The product rule has two terms: one with the old slope, one with the old value. Do you still have the old value "
     "when you need it?",
 )
 
-# %% exercise: value_and_slope points=2
+# %% exercise: value_and_slope points=2 level=easy
 
 # %% [markdown]
-# You carried the derivative *forward*, next to the value. That is fine for one input. With a million inputs you would
-# carry a million slopes. Autograd goes the other way: first forward, writing down what was done, then backward
-# through the record, once for all inputs. Why is backward the better direction when there is one result and many
-# inputs? Keep this question. It comes back at the end.
+# You carried the derivative *forward*, next to the value. That's fine for one input, but with a million inputs you'd
+# carry a million slopes. Autograd goes forward once, recording what it does, and then *backward* through the record,
+# once for all inputs. The section on Jacobians shows why backward is the better direction for one result and many
+# inputs.
 
 # %% [markdown]
 # ## What is recorded?
 #
-# You may have read that a PyTorch tensor knows its history. Is that so for every tensor? An operation that was
-# recorded leaves a trace on its result: the attribute `grad_fn`.
+# A layer can learn only if the operations between it and the loss are recorded. An operation that was recorded leaves a
+# trace on its result: the attribute `grad_fn`. Does every operation leave one?
 
 # %% predict: recorded_results
-# **Predict.** `marked` requires grad, `plain` does not. Which have a `grad_fn`?
+# **Predict.** `marked` requires grad, `plain` doesn't. Which have a `grad_fn`?
 #
 # - [ ] `plain * 2`
 # - [x] `plain * marked`
@@ -147,21 +195,21 @@ for text, result in results.items():
     print(f"{text:15}  requires_grad {result.requires_grad!s:5}  grad_fn {result.grad_fn}")
 
 # %% [markdown]
-# How many did you name? Only `plain * marked` has one. The rule has two parts. An operation is recorded if at least one
-# of its inputs requires grad, and if it has a derivative. A comparison gives booleans and has none. (Lab 4 adds a third
-# part: recording can be switched off.) And `marked` was made by nobody's operation, so it has no `grad_fn`, although it
-# requires grad.
+# Only `plain * marked` has one. The rule has two parts: an operation is recorded if at least one of its inputs requires
+# grad, and if it has a derivative. A comparison gives booleans and has none. (Lab 4 adds a third part: recording can be
+# switched off.) You created `marked` yourself, so no operation made it, and it has no `grad_fn` although it requires
+# grad.
 #
 # ### The graph as it really is
 #
-# The record is a graph. Many drawings of it show tensors as boxes and operations as arrows. PyTorch's graph is the
-# other way round. Its *nodes* are backward functions, one for each recorded operation. `grad_fn` is the node that
-# belongs to a tensor. Its *edges* say where a node sends the gradients that it computes: `next_functions` holds one
-# pair for each tensor that went into the operation. A plain number may have a pair too. The first part of a pair is
-# the next node, the second says which output of that operation is meant.
+# To find a cut, you follow the record, which is a graph. Many drawings show tensors as boxes and operations as arrows,
+# but PyTorch's graph is the other way round. Its *nodes* are backward functions, one for each recorded operation. The
+# node that belongs to a tensor is its `grad_fn`. Its *edges* say where a node sends the gradients that it computes:
+# `next_functions` holds one pair for each tensor that went into the operation, and sometimes one for a plain number
+# too. The first part of a pair is the next node, and the second says which output of that operation is meant.
 #
 # The next cell computes `log(2 * a + 1)` and walks along its graph. The number 1 is an input of the addition. What
-# will stand in its place?
+# will its entry be?
 
 # %% example
 a = torch.tensor(3.0, requires_grad=True)
@@ -176,17 +224,15 @@ print("leaf:", multiplication.next_functions[0][0].variable is a)
 
 # %% [markdown]
 # An input that requires no grad has the entry `(None, 0)`: nothing is sent there. The walk ends at a node called
-# `AccumulateGrad`. It holds the tensor `a` in its attribute `variable`. Its work is to add the gradient that arrives
-# to `a.grad`.
+# `AccumulateGrad`, which holds the tensor `a` in its attribute `variable`. It adds the gradient that arrives to
+# `a.grad`.
 #
-# A node keeps what it needs for its own derivative. For `log` that is its input. People say that it stores a matrix
-# of all partial derivatives. It does not. You will see in a later section what it computes instead.
+# A node keeps what it needs for its own derivative. For `log`, that's its input. You may read that a node stores the
+# matrix of all its partial derivatives. It doesn't; a later section shows what it computes instead.
 #
-# `show_graph` draws all of it. Read the picture along its arrows, from the result to the leaves: that is the way
-# `backward` goes. The grey boxes are the nodes. Two kinds of boxes are no nodes and are drawn in addition: green is the
-# result, blue are the tensors at the leaves.
-#
-# Elsewhere you will meet `torchviz.make_dot(loss)`. It draws the same record with the program Graphviz.
+# `show_graph` draws the whole graph. Read the picture along its arrows, from the result to the leaves: that's the way
+# `backward` goes. Grey boxes are nodes. The other boxes aren't: green is the result, and blue are the tensors at the
+# leaves. Elsewhere you'll meet `torchviz.make_dot(loss)`, which draws the same graph with the program Graphviz.
 
 # %% example
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -197,20 +243,25 @@ show_graph(loss, {"W": W, "b": b, "v": v})
 
 # %% [markdown]
 # `square` was recorded as a power, so its node is `PowBackward0`. `MvBackward0` belongs to the product of a matrix and
-# a vector. Where is `v`? It takes part in the computation, and `MvBackward0` keeps its values. But no gradient is sent
-# to it, so it has no node of its own. Read such names, and build nothing on them: another version of PyTorch, or
-# another device, may have others. No check of this course asks for one.
+# a vector. Where is `v`? `MvBackward0` keeps its values, but sends no gradient to it, so `v` has no node of its own.
+# Read such names, but build nothing on them: another version of PyTorch, or another device, may have others. No check
+# of this course asks for one.
 #
-# Change the expression in the next cell. Can you make a graph in which two ways lead to the same node?
+# Change the expression in the next cell. Can you make a graph in which two paths lead to the same node?
 
 # %% scratch
 p = torch.tensor([1.0, 2.0], requires_grad=True)
 show_graph((p.sin() + 1).sum(), {"p": p})
 
+# %% answer [markdown]
+# Use a tensor twice. In `(p.sin() * p.cos()).sum()`, two paths lead to the node of `p`. To get two paths to the node of
+# the sine, give its result a name: `s = p.sin()`, then `(s * s).sum()`. `(p.sin() * p.sin()).sum()` computes the sine
+# twice, so it has two nodes for it.
+
 # %% [markdown]
-# Now the graph with numbers. At first each node shows the value that it computed. Then go step by step, as `backward`
-# does: a node gets the slope of the result with respect to its own value, in red, and sends slopes on. Two ways lead to
-# `product`, and two to `right`. What do you expect to arrive at each of them?
+# Here is a graph with numbers. At first, each node shows the value that it computed. Then go step by step, as
+# `backward` does: a node receives the slope of the result with respect to its own value, in red, and sends slopes on.
+# Two paths lead to `product`, and two to `right`. What do you expect to arrive at each of them?
 
 # %% example
 left, right = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
@@ -218,20 +269,21 @@ product = left * right
 show_backward(product * product + right, {"left": left, "right": right, "product": product})
 
 # %% [markdown]
-# What arrives by several ways is added: 6 + 6 at `product`, and 1 + 24 at `right`. A node waits until everything has
-# arrived, and sends on only then. So each node runs once, however many ways lead through it.
+# What arrives by several paths is added: 6 + 6 at `product`, and 1 + 24 at `right`. A node waits until everything has
+# arrived, and only then sends its own gradients on. So each node runs once, however many paths lead through it.
 #
 # ## Leaves
 #
-# A *leaf* is a tensor where the walk ends. It has no `grad_fn`: no recorded operation made it. Tensors that require
-# no grad are leaves as well, by convention.
+# An optimizer reads the `.grad` of its parameters, so they have to be tensors that get one. A *leaf* is a tensor at
+# which the walk ends. It has no `grad_fn`: no recorded operation made it. Tensors that require no grad are leaves as
+# well, by convention.
 #
 # `backward` is often described like this: "it computes `.grad` for every tensor with `requires_grad=True`". In the
-# next cell three tensors require grad: `x`, `inner` and `y`.
+# next cell, three tensors require grad: `x`, `inner` and `y`.
 
 # %% predict: filled_grads
-# **Predict.** `x` is made by you, `inner = x * 3`, `y = inner.square().sum()`. Which have a
-# `.grad` after `y.backward()`?
+# **Predict.** You create `x`, then compute `inner = x * 3` and `y = inner.square().sum()`. Which have a `.grad` after
+# `y.backward()`?
 #
 # - [x] only `x`
 # - [ ] `x` and `inner`
@@ -245,7 +297,7 @@ y = inner.square().sum()
 y.backward()
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # reading .grad of a tensor that is no leaf gives a warning
+    warnings.simplefilter("ignore")  # reading .grad of a tensor that isn't a leaf gives a warning
     for text, tensor in {"x": x, "inner": inner, "y": y}.items():
         print(f"{text:5}  requires_grad {tensor.requires_grad}  is_leaf {tensor.is_leaf!s:5}  grad {tensor.grad}")
 
@@ -256,13 +308,12 @@ inner.square().sum().backward()
 print("inner after retain_grad:", inner.grad)
 
 # %% [markdown]
-# Compare with your prediction. Only the leaf has one. The gradients of `inner` and `y` were computed on the way, passed
-# on, and dropped. Keeping them all would cost memory that few people need. `retain_grad()` asks for one of them, and
-# must be called before `backward`.
+# Only the leaf has one. The gradients of `inner` and `y` were computed, passed on and dropped, because keeping them
+# would cost memory for something that's rarely needed. `retain_grad()` asks for the gradient of one tensor. Call it
+# before `backward`.
 #
-# This matters when you make the parameters of a model. Parameters are the tensors that training changes, and training
-# reads their `.grad`. They must be leaves. Here are three ways to start with small weights. In which of them will
-# `backward` fill `.grad` of `w`?
+# This matters when you create the parameters of a model: they have to be leaves. Here are three ways to start with
+# small weights. For which of them will `backward` fill `.grad`?
 
 # %% example
 start = torch.tensor([1.0, -2.0, 3.0])
@@ -273,31 +324,30 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
     print(text, "is_leaf", tensor.is_leaf, " requires_grad", tensor.requires_grad)
 
 # %% [markdown]
-# You want a leaf that requires grad. Only `w2` is one. `w1` is the result of a recorded multiplication. The leaf is the
-# tensor before it, and nobody has a name for that one. `w3` looks like `w2`, but its input required grad. So the
-# product was recorded, and `requires_grad_()` had nothing left to do. It says nothing about it. A cast that has nothing
-# to do gives the tensor itself: `w2.float()` is still a leaf, and `w2.double()` is none.
+# Only `w2` is a leaf that requires grad. `w1` is the result of a recorded multiplication; the leaf is the tensor before
+# it, which has no name. `w3` looks like `w2`, but the input of its product required grad. So the product was recorded,
+# and `requires_grad_()` had nothing left to do and didn't say so. A cast that has nothing to do returns the tensor
+# itself: `w2.float()` is still a leaf, and `w2.double()` isn't.
 #
-# One more word: `t.detach()` gives a tensor with the values of `t` and without its history. It shares its memory with
-# `t`. Lab 4 is about it; here you may need it once.
+# `t.detach()` gives a tensor with the values of `t`, but without its history. It shares its memory with `t`. Lab 4 is
+# about it, but you may need it earlier.
 #
 # ### Your turn: trainable
-# Make the parameters of a model from a dictionary of starting values. Integer and boolean tensors cannot require
-# grad. PyTorch raises an error if you ask for it. They are counters or masks, and are only copied.
+# Create the parameters of a model from a dictionary of starting values. Some of them are counters or masks. Integer and
+# boolean tensors cannot require grad, and PyTorch raises an error if you ask for it, so only copy them.
 
 # %% given
 hint(
     "Which two properties must a parameter have? Print both for your result, once for a starting value that requires "
-    "grad and once for one that does not.",
-    "What must happen to the history of the product before requires_grad_() can make a leaf of it?",
+    "grad and once for one that doesn't.",
+    "What must happen to the history of the product before requires_grad_() can make it a leaf?",
 )
 
-# %% exercise: trainable points=3
+# %% exercise: trainable points=3 level=medium further
 
 # %% [markdown]
-# `torch.nn.Parameter(t)` does much of this for you. It is a leaf that requires grad for any floating-point `t`, also
-# for one with a history. Does it copy? In the next cell its tensor is changed in place afterwards. Predict what is
-# printed.
+# `torch.nn.Parameter(t)` does much of this for you. It gives a leaf that requires grad for any floating-point `t`, even
+# one with a history. Does it copy? The next cell changes the original in place. Predict what is printed.
 
 # %% scratch
 origin = torch.tensor([1.0, 2.0])
@@ -306,15 +356,20 @@ origin.mul_(5)
 print(parameter)
 
 # %% [markdown]
-# It does not copy: it shares its memory with `origin`, as a detached tensor does. What would you write instead, to
-# get a parameter that nobody else can change?
+# It doesn't copy: like a detached tensor, it shares its memory with `origin`. What would you write to get a parameter
+# that doesn't change with `origin`?
+
+# %% answer [markdown]
+# `torch.nn.Parameter(origin.clone())`. The clone has its own memory. If `origin` has a history, `Parameter` leaves the
+# history of the clone behind as well.
 
 # %% [markdown]
 # ## A matrix expression by hand
 #
-# A *partial derivative* is the slope of a result with respect to one input number, with all the others held fixed.
+# If you can derive the gradients of a linear layer by hand, you know their shapes and what a backward pass costs. A
+# *partial derivative* is the slope of a result with respect to one input number, with all the others held fixed.
 # $a \cdot b$ has two of them: at $a = 2$ and $b = 3$ they are 3 and 2. A *scalar* result is one number. Its *gradient*
-# with respect to a tensor is the tensor of all these partial derivatives. So it always has the tensor's shape. That one
+# with respect to a tensor is the tensor of all these partial derivatives, so it always has the tensor's shape. That one
 # fact is worth more than any formula. The sum of the squares of `[2, 3]` has the gradient `[4, 6]`.
 #
 # Take one sample with two numbers, `[1, 2]`, and the target 5. The model predicts `W @ x + b`, the *residual* is the
@@ -334,11 +389,9 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 
 # %% [markdown]
 # Check these numbers on paper. The prediction is 3.6, the residual -1.4. The loss is the square of the residual, so
-# its slope with respect to the residual is $2 \cdot (-1.4) = -2.8$. Raise `b` by a little, and the residual rises by
-# the same amount: -2.8. Raise `W[0, 1]` by a little, and the residual rises by 2 times that, for this is the number
-# that it is multiplied with: -5.6.
-#
-# In general: the partial derivative for `W[i, j]` is the slope at output `i` times input `j`.
+# its slope with respect to the residual is $2 \cdot (-1.4) = -2.8$. If you raise `b` a little, the residual rises by
+# the same amount, so the slope is -2.8. If you raise `W[0, 1]`, the residual rises twice as fast, because `W[0, 1]`
+# multiplies a 2: -5.6. In general, the partial derivative for `W[i, j]` is the slope at output `i` times input `j`.
 #
 # Now take a batch. The rows of `X` are `n` samples with `d_in` numbers, the rows of `Y` are their targets with
 # `d_out` numbers, and the loss is the sum of all squared residuals. Write `R` for the residuals `X @ W.T + b - Y`.
@@ -354,42 +407,60 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 # | gradient of `b` | ? |
 # | gradient of `X` | ? |
 #
-# Each sample pulls at the same `W` and the same `b`. What does that mean for their gradients?
-#
+# All samples use the same `W` and the same `b`. What does that mean for their gradients?
+
+# %% answer [markdown]
+# `R` has the shape of `Y`, `(n, d_out)`. Each gradient has the shape of its tensor: `(d_out, d_in)`, `(d_out,)` and
+# `(n, d_in)`. What arrives by several paths is added, so the gradients of `W` and `b` are sums over the samples. Each
+# row of `X` belongs to one sample, so nothing is added over samples there.
+
+# %% [markdown]
 # ### Your turn: manual_grads
-# Write the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()`.
-# That switches recording off: the formulas are the point here.
+# Write the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()`,
+# which switches recording off, because the formulas are the point here.
 
 # %% given
 hint(
-    "Write down the shape of 2 * R and of the gradient that you want. Which factor has the missing axis?",
-    "An axis that is in both factors and not in the result is summed over. A matrix product does that for you. For b "
-    "there is no second factor: which axis must go?",
+    "Write down the shape of 2 * R and of the gradient that you want. Which factor has the missing dimension?",
+    "A dimension that is in both factors and not in the result is summed over. A matrix product does that for you. For "
+    "b there's no second factor: which dimension must go?",
 )
 
-# %% exercise: manual_grads points=3
+# %% exercise: manual_grads points=3 level=medium
 
 # %% [markdown]
 # Look at what you needed: the residuals, `X` and `W`. These are the tensors that the graph keeps for `backward`. And
 # look at the cost: the forward pass has one matrix product, the gradients have two. So a backward pass costs about
-# twice as much as the forward pass. For six linear layers of width 512 and 256 samples we measured 1.9 times as much on
-# our machine. Which of the two products can be saved if nobody asks for the gradient of `X`?
-#
+# twice as much as the forward pass. For six linear layers of width 512 and 256 samples, we measured 1.9 times as much
+# on our machine. Which of the two products can be skipped if you don't need the gradient of `X`?
+
+# %% answer [markdown]
+# `slope @ W`, with `slope = 2 * R`. In the first layer of a network, `X` is the data and requires no grad, so autograd
+# skips this product. For one linear layer of width 2048 with 512 samples, we measured a backward pass of 1.9 times the
+# forward pass with it, and 1.0 times without it.
+
+# %% [markdown]
 # The next picture is a whole network, with two inputs, three hidden numbers and one result. A hidden number is the
-# `tanh` of a weighted sum, and the loss is half the squared distance from the result to a target. In brackets stands
-# the derivative of the loss by a number. "step" moves every weight against its derivative, by the learning rate times
-# it. Press "play". How many steps does it take until the loss is below 0.0001? And with a learning rate of 1?
+# `tanh` of a weighted sum, and the loss is half the squared distance from the result to a target. The derivative of the
+# loss with respect to each number is in brackets. "step" moves every weight against its derivative, by the learning
+# rate times the derivative. Press "play". How many steps does it take until the loss is below 0.0001? What happens with
+# a learning rate of 1?
 
 # %% example
 play_network(inputs=(1.0, -0.5), target=-1.0)
 
+# %% answer [markdown]
+# With the rate 0.1 it takes 14 steps. With the rate 1, the steps are too large: the loss grows from 2.9 to 5.1, 10.1
+# and 89, and never recovers.
+
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products
 #
-# So far every result was a scalar. What if a function returns several? For three outputs and two inputs there are six
+# "grad can be implicitly created only for scalar outputs" is an error that you will meet sooner or later. So far
+# every result was a scalar. What if a function returns several numbers? For three outputs and two inputs there are six
 # partial derivatives. The matrix of them, one row for each output and one column for each input, is the *Jacobian*.
 #
-# Predict: which of the four calls of `backward` in the next cell fail?
+# Which of the four calls of `backward` in the next cell fail?
 
 
 # %% example
@@ -409,13 +480,14 @@ attempt("shape (3,), ones         ", lambda: (x**2).backward(torch.ones(3)))
 attempt("shape (3,), [1, 0, -10]  ", lambda: (x**2).backward(torch.tensor([1.0, 0.0, -10.0])))
 
 # %% [markdown]
-# Two of the calls have no argument, and only the first of them fails. "Scalar" means one element here, and its shape
-# does not matter. The argument of `backward` is a vector `v` with one number for each output, and of the output's
-# shape. Any other shape raises a RuntimeError. Call the Jacobian `J`. Then `backward(v)` computes `v @ J`: the rows of
-# the Jacobian, each times its number in `v`, added up. This is a *vector-Jacobian product*. With ones it is the
-# gradient of the sum of the outputs. For a scalar result, `backward()` puts in a 1.
+# Two of the calls have no argument, and only the first of them fails: "scalar" means one element here, whatever the
+# shape. The argument of `backward` is a vector `v` of the output's shape, with one number for each output. Any other
+# shape raises a RuntimeError. If `J` is the Jacobian, `backward(v)` computes `v @ J`: each row of the Jacobian times
+# its number in `v`, added up. This is a *vector-Jacobian product*. With ones it is the gradient of the sum of the
+# outputs. For a scalar result, `backward()` passes a 1.
 #
-# In the next picture, `v` weighs the rows of a Jacobian. Say each of the three entries of `v @ J`, then step to it.
+# In the next picture, `v` weighs the rows of a Jacobian. Work out each of the three entries of `v @ J`, then step to
+# it.
 
 # %% example
 show_vjp(
@@ -425,13 +497,13 @@ show_vjp(
 )
 
 # %% [markdown]
-# The middle output counts for nothing here, since its number in `v` is 0.
+# The middle output doesn't count here, since its number in `v` is 0.
 #
-# You can also read `v` as "how much does one unit of each output count for what comes after?". The *upstream gradient*
-# is what arrives at a node in a backward pass: how much one unit of each of its outputs counts for the result. Each
-# node gets such a `v`, computes its own vector-Jacobian product, and sends it on.
+# You can also read `v` as "how much does one unit of each output count for what follows?". The *upstream gradient* is
+# what arrives at a node in a backward pass: how much one unit of each of its outputs counts for the result. Each node
+# gets such a `v`, computes its own vector-Jacobian product, and sends it on.
 #
-# Does a node compute its Jacobian for that? Take `exp` of a vector of 2,000 numbers. The Jacobian would have
+# Does a node compute its Jacobian for that? Take `exp` of a vector of 2,000 numbers, whose Jacobian would have
 # 4,000,000. What does the node really keep?
 
 # %% example
@@ -443,16 +515,16 @@ upstream = torch.linspace(0, 5, 2000)
 print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * kept))
 
 # %% [markdown]
-# It keeps 2,000 numbers and multiplies elementwise. The Jacobian of `exp` is never built, and PyTorch's other
-# operations do without theirs too.
+# It keeps 2,000 numbers and multiplies elementwise. The Jacobian of `exp` is never built, and PyTorch's
+# other operations do without theirs too.
 #
 # `torch.autograd.grad(outputs, inputs, grad_outputs=v)` computes the same product. It returns a tuple with one
-# gradient for each input, and does not touch `.grad`. That makes it the better tool inside a function: the caller's
-# tensors stay as they were.
+# gradient for each input, and doesn't touch `.grad`. That makes it the better tool inside a function: the caller's
+# tensors aren't changed.
 #
-# One more thing to know. A backward pass frees what the nodes kept. So a second pass over the same graph raises a
-# RuntimeError at the first node that kept something. `(x + 1).sum()` keeps nothing, and can be gone through twice.
-# `retain_graph=True` keeps everything for another pass. Lab 4 comes back to that.
+# A backward pass frees what the nodes kept. So a second pass over the same graph raises a RuntimeError at the first
+# node that kept something. `(x + 1).sum()` keeps nothing, and can be gone through twice. `retain_graph=True` keeps
+# everything for another pass. Lab 4 returns to that.
 #
 # ### Your turn: jacobian
 # Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of it?
@@ -466,7 +538,7 @@ def neighbours(x):
 
 
 def rolled(x):
-    """(n,) -> (n,): the elements moved on by one place, times the first."""
+    """(n,) -> (n,): the elements shifted by one place, times the first."""
     return x.roll(1) * x[0]
 
 
@@ -495,25 +567,37 @@ def projected(x):
     return torch.stack([torch.ones(len(x)), torch.arange(float(len(x)))]) @ x
 
 
+def with_scale(x):
+    """(n,) -> (n,): sines of the elements times a scale that requires grad."""
+    scale = torch.full_like(x, 2.0).requires_grad_()
+    return (scale * x).sin()
+
+
 # %% given
 hint(
-    "v @ J adds up rows of J. For which v does only row i survive?",
-    "You run one pass for each output. What has to be true of the graph at the second one? And what if the caller's x "
-    "does not require grad, or holds a .grad already?",
+    "v @ J adds up rows of J. For which v does only row i remain?",
+    "You run one pass for each output. What has to be true of the graph in the second one? And what if the caller's x "
+    "doesn't require grad, or already has a .grad?",
 )
 
-# %% exercise: jacobian points=3
+# %% exercise: jacobian points=3 level=medium
 
 # %% [markdown]
-# One pass for each output, whatever the number of inputs. A loss has one output. So one backward pass gives its
-# derivative by every parameter of a model, a thousand or a billion of them. How many passes would the forward way of
-# `value_and_slope` need?
+# You need one pass for each output, whatever the number of inputs. A loss has one output, so one backward pass gives
+# its derivative with respect to every parameter of a model, whether there are a thousand or a billion. How many passes
+# would the forward way of `value_and_slope` need?
+
+# %% answer [markdown]
+# One for each parameter: a pass carries the slope with respect to one input. It gives one column of the Jacobian, and a
+# backward pass gives one row. The Jacobian of a loss has a single row and very many columns, so backward is the better
+# direction.
 
 # %% [markdown]
 # ## Gradients accumulate
 #
-# `AccumulateGrad` *adds* to `.grad`. It does so because one tensor may be used in many places, and because a program
-# may call `backward` several times. The gradient of $x^2$ at 3 is 6.
+# Without `zero_grad`, the digits script learns badly, and no error says so. The reason is that `AccumulateGrad` *adds*
+# to `.grad`. It does so because one tensor may be used in many places, and because a program may call `backward`
+# several times. The gradient of $x^2$ at 3 is 6.
 
 # %% predict: kept_as_first
 # **Predict.** `backward` runs on `x**2`, then `first = x.grad`, then `backward` runs on a new `x**2`.
@@ -533,13 +617,13 @@ print("after the first    :", x.grad, " kept as first:", first)
 print("after the second   :", x.grad, " kept as first:", first)
 
 # %% [markdown]
-# Two surprises. Before the first `backward`, `.grad` is `None` and not zero. `x.grad.zero_()` would raise an
-# AttributeError here. And `first` has changed. `first = x.grad` makes no copy: it is a second name for one tensor,
-# and the second `backward` added into that tensor. Keep a gradient with `x.grad.clone()`.
+# Two things may surprise you. Before the first `backward`, `.grad` is `None` and not zero, so `x.grad.zero_()`
+# would raise an AttributeError here. And `first` has changed. `first = x.grad` makes no copy: it is a second name for
+# one tensor, and the second `backward` added to that tensor. To keep a gradient, write `x.grad.clone()`.
 #
-# To start afresh there are two ways. `x.grad.zero_()` fills the tensor with zeros, and everybody who holds it sees
-# zeros. `x.grad = None` lets go of it, and the next `backward` puts a new tensor there. In the next cell, which of
-# the kept gradients survive?
+# There are two ways to clear a gradient. `x.grad.zero_()` fills the tensor with zeros, and every name for it sees
+# zeros. `x.grad = None` drops the tensor, and the next `backward` puts a new one there. In the next cell, which of the
+# kept gradients survive?
 
 # %% example
 for way in ("zero_", "None"):
@@ -554,16 +638,47 @@ for way in ("zero_", "None"):
     print(f"{way:6} first: {first.item()}  x.grad: {x.grad.item()}")
 
 # %% [markdown]
-# Both give the right `x.grad`. With `zero_` the kept gradient is overwritten. With `None` it survives. `None` says
-# something more as well: "this tensor got no gradient". A tensor of zeros cannot say that. The optimizers of lab 6
-# skip a parameter without a gradient. One with a gradient of zeros they may still move.
+# Both give the right `x.grad`. `zero_` overwrites the kept gradient, and `None` lets it survive. `None` also says
+# something that zeros can't: "this tensor got no gradient". The optimizers of lab 6 skip a parameter without a
+# gradient. One with a gradient of zeros they may still move.
 #
-# Now you can explain the second wrong line of the script that opens lab 1. Without `optimizer.zero_grad()`, which sets
-# each `.grad` to `None`, every step follows the sum of all gradients since the start, those of weights that have long
-# changed included.
-#
+# `optimizer.zero_grad()` sets each `.grad` to `None`. It was the second repair of the script in lab 1. The next cell
+# trains the digits with and without it, and prints how large the gradient of the output layer's weights is, as the root
+# of the sum of its squares. What do you expect after 1, 5 and 15 steps?
+
+# %% scratch
+for clear in (True, False):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    sizes = {}
+    for step in range(1, 151):  # ten times through the images, 15 batches each time
+        rows = torch.arange(100) + 100 * ((step - 1) % 15)
+        loss = nn.functional.cross_entropy(model(pixels[rows]), digits[rows])
+        if clear:
+            optimizer.zero_grad()
+        loss.backward()
+        if step in (1, 5, 15):
+            sizes[step] = round(model[2].weight.grad.norm().item(), 2)
+        optimizer.step()
+    guesses = model(pixels[1500:]).argmax(dim=1)
+    right_share = (guesses == digits[1500:]).float().mean()
+    print(f"zero_grad {clear!s:5}  size of the gradient {sizes}  right for {right_share:.0%}")
+
+# %% [markdown]
+# With `zero_grad`, the gradient keeps its size: 0.49, 0.43, 0.60. Without it, it grows from 0.49 to 1.74 and 3.59,
+# because every step follows the sum of all gradients so far, including those of weights that have long changed. The
+# network gets 54% instead of 88%. In lab 1, the same line made a smaller difference. Can you say why? Set the learning
+# rate to 0.03, and try again.
+
+# %% answer [markdown]
+# With a rate of 0.03, both get 81%. Adding up gradients makes the steps longer, and harm is done when they get too
+# long. In lab 1 the network still ended with a softmax, which made the first gradient a tenth as large (0.04 instead of
+# 0.49), so longer steps did less harm. A bug that a small rate hides is still a bug.
+
+# %% [markdown]
 # ### Your turn: task_gradients
-# A model that learns several tasks at once has several losses. They may pull the same parameters in opposite
+# A model that learns several tasks at once has several losses, which may pull the same parameters in opposite
 # directions. To see that, you need the gradient of each loss separately.
 
 
@@ -592,28 +707,34 @@ def fit(params):
 # %% given
 hint(
     "Two functions can run a backward pass. One of them adds to .grad. What does the other one do?",
-    "A loss that does not use a parameter sends nothing to it. What do you get for it then, an error, None or zeros? "
-    "Options of torch.autograd.grad decide it. materialize_grads=True is one of them.",
+    "A loss that doesn't use a parameter sends nothing to it. What do you get for it then: an error, None or zeros? "
+    "Options of torch.autograd.grad decide that. materialize_grads=True is one of them.",
 )
 
-# %% exercise: task_gradients points=3
+# %% exercise: task_gradients points=3 level=easy
 
 # %% [markdown]
-# A question to think about: your function builds a graph for each loss. Could it stack the losses to one tensor,
-# build one graph, and still get their gradients apart? Think of the Jacobian: which `v`, and how many passes?
+# Your function builds a graph for each loss. Could it stack the losses into one tensor, build one graph, and still get
+# their gradients separately? Think of the Jacobian: which `v`, and how many passes?
+
+# %% answer [markdown]
+# Yes. `torch.stack` of the losses is a vector with one output for each loss. The unit vectors, `[1, 0, ...]`,
+# `[0, 1, ...]` and so on, each select one loss, so there are as many passes as losses, all but the last with
+# `retain_graph=True`. What the losses share is then computed only once in the forward pass, but the backward passes
+# cost the same.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# Behind you: the record, leaves, and what `backward` computes and where it adds. Next you add up gradients on purpose,
-# look for cuts in a graph, and walk along one. After a break, Python has forgotten everything. Choose *Run > Run All
-# Above Selected Cell*, or press *Check*, which runs what it needs.
+# You know the record, leaves, what `backward` computes and where it adds. Next you'll add up gradients on purpose, find
+# the cut in the digits script, and walk along a graph. After a break, Python has forgotten everything. Choose
+# *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Adding up on purpose
 #
-# Accumulation is also a technique. Say that the whole data set does not fit into memory. You want the gradient of the
-# mean loss over all samples. You go batch by batch, and each graph is freed before the next one is built.
+# Accumulation is also a technique, for data that doesn't fit into memory at once. You want the gradient of the mean
+# loss over all samples. You go batch by batch, and each graph is freed before the next one is built.
 #
 # A loss function usually returns the mean over its batch. The common recipe is: divide each batch's loss by the
 # number of batches, and let the gradients add up. Four batches have 10, 10, 10 and 2 samples. Is the recipe exact?
@@ -644,14 +765,15 @@ for sizes in ([8, 8, 8, 8], [10, 10, 10, 2]):
 print(f"all samples at once   {full}")
 
 # %% [markdown]
-# With equal sizes the difference is rounding. With the small last batch, an entry that should be 0.89 comes out as
-# 2.27. In the recipe each batch counts the same. So a sample in the batch of 2 counts five times as much as one in a
-# batch of 10. Every data set whose size is no multiple of the batch size ends with such a batch.
+# With equal sizes, the difference is rounding. With the small last batch, an entry that should be 0.89 is 2.27. In the
+# recipe, each batch counts the same, so a sample in the batch of 2 counts five times as much as one in a batch of 10.
+# Every data set whose size isn't a multiple of the batch size ends with such a batch. An exact recipe weighs each batch
+# by its number of samples.
 #
 # ### Your turn: stream_gradient
-# Get it exact for batches of any sizes. A filter may have thrown out every sample of a batch, so a batch may be
-# empty. The mean of no numbers is `nan`. Is the gradient of that mean `nan` as well? Predict, and try it in the next
-# cell before you write.
+# Make it exact for batches of any sizes. A filter may have removed every sample of a batch, so a batch may be empty.
+# The mean of no numbers is `nan`. Is the gradient of that mean `nan` as well? Predict, then run the next cell before
+# you write.
 
 # %% scratch
 mean_of_none = squared_error(w, features[:0], targets[:0])
@@ -664,20 +786,26 @@ hint(
     "samples there were?",
 )
 
-# %% exercise: stream_gradient points=3
+# %% exercise: stream_gradient points=3 level=medium further
 
 # %% [markdown]
-# An empty batch has the loss `nan` and the gradient zero. Each sample sends its own part back to `w`, and here there
-# is none. Had you added up the losses as well, their sum would be `nan`.
+# An empty batch has the loss `nan` and the gradient zero: each sample sends its own part back to `w`, and here there's
+# no sample. If you'd added up the losses as well, their sum would be `nan`.
 #
 # Joining all batches into one gives the same numbers, and so does adding all the losses and going back once. What do
-# these two ways hold in memory that yours does not?
+# these two ways hold in memory that yours doesn't?
+
+# %% answer [markdown]
+# The joined batch needs a copy of all data at once, and the graph of its loss keeps what every sample needs for
+# `backward`. Adding the losses first keeps the graphs of all batches alive until the one `backward`. Your loop holds
+# one batch's graph at a time.
 
 # %% [markdown]
 # ## What cuts the graph?
 #
-# NumPy arrays and Python numbers have no history. Wherever your values pass through them, the graph ends. PyTorch may
-# not tell you. Which of the six lines in the next cell raises an error?
+# NumPy arrays and Python numbers have no history. If your values pass through them, the graph ends there, and PyTorch
+# may not say so. That's what happened to the layer that never learns. Which of the six lines in the next cell raises an
+# error?
 
 # %% predict: ways_back
 # **Predict.** `x` requires grad. Which of these results still lead back to `x`?
@@ -708,22 +836,21 @@ with warnings.catch_warnings():
             print(f"{text:51} RuntimeError: {str(error)[:35]} ...")
 
 # %% [markdown]
-# How many of the six did you get right? `.numpy()` is the honest one: it refuses. `.item()` cuts without a word.
-# `torch.tensor(...)` copies values and makes a new leaf. With `requires_grad=True` that is the worst of all: `backward`
-# runs without an error, the gradient lands in the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and
-# is recorded like any operation.
+# `.numpy()` is the honest one: it refuses. `.item()` cuts silently. `torch.tensor(...)` copies values and makes a new
+# leaf. With `requires_grad=True` that's the worst of all: `backward` raises no error, the gradient ends up in the new
+# leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and is recorded like any operation.
 #
 # The cell hides one warning. `torch.tensor` of a list of tensors gives it, and so does `float(t)`: "Converting a tensor
-# with requires_grad=True to a scalar may lead to unexpected behavior". PyTorch shows it once per process, for the first
-# of them, and never for `.item()`. So do not wait for it.
+# with requires_grad=True to a scalar may lead to unexpected behavior". PyTorch shows it only once per process, and
+# never for `.item()`, so don't rely on it.
 #
-# `argmax` gives an index. An index jumps from one integer to the next, so it has no useful slope. That is no mistake
+# `argmax` gives an index. An index jumps from one integer to the next, so it has no useful slope, and that's no mistake
 # in your code. Taking `x[x.argmax()]` is recorded, and its gradient goes to the element that was taken.
 #
 # ### Your turn: scaled_peak
-# The next function was moved from NumPy. It weighs the rows of `x`, takes the row with the largest weighted sum, and
-# scales it by the root mean square of all the sums (the root of the mean of their squares). Somebody added
-# `requires_grad=True` to silence an error. Its values are right. Its gradients are not.
+# The next function was ported from NumPy. It weighs the rows of `x`, takes the row with the largest weighted sum, and
+# scales it by the root mean square of all the sums (the root of the mean of their squares). Someone added
+# `requires_grad=True` to silence an error. Its values are right, but its gradients aren't. Repair it.
 
 
 # %% given
@@ -742,20 +869,55 @@ hint(
     "operations on tensors.",
 )
 
-# %% exercise: scaled_peak points=3
+# %% exercise: scaled_peak points=3 level=medium
 
 # %% [markdown]
-# The last line of the broken function silenced an error and made it worse. Before that change, `backward` raised an
-# error when only `w` required grad, and somebody would have looked. A useful habit: after the first `backward` of new
-# code, look for parameters whose `.grad` is still `None`. What else could `None` mean there?
-
-# %% [markdown]
-# ## Hooks: a look at a gradient on its way
+# The last line of the broken function silenced an error and made the bug harder to find. Before that change, `backward`
+# raised an error when only `w` required grad, and someone would have looked.
 #
+# ### The layer, found
+#
+# You now know how to find the layer that never learns: after a `backward`, look for parameters whose `.grad` is still
+# `None`. Which of the two layers of the script will that be?
+
+# %% scratch
+for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.items():
+    gradient = layer.weight.grad
+    print(text, "has no gradient" if gradient is None else f"has a gradient of size {gradient.norm():.2f}")
+
+# %% [markdown]
+# Now walk from the loss towards that layer, and find the line that cuts the graph. Repair the function `network` in the
+# first script of this lab, and run the script and this cell again.
+
+# %% answer [markdown]
+# The hidden layer has no gradient, and its weights are still the random ones. `.detach()`, `.numpy()` and
+# `torch.tensor` each cut its result off. NumPy's `maximum` has to go, too, because NumPy can't record:
+#
+# ```python
+# def network(images):
+#     hidden = torch.relu(hidden_layer(images))
+#     return output_layer(hidden)
+# ```
+#
+# The network gets 88% instead of 81%, and the last loss is 0.08 instead of 0.63. Both layers have a gradient. The
+# broken network learned anything at all because the output layer can do a lot with 64 random features.
+
+# %% [markdown]
+# In lab 4, this script gets dropout and a test after each epoch, which makes its training worse, until you repair it.
+# What else could it mean if a parameter's `.grad` is `None` after `backward`?
+
+# %% answer [markdown]
+# The loss doesn't use the parameter; or it was frozen, so it requires no grad; or the tensor isn't a leaf, as with
+# `w1`; or something set `.grad` to `None` after `backward`, as `zero_grad` does.
+
+# %% [markdown]
+# ## Hooks: look at a gradient on its way
+#
+# With a hook you can print, check or change a gradient in the middle of the network, where no `.grad` is kept.
 # `t.register_hook(function)` has a function called when the gradient of `t` is ready. The function may return a new
-# gradient, which goes on instead of the old one. If it returns `None`, nothing changes. It must not change its
-# argument in place: the same tensor may be on its way to somebody else too. `t` must require grad, or `register_hook`
-# raises a RuntimeError. It returns a handle, and `handle.remove()` takes the hook away.
+# gradient, which replaces the old one. If it returns `None`, nothing changes. It must not change its argument in place,
+# because other parts of the graph may receive the same tensor. `t` must require grad, or `register_hook` raises a
+# RuntimeError. It returns a handle, and `handle.remove()` removes the hook.
 
 # %% predict: hook_calls
 # **Predict.** `h` has a hook, and `out = (2 * h).sum() + (3 * h).sum()`. How often is the hook called, and with what?
@@ -781,13 +943,11 @@ h.register_hook(lambda g: g.clamp(-1, 1))
 print("clamped: x.grad", x.grad.tolist())
 
 # %% [markdown]
-# Did you expect two calls? There is one, with the sum: 2 from one use and 3 from the other. A hook belongs to a tensor,
-# and it sees that tensor's whole gradient, from all uses. It cannot see one use alone.
+# There's one call, with the sum: 2 from one use and 3 from the other. A hook belongs to a tensor and sees that tensor's
+# whole gradient, from all uses. It can't see one use separately.
 #
-# ### Your turn: clamped_residual
-# A *residual block* computes `x + branch(x)`. Suppose that the branch sometimes sends back huge gradients. You want
-# to clamp what comes out of the branch towards `x`. The gradient that takes the direct path through the addition must
-# not be touched. There are two ways back to `x`, and only one `x`. Where do you put the hook?
+# That matters in a *residual block*, which computes `x + branch(x)`. There are two ways back to `x`, as the next
+# picture shows: one directly from the addition, and one through the branch.
 
 
 # %% given
@@ -812,31 +972,43 @@ def weighted(x):
     return x * own_factor
 
 
+# %% example
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+show_graph(x + steep(x), {"x": x})
+
+# %% [markdown]
+# ### Your turn: clamped_residual
+# Suppose that the branch sometimes sends back huge gradients. You want to clamp what leaves the branch towards `x`,
+# without touching the gradient that takes the direct path. There are two ways back, and only one `x`. Where do you put
+# the hook?
+
 # %% given
 hint(
-    "Draw the graph of x + branch(x), or let show_graph draw it. Which tensor's gradient is exactly what comes out of "
-    "the branch?",
-    "There is no such tensor yet: x has both ways. Which operation gives a new tensor with the same values, for the "
-    "branch alone? And what if x does not require grad?",
+    "Look at the graph of x + branch(x). Which tensor's gradient is exactly what leaves the branch?",
+    "There's no such tensor yet: x receives both. Which operation gives a new tensor with the same values, for the "
+    "branch only? And what if x doesn't require grad?",
 )
 
-# %% exercise: clamped_residual points=3
+# %% exercise: clamped_residual points=3 level=medium further
 
 # %% [markdown]
 # Gradient clipping in training is usually done after `backward`, on the `.grad` of the parameters. Could it do what
-# your hook does? By that time the contributions of all ways have been added. A hook works earlier, while they are
-# still apart.
+# your hook does?
+
+# %% answer [markdown]
+# No. After `backward`, the contributions of all paths have been added. A hook works earlier, while they're still
+# separate.
 
 # %% [markdown]
 # ## A new graph for every run
 #
-# The graph is built while your code runs. There is no separate description of the model. Run the code again, and a new
-# graph is built. In the middle of it, a `print` or a debugger shows the values of any tensor. This is called
-# *define-by-run*. The first version of TensorFlow did it the other way: one first defined a graph, and then ran it with
-# data.
+# You can debug a PyTorch model like any other Python code, because the graph is built while your code runs. There's no
+# separate description of the model: run the code again, and it builds a new graph. In the middle of it, a `print`
+# or a debugger shows the values of any tensor. This is called *define-by-run*. The first version of TensorFlow did it
+# the other way: you first defined a graph, and then ran it with data.
 #
-# So an `if` or a `while` may look at the values of tensors. How many divisions will the graph hold for each of the
-# two inputs in the next cell? Does the graph know that there was a `while`?
+# So an `if` or a `while` may depend on the values of tensors. How many divisions will the graph hold for each of the
+# two inputs in the next cell? Does the graph contain the `while`?
 
 
 # %% given
@@ -862,9 +1034,10 @@ show_graph(halve_until_small(x), {"x": x})
 # %% [markdown]
 # ## How large is a graph?
 #
-# You know all parts now: start at `grad_fn`, follow `next_functions`, stop at `None`. Counting nodes sounds like
-# three lines of recursion. The next cell tries it on a tensor that is added to itself again and again. How many nodes
-# does the graph have after 3, 6, 9 and 12 additions? What will the recursion say?
+# Graphs use memory, and a graph that grows with every step is a bug that you can find by counting its nodes. You know
+# all parts: start at `grad_fn`, follow `next_functions`, stop at `None`. That sounds like three lines of recursion. The
+# next cell tries them on a tensor that is added to itself again and again. How many nodes does the graph have after 3,
+# 6, 9 and 12 additions? What will the recursion count?
 
 
 # %% given
@@ -884,14 +1057,15 @@ for times in (3, 6, 9, 12):
 show_graph(doubled(x, 3), {"x": x})
 
 # %% [markdown]
-# Each addition has two edges to the same node. The recursion visits a node once for every *path* that leads to it,
-# and the paths double each time. After 40 additions there would be about two million million visits, for 41 nodes.
-# And a second trouble is waiting: a graph may be deeper than the 1,000 nested calls that Python allows.
+# There are 4, 7, 10 and 13 nodes: one for each addition, and the one of `x`. But each addition has two edges to the
+# same node, and the recursion visits a node once for every *path* that leads to it. The paths double each time. After
+# 40 additions it would make about two trillion visits, for 41 nodes. A second problem is that a graph may be deeper
+# than the 1,000 nested calls that Python allows.
 #
-# So you have to remember which nodes were counted. `id(node)` looks like a good mark: it is the number by which Python
-# tells living objects apart. The next cell makes five graphs, one after the other, and puts the id of the first node of
-# each into a set. Then it does the same with five more graphs and the nodes themselves. How many entries will each of
-# the two sets have?
+# So you have to remember which nodes you've counted. `id(node)`, the number by which Python distinguishes living
+# objects, looks like a good mark. The next cell creates five graphs, one after the other, and puts the id of the first
+# node of each into a set. Then it does the same with five more graphs and the nodes themselves. How many entries will
+# each of the two sets have?
 
 # %% example
 x = torch.tensor(1.0, requires_grad=True)
@@ -904,13 +1078,13 @@ print(len(ids), "different ids,", len(nodes), "different nodes")
 
 # %% [markdown]
 # All five nodes had the same id. A node lives as long as something holds it: the tensor that it belongs to, a node that
-# leads to it, or a variable or collection of yours. In the first loop nothing does. The node is freed, and Python may
-# give its id to the next object. The second loop keeps the nodes, so each has an id of its own. The same happens on a
-# walk along the graph of `f(x)`: once the result is gone, the nodes that you leave behind are freed, one by one. So
-# keep the nodes, not their ids. A node can stand in a set.
+# leads to it, or a variable or collection of yours. In the first loop nothing does, so the node is freed, and Python
+# may give its id to the next object. The second loop keeps the nodes, so each has an id of its own. The same happens on
+# a walk along the graph of `f(x)`: once the result is gone, the nodes that you've passed are freed, one by one. So
+# keep the nodes, not their ids. A set can hold nodes.
 #
 # ### Your turn: graph_size
-# Count the distinct nodes, of large and deep graphs too.
+# Count the distinct nodes, even of large and deep graphs.
 
 
 # %% given
@@ -959,13 +1133,19 @@ hint(
     "node join each of them?",
 )
 
-# %% exercise: graph_size points=4
+# %% exercise: graph_size points=4 level=hard further
 
 # %% [markdown]
-# `backward` has the same problem, and a stronger one. It must not only visit each node once. It must visit it *late
+# `backward` has the same problem, and a harder one. It must visit each node only once, and it must visit it *late
 # enough*: after the gradients from all edges that lead to it have arrived and been added up. So it first counts, for
-# each node, how many edges lead there. A node runs when its count has come down to zero. The order that comes out is
-# called a topological order. What would be wrong with `x.grad` if a node ran as soon as the first gradient arrived?
+# each node, how many edges lead there. A node runs when its count has reached zero. The resulting order
+# is called a topological order. What would be wrong with `x.grad` if each node ran once, as soon as the first gradient
+# arrived?
+
+# %% answer [markdown]
+# It would be too small: gradients that arrive later would be lost. In the picture with `product`, 6 would arrive
+# instead of 12. If the node ran again for each gradient, the sums would be right, but it would run once for every path:
+# 4,096 times at `x` after 12 doublings.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -974,9 +1154,9 @@ hint(
 # - [x] Its nodes are backward functions. A tensor that was made by a recorded operation holds its node in `grad_fn`.
 #   > `a.grad_fn` is such a node. In the picture of the graph, tensors appear only at its ends.
 # - [ ] A tensor with `requires_grad=True` always has a `grad_fn`.
-#   > A leaf that you made yourself has none: nothing recorded made it. `marked` in the lab was such a tensor.
+#   > A leaf that you created yourself has none, because no recorded operation made it. `marked` was such a tensor.
 # - [x] The entries of `next_functions` say which nodes get the gradient next.
-#   > They are the edges. The walk from `log` over `add` and `mul` to the leaf `a` went along them.
+#   > They're the edges. The walk from `log` through `add` and `mul` to the leaf `a` followed them.
 # - [x] An operation whose inputs all require no grad adds no node.
 #   > `plain * 2` had no `grad_fn`. At least one input must require grad.
 # - [ ] Each node keeps the Jacobian of its operation.
@@ -987,15 +1167,15 @@ hint(
 #
 # **Define-by-run**
 # - [ ] For an `if`, both branches are recorded, and `backward` takes the right one.
-#   > The graph holds what was done. The branch that was not taken never ran, so it is not there.
+#   > The graph holds what was done. The branch that wasn't taken never ran, so it isn't in the graph.
 # - [x] The graph is built anew each time the code runs.
-#   > There is no separate description of the model. `halve_until_small` made a graph of its own for each start.
+#   > There's no separate description of the model. `halve_until_small` built a graph for each start.
 # - [x] A loop may run a different number of times for each input, and the gradients are still right.
 #   > Two divisions for 3 and seven for 100: both graphs had the right gradient, 0.25 and 0.0078.
 # - [x] In the first version of TensorFlow, a graph was defined first and run with data afterwards.
 #   > TensorFlow 1 built the graph without values and ran it later. Define-by-run is the opposite.
 # - [x] You may stop in a debugger in the middle of the forward pass and print a tensor's values.
-#   > Each operation is computed when Python reaches it, so the values are there already.
+#   > Each operation is computed when Python reaches it, so the values exist already.
 #
 # Hint: What did the graph of halve_until_small show of its while?
 #
@@ -1003,13 +1183,11 @@ hint(
 # - [ ] `backward` fills `.grad` of every tensor that requires grad.
 #   > It fills only the leaves. `inner` and `y` required grad and had `.grad` None.
 # - [x] A tensor that does not require grad is a leaf.
-#   > It is a convention: no recorded operation made it, so it has no `grad_fn`.
+#   > By convention: no recorded operation made it, so it has no `grad_fn`.
 # - [ ] `torch.zeros(3, requires_grad=True) + 0.01` is a leaf.
-#   > The sum is the result of a recorded operation. The leaf is the tensor before it, and nobody has a name for that
-#   > one, as with `w1`.
+#   > The sum is the result of a recorded operation. The leaf is the tensor before it, which has no name, as with `w1`.
 # - [x] `retain_grad()` has to be called before `backward`.
-#   > The gradient of a tensor that is no leaf is passed on and dropped, unless `backward` knows by then that somebody
-#   > wants it.
+#   > The gradient of a tensor that isn't a leaf is passed on and dropped, unless `retain_grad()` was called by then.
 # - [x] `torch.autograd.grad(loss, w)` leaves `w.grad` as it was.
 #   > It returns the gradients and touches no `.grad`. That makes it the better tool inside a function.
 #
@@ -1018,11 +1196,11 @@ hint(
 # **Vector-Jacobian products**, with `y` of shape (3,), computed from a leaf `x` of shape (5,) that requires grad,
 # and `J` the Jacobian
 # - [x] `y.backward()` without an argument raises an error.
-#   > `backward` puts in a 1 only for a result with one element. For three it wants a `v` of three numbers.
+#   > `backward` passes a 1 only for a result with one element. For three it needs a `v` of three numbers.
 # - [x] `y.backward(v)` adds `v @ J` to `x.grad`.
-#   > That is the vector-Jacobian product: each row of `J` times its number in `v`, added up and accumulated.
+#   > That's the vector-Jacobian product: each row of `J` times its number in `v`, added up and accumulated.
 # - [x] `y.backward(torch.ones(3))` and `y.sum().backward()`, each on a fresh graph, give the same gradient.
-#   > The gradient of a sum by each of its terms is 1, so the sum sends back exactly the vector of ones.
+#   > The derivative of a sum with respect to each of its terms is 1, so the sum sends back a vector of ones.
 # - [x] The whole Jacobian takes three vector-Jacobian products.
 #   > `J` has one row for each output. A unit vector as `v` gives one row, so there are as many passes as outputs.
 # - [ ] If `y` had the shape (1, 1), `backward()` without an argument would raise an error.
@@ -1032,49 +1210,46 @@ hint(
 #
 # **Why gradients are set to zero or `None` in a training loop**
 # - [x] Without it, `.grad` after the third batch is the sum of the gradients of three batches.
-#   > `AccumulateGrad` adds to what is there already. Nobody else clears it for you.
-# - [ ] `backward` raises an error where `.grad` is not zero or `None`.
-#   > It adds to what it finds, without a word. That is why the mistake is so easy to miss.
+#   > `AccumulateGrad` adds to what is already there. Nothing else clears it for you.
+# - [ ] `backward` raises an error if `.grad` is not zero or `None`.
+#   > It silently adds to what it finds. That's why the mistake is so easy to miss.
 # - [x] Before the first `backward`, `w.grad.zero_()` raises an error.
 #   > `.grad` is `None` then, and `None` has no `zero_`: an AttributeError.
 # - [ ] After `g = w.grad`, `g` keeps its numbers whatever happens in the next `backward`.
-#   > `g` is a second name for the same tensor, and the next `backward` adds into it. `clone()` keeps the numbers.
+#   > `g` is a second name for the same tensor, and the next `backward` adds to it. `clone()` keeps the numbers.
 # - [x] `w.grad = None` and `w.grad.zero_()` lead to the same `w.grad` after the next `backward` in which `w` takes
 #   part.
-#   > Adding to zeros and putting a new tensor in place of `None` give the same numbers. Only who held the old tensor
+#   > Adding to zeros and replacing `None` by a new tensor give the same numbers. Only code that kept the old tensor
 #   > sees a difference.
 #
 # Hint: What did the name first show after the second backward?
 #
 # **What cuts the graph**
 # - [x] `.item()` gives a Python number, and what you compute from it does not lead back.
-#   > A Python number has no history, and PyTorch does not warn. The graph ends there.
+#   > A Python number has no history, and PyTorch doesn't warn. The graph ends there.
 # - [ ] `torch.tensor(t * 3, requires_grad=True)` leads back to `t`, since it requires grad.
-#   > `torch.tensor` copies the values and makes a new leaf. The gradient lands in that leaf, and never in `t`.
+#   > `torch.tensor` copies the values and makes a new leaf. The gradient ends up in that leaf, and never in `t`.
 # - [ ] A cut is repaired by calling `requires_grad_()` on the result.
-#   > The result becomes a leaf, and the way back is still missing. The error is gone and the gradient too.
+#   > The result becomes a leaf, and the way back is still missing. The error is gone, and so is the gradient.
 # - [x] In `x[x.argmax()]` a gradient reaches the element of `x` that was taken.
 #   > Taking an element is a recorded operation. Only the index itself has no slope.
 # - [x] `.numpy()` raises an error on a tensor that requires grad.
-#   > NumPy cannot record. So it refuses, which is the honest way, and asks for `detach()` first.
+#   > NumPy can't record, so PyTorch refuses, and asks for `detach()` first.
 #
 # Hint: Which of the six lines under 'What cuts the graph?' kept their history?
 
 # %% [markdown]
-# Were there statements that you believed a while ago? Write them down. They are what to explain to the next person.
-
-# %% [markdown]
 # ## Asked in interviews
 #
-# Answer each aloud before you open the text.
+# You know a subject when you can explain it aloud. Answer each question before you open the text.
 #
 # **How does autograd work?**
 #
 # <details><summary>A good answer</summary>
 #
-# In the forward pass, each operation that has an input that requires grad, and a derivative, adds a node. It is a
+# In the forward pass, each operation that has a derivative and an input that requires grad adds a node. The node is a
 # backward function, and it keeps what its derivative needs. `next_functions` lead from node to node, down to the
-# leaves. `backward` starts at the result, with a 1 if that has a single element. Then it visits the nodes in reverse
+# leaves. `backward` starts at the result, with a 1 if that has a single element, and visits the nodes in reverse
 # order. Each turns its upstream gradient into gradients of its inputs, by a vector-Jacobian product. The Jacobian
 # itself is never built. At a leaf, the gradient is added to `.grad`. The trap is that last step: not every tensor that
 # requires grad gets a `.grad`. Only leaves do, and tensors for which `retain_grad()` was called before.
@@ -1086,11 +1261,10 @@ hint(
 # <details><summary>A good answer</summary>
 #
 # In TensorFlow 1, you first defined a graph without values, and then ran it with data. PyTorch has no separate
-# description. It records the graph while the code runs, and records a new one in the next run. That is called
+# description. It records the graph while the code runs, and records a new one in the next run. That's called
 # define-by-run. So an `if` or a `while` may depend on the values of tensors, and I can print or debug in the middle of
-# a forward pass, where the values are there already. The trap is to think that an `if` is recorded, with both of its
-# branches. The graph holds what was done. The branch that did not run is not in it, and the gradient belongs to the
-# path that was taken.
+# a forward pass, when the values exist already. The trap is to think that an `if` is recorded, with both of its
+# branches. The graph holds what was done, so the gradient belongs to the path that was taken.
 #
 # </details>
 #
@@ -1098,21 +1272,21 @@ hint(
 #
 # <details><summary>A good answer</summary>
 #
-# Because `backward` adds to `.grad` and does not replace it. If nobody clears it, then after three batches it holds the
-# sum of three gradients. There is no error, and the next update simply uses that sum. The adding is on purpose. It
-# makes it possible to call `backward` for several losses or several small batches, and to use the total. There are two
-# ways to clear: fill with zeros, or set `.grad` to `None`, which also says that there was no gradient. The trap is a
-# kept gradient. `g = w.grad` is a second name for the same tensor, and the next `backward` adds into it. To keep the
-# numbers I write `w.grad.clone()`.
+# Because `backward` adds to `.grad` instead of replacing it. If I don't clear it, then after three batches it holds the
+# sum of three gradients. There's no error, and the next update simply uses that sum. The adding is on purpose: I can
+# call `backward` for several losses or several small batches, and use the total. There are two ways to clear: fill with
+# zeros, or set `.grad` to `None`, which also says that there was no gradient. The trap is a kept gradient: `g = w.grad`
+# is a second name for the same tensor, and the next `backward` adds to it. To keep the numbers, I write
+# `w.grad.clone()`.
 #
 # </details>
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# A model has ten million parameters, 1,000 outputs in its last layer, and one loss. Somebody proposes three ways to
+# A model has ten million parameters, 1,000 outputs in its last layer, and one loss. Someone proposes three ways to
 # get the gradient of the loss: finite differences; carrying all slopes forward, as `value_and_slope` did; and
-# `backward`. Somebody else wants the Jacobian of the 1,000 outputs as well.
+# `backward`. Someone else wants the Jacobian of the 1,000 outputs as well.
 #
 # In four to eight sentences: about how many passes through the model does each of the three ways cost for the
 # gradient of the loss, and why? How many does `backward` need for the Jacobian? What are finite differences still
@@ -1122,13 +1296,13 @@ hint(
 # ### BEGIN SOLUTION
 # Finite differences change one parameter at a time, so they need about one or two forward passes for each parameter:
 # ten or twenty million, and the result is only approximate. Carrying slopes forward needs one slope for each parameter
-# next to every value. That is the work of ten million forward passes, although it is exact. `backward` needs one
-# forward pass, which writes the graph, and one backward pass, which costs about as much as two forward passes.
+# next to every value. That's the work of ten million forward passes, although it's exact. `backward` needs one
+# forward pass, which records the graph, and one backward pass, which costs about as much as two forward passes.
 # It starts from one number, the loss, and each node turns one upstream gradient into the gradients of its inputs. So
-# the cost depends on the number of outputs, and not on the number of inputs. It pays with memory: what the nodes keep
+# the cost depends on the number of outputs, and not on the number of inputs. The price is memory: what the nodes keep
 # stays until `backward` has run. For the Jacobian of 1,000 outputs, it needs 1,000 backward passes, one vector-Jacobian
 # product for each row. Finite differences remain useful as a test: they need no derivative, so they find mistakes in
-# gradients that were written by hand, best in float64 and with a step that is not too small.
+# gradients that were written by hand, best in float64 and with a step that isn't too small.
 #
 # For grading: one point for the count of passes with its reason (inputs against outputs), one for the Jacobian and for
 # finite differences as a test.
@@ -1137,14 +1311,14 @@ hint(
 # %% [markdown]
 # ## On one sheet
 #
-# - An operation is recorded if an input requires grad. Nodes are backward functions, edges are `next_functions`.
+# - An operation is recorded if it has a derivative and an input that requires grad. Nodes are backward functions, and
+#   edges are `next_functions`.
 # - The walk ends at leaves. Only leaves get a `.grad`, unless you call `retain_grad()`.
-# - `backward(v)` computes a vector-Jacobian product. A Jacobian takes one for each output.
-# - `.grad` accumulates, and `g = x.grad` is an alias. `torch.autograd.grad` touches no `.grad`.
-# - The mean over all samples is not the mean over batches.
-# - `.item()`, `.numpy()` and `torch.tensor(...)` end the graph. `requires_grad=True` on what came out hides that.
+# - `.grad` accumulates, and `g = x.grad` is an alias.
+# - The mean over all samples isn't the mean over batches.
+# - `requires_grad=True` on a tensor after a cut hides the cut. To find it, look for a `.grad` that is `None`.
 # - A hook sees a tensor's whole gradient, from all uses. To see one use, give it a tensor of its own.
-# - The graph is made anew in every run, and holds what was done.
+# - The graph is built anew in every run, and holds what was done.
 #
 # | call or rule | what it does or costs |
 # |---|---|
@@ -1153,7 +1327,7 @@ hint(
 # | `torch.autograd.grad(out, inputs)` | returns the gradients, touches no `.grad` |
 # | a Jacobian | one backward pass for each output |
 # | a backward pass | about twice the work of the forward pass |
-# | `retain_grad()` | keeps the gradient of a tensor that is no leaf, if called before `backward` |
+# | `retain_grad()` | keeps the gradient of a tensor that isn't a leaf, if called before `backward` |
 # | `x.grad = None` | the next `backward` puts a new tensor there |
 # | `.item()`, `torch.tensor(t)` | end the graph without an error; `.numpy()` refuses |
 # | `t.register_hook(f)` | f sees the whole gradient of `t` once, and may replace it |
@@ -1162,6 +1336,6 @@ hint(
 #
 # - Which tensors are the leaves here, and does each of them get a `.grad`?
 # - What is already in `.grad` when this `backward` starts?
-# - Through which lines do my values leave PyTorch, and does a gradient have to come back there?
+# - On which lines do my values leave PyTorch, and does a gradient have to flow back there?
 #
-# Lab 4 goes on from here: how to stop recording, how to let go of a history, and how to go through a graph twice.
+# Lab 4 continues from here: how to stop recording, how to drop a history, and how to go through a graph twice.

@@ -4,9 +4,9 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
 
     x: any shape, float32 or float64; it may require grad or not. limit: at least 0.
     branch: a function of one tensor that returns one of the same shape and dtype. Recording is on.
-    The value is x + branch(x). In a backward pass, the gradient that comes out of the branch towards x is clamped
-    elementwise to [-limit, limit]; the gradient along the direct path is not changed. The branch's own parameters get their
-    gradients unclamped, even if x requires no grad. x stays as it is, with its requires_grad and its .grad.
+    The value is x + branch(x). In a backward pass, the gradient that leaves the branch towards x is clamped elementwise
+    to [-limit, limit]; the gradient along the direct path isn't changed. The branch's own parameters get their
+    gradients unclamped, even if x requires no grad. x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
     inside = x.view_as(x)  # a tensor of its own for the branch: its gradient is the branch's alone
@@ -25,7 +25,7 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
 # The value is x -> values, other_cases
 # In a backward pass -> gradient, other_cases, direct_way
 # The branch's own -> requires_grad
-# x stays as it is -> keeps_input
+# x, its requires_grad -> keeps_input
 
 
 # %% domain
@@ -58,11 +58,11 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "values",
-    "the value is x + branch(x), also for an x without grad",
+    "the value is x + branch(x), even if x requires no grad",
     required=True,
     hint=(
-        "Which number is added to x: the branch's value as it is, or a changed one?",
-        "In the forward pass nothing is clamped. What a hook changes is the gradient alone.",
+        "Which number do you add to x: the branch's value itself, or a changed one?",
+        "In the forward pass nothing is clamped. A hook changes only the gradient.",
     ),
 ):
     t = torch.tensor([[0.0, 1.0, -2.0]])
@@ -74,7 +74,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Two gradients come back to x. Which of them should be clamped, and which tensor has it alone?",
+        "Two gradients flow back to x. Which one should be clamped, and which tensor receives only that one?",
         "Give the branch a tensor made from x by a recorded operation. Its hook returns the clamped gradient.",
     ),
 ):
@@ -100,7 +100,7 @@ with check(
     "other upstream gradients, limits and float32",
     weight=3,
     required=True,
-    hint="Which gradient do you clamp: the one that goes into the branch, the one that comes out, or the sum?",
+    hint="Which gradient do you clamp: the one that enters the branch, the one that leaves it, or the sum?",
 ):
     t = torch.linspace(-2, 3, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
     weight = torch.tensor([[3.0, -0.1, 0.5], [-4.0, 1.0, 0.02]], dtype=torch.float64)
@@ -129,9 +129,9 @@ with check(
     arguments.assert_gradients(clamped_residual, "float32", atol=1e-3)
 with check(
     "direct_way",
-    "a branch that hands its gradient on unchanged leaves the direct path alone",
+    "the branch passes its gradient on unchanged, and the direct path isn't clamped",
     weight=2,
-    hint="Does your hook return a new tensor, or does it change the one that it is given?",
+    hint="Does your hook return a new tensor, or change the one that it gets?",
 ):
     t = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
     weight = torch.tensor([3.0, -0.25, -7.0])
@@ -142,9 +142,9 @@ with check(
     assert_close(got, want)
 with check(
     "two_calls",
-    "two calls on the same x do not disturb each other",
+    "two calls with the same x don't affect each other",
     weight=2,
-    hint="Does something of the first call stay on x?",
+    hint="Does the first call leave a hook on x?",
 ):
     t = torch.tensor([0.0, 1.0], requires_grad=True)
     s = 40 * t.detach().cos()
@@ -155,7 +155,7 @@ with check(
 with check(
     "requires_grad",
     "x may be the result of an operation, or require no grad while the branch has a parameter",
-    hint="What do you do with x that works for a leaf only? Is the branch recorded for every x?",
+    hint="Which of your calls works only for a leaf? Is the branch recorded for every x?",
 ):
     t = torch.tensor([0.5, 2.5], requires_grad=True)
     inner_grad = 1 + (40 * (2 * t.detach()).cos()).clamp(-3, 3)
@@ -170,13 +170,17 @@ with check(
     assert not t.requires_grad, "x requires grad now"
     arguments.assert_results(clamped_residual, "no grad needed", "from an operation")
     arguments.assert_gradients(clamped_residual, "no grad needed", "from an operation")
-with check("zero_branch", "a branch that gives zeros is in the graph", hint="Is a branch that adds nothing also flat?"):
+with check(
+    "zero_branch",
+    "a branch that returns zeros is in the graph",
+    hint="Does a branch that adds nothing have the slope zero?",
+):
     arguments.assert_results(clamped_residual, "zeros")
     arguments.assert_gradients(clamped_residual, "zeros")
 with check("zero_dim_empty", "an empty x and a 0-dim x keep their shapes", guard=True):
     arguments.assert_results(clamped_residual, "0-dim", "empty")
     arguments.assert_gradients(clamped_residual, "0-dim", "empty")
-with check("keeps_input", "x, its requires_grad and its .grad stay as they are", guard=True):
+with check("keeps_input", "x, its requires_grad and its .grad aren't changed", guard=True):
     arguments.assert_results(clamped_residual, "holds .grad")
     arguments.assert_arguments(clamped_residual)
 
@@ -275,7 +279,7 @@ def clamped_residual(x, branch, limit):
     return x + branch(inside)
 
 
-# %% wrong "x where the branch adds nothing" fails=zero_branch
+# %% wrong "x if the branch adds nothing" fails=zero_branch
 def clamped_residual(x, branch, limit):
     inside = x.view_as(x)
     if inside.requires_grad:

@@ -1,10 +1,10 @@
 # %% exercise
 def graph_size(f, x: Tensor) -> int:
-    """The number of distinct nodes in the graph behind f(x), with the AccumulateGrad nodes.
+    """The number of distinct nodes in the graph of f(x), AccumulateGrad nodes included.
 
     f: a function of one tensor that returns a tensor. x: any floating-point tensor; it may require grad or not.
     The graph may share nodes between many paths, and may be 3,000 nodes deep.
-    0 if f(x) has no grad_fn. x stays as it is, with its requires_grad and its .grad.
+    Returns 0 if f(x) has no grad_fn. x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
     root = f(x).grad_fn
@@ -24,8 +24,8 @@ def graph_size(f, x: Tensor) -> int:
 # f: a function of one -> actual_run, several_results, example, all_leaves
 # x: any floating-point -> several_results, all_leaves
 # The graph may share -> shared_node, long_chain
-# 0 if f(x) -> nothing_recorded
-# x stays as it is -> keeps_grad
+# Returns 0 if -> nothing_recorded
+# x, its requires_grad -> keeps_grad
 
 
 # %% domain
@@ -57,8 +57,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which nodes can be reached from grad_fn, and to which of them do two edges lead?",
-        "A set holds the nodes that you have seen, a list those whose next_functions are still to be read.",
+        "Which nodes can you reach from grad_fn, and which of them do two edges lead to?",
+        "Keep a set of the nodes that you have seen, and a list of those whose next_functions you still have to read.",
     ),
 ):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -80,7 +80,7 @@ with check(
     "a node that many paths lead to counts once",
     weight=2,
     required=True,
-    hint="How do you know that you have been at a node already?",
+    hint="How do you know that you've already counted a node?",
 ):
     t = torch.tensor(1.5, requires_grad=True)
     explain(
@@ -88,10 +88,10 @@ with check(
     )
 with check(
     "actual_run",
-    "the size depends on what was run, not on the code",
+    "the size depends on what ran, not on the code",
     weight=2,
     required=True,
-    hint="Is the graph that you count the one of this call?",
+    hint="Do you count the graph of this call?",
 ):
     for begin, want in ((0.5, 2), (3.0, 4), (100.0, 9)):
         t = torch.tensor([begin], requires_grad=True)
@@ -100,7 +100,7 @@ with check(
     "several_results",
     "an operation with several results is one node",
     weight=2,
-    hint="What does the second part of a pair in next_functions tell apart?",
+    hint="What does the second part of a pair in next_functions distinguish?",
 ):
     t = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
     explain(graph_size(spread, t), 6, {"the results of one operation were counted as nodes of their own": 8})
@@ -114,17 +114,26 @@ with check(
     arguments.assert_results(graph_size, "its own leaf", "from an operation")
 with check(
     "long_chain",
-    "a graph of 3001 nodes in one line is counted",
+    "a chain of 3,001 nodes is counted",
     weight=3,
-    hint="How many calls may be nested in Python? What could remember the open ends instead?",
+    hint="How many calls may be nested in Python? What else could hold the nodes that are left to visit?",
 ):
     t = torch.tensor(0.5, requires_grad=True)
     assert_close(graph_size(deep, t), 3001)
-with check("nothing_recorded", "if nothing is recorded, the size is 0", hint="What is the grad_fn of such a result?"):
+with check(
+    "nothing_recorded",
+    "if nothing is recorded, the size is 0",
+    hint="What is the grad_fn of a result that wasn't recorded?",
+):
     t = torch.tensor([1.0, 2.0])
     assert_close(graph_size(polynomial, t), 0)
     arguments.assert_results(graph_size, "no grad needed", "handed back")
-with check("keeps_grad", "x stays as it is, with its .grad", guard=True, hint="Does counting need a backward pass?"):
+with check(
+    "keeps_grad",
+    "x, its requires_grad and its .grad aren't changed",
+    guard=True,
+    hint="Does counting need a backward pass?",
+):
     arguments.assert_results(graph_size, "holds .grad")
     arguments.assert_arguments(graph_size)
     arguments.assert_settings(graph_size)

@@ -1,11 +1,13 @@
 # %% exercise
 def jacobian(f, x: Tensor) -> Tensor:
-    """The Jacobian of f at x: element (i, j) is the derivative of output i with respect to input j.
+    """The Jacobian of f at x, without torch.autograd.functional and torch.func.
 
+    Element (i, j) is the derivative of output i with respect to input j.
     f: a differentiable function from a tensor (n,) to one (m,) of the same dtype, with n and m at least 1, whose result
-    is computed from x. It may work for x's dtype only, and does not write to x. Recording is on.
+    is computed from x. It may work for x's dtype only, and may create tensors that require grad. It doesn't change x.
+    Recording is on.
     x: (n,), float32 or float64; it may require grad or not. Returns (m, n) in x's dtype.
-    x, its requires_grad and its .grad stay as they are.
+    x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
     x = x.detach().requires_grad_()  # a leaf of our own
@@ -19,9 +21,11 @@ def jacobian(f, x: Tensor) -> Tensor:
 
 
 # %% promises
-# The Jacobian of f -> example, other_cases
+# The Jacobian of f -> example, other_cases, own_leaf
+# Element (i, j) is -> example, other_cases
 # f: a differentiable -> unused_inputs, one_output, other_cases
-# It may work for -> other_cases
+# It may work for -> other_cases, own_leaf
+# It doesn't change x -> keeps_input
 # Recording is on -> example, other_cases, one_output
 # x: (n,), float32 -> other_cases, requires_grad
 # Returns (m, n) -> other_cases, one_output
@@ -32,13 +36,13 @@ def jacobian(f, x: Tensor) -> Tensor:
 @domain(
     reference,
     *("float64", "one output", "one input", "unused inputs", "equal numbers", "two elements", "the identity plus 3"),
-    "float32 only",
+    *("float32 only", "a leaf of its own"),
     *("requires grad", "from an operation", "holds .grad", "every second element"),
 )
 def arguments(draw, edge):
     n = {"one input": 1, "two elements": 2}.get(edge, draw(st.integers(3, 5)))
     functions = {"one output": [energy], "one input": [growing, energy], "unused inputs": [skipping]}
-    functions |= {"the identity plus 3": [moved], "float32 only": [projected]}
+    functions |= {"the identity plus 3": [moved], "float32 only": [projected], "a leaf of its own": [with_scale]}
     f = draw(st.sampled_from(functions.get(edge, [neighbours, rolled, growing])))
     g = draw.make_generator(here)
     x = torch.randn(n, generator=g, dtype=torch.float64 if edge in ("float64", "two elements") else torch.float32)
@@ -62,8 +66,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which v gives one row of the two alone? Does a pass leave something behind for the next one?",
-        "One pass of torch.autograd.grad for each output, with a 1 there and 0 elsewhere. Stack what comes.",
+        "Which v gives just one of the two rows? Does a pass leave something for the next one to find?",
+        "One pass of torch.autograd.grad for each output, with a 1 there and 0 elsewhere. Stack the results.",
     ),
 ):
     t = torch.tensor([1.0, 2.0, 3.0])
@@ -75,7 +79,7 @@ with check(
             "rows and columns are swapped: rows belong to outputs": want.T,
             "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(2, 3),
             "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
-            "this is one pass with ones, and gives the sum of the rows": want.sum(0),
+            "this is the sum of the rows, from one pass with ones": want.sum(0),
         },
     )
 
@@ -105,35 +109,34 @@ with check(
     )
     arguments.assert_results(jacobian, "", "float64", "two elements", "equal numbers", "every second element")
     arguments.assert_results(jacobian, "the identity plus 3", "float32 only")
-with check("one_output", "one output gives one row", weight=2, hint="Does your result have two axes for every m?"):
+with check(
+    "one_output", "one output gives one row", weight=2, hint="Does your result have two dimensions for every m?"
+):
     arguments.assert_results(jacobian, "one output", "one input")
 with check(
     "unused_inputs",
     "a function that doesn't use each input",
-    hint="What is the derivative by an input that the result doesn't depend on?",
+    hint="What is the derivative with respect to an input that the result doesn't depend on?",
 ):
     arguments.assert_results(jacobian, "unused inputs")
 with check(
     "requires_grad",
-    "an x that requires grad, and comes from an operation, is fine",
+    "x may require grad, or be the result of an operation",
     weight=2,
     hint="Which tensor do you differentiate with respect to, and is it a leaf?",
 ):
     arguments.assert_results(jacobian, "requires grad", "from an operation", "holds .grad")
+with check("own_leaf", "f creates a tensor that requires grad", weight=2, hint="Which library runs f for you?"):
+    arguments.assert_results(jacobian, "a leaf of its own")
 with check(
     "keeps_input",
-    "x, its requires_grad and its .grad stay as they are",
+    "x, its requires_grad and its .grad aren't changed",
     weight=2,
     guard=True,
-    hint="Where does backward add its result? Which calls change the tensor that you were given?",
+    hint="Where does backward add its result? Which of your calls change the x that you were given?",
 ):
     arguments.assert_arguments(jacobian)
     arguments.assert_settings(jacobian)
-
-
-# %% right "PyTorch has a function for it"
-def jacobian(f, x):
-    return torch.autograd.functional.jacobian(f, x.detach())
 
 
 # %% right "a fresh graph for each row, and .grad reset to None"
@@ -154,14 +157,16 @@ def jacobian(f, x):
     return torch.autograd.grad(y, x, torch.eye(y.numel(), dtype=y.dtype), is_grads_batched=True)[0]
 
 
-# %% right "torch.func"
+# %% wrong "torch.func" fails=own_leaf raises=RuntimeError
 def jacobian(f, x):
     return torch.func.jacrev(f)(x.detach())
 
 
 # %% wrong "one row for each input" fails=example,other_cases,one_output,unused_inputs,requires_grad
 def jacobian(f, x):
-    return torch.autograd.functional.jacobian(f, x.detach()).T
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return torch.stack([torch.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(len(y))], dim=1)
 
 
 # %% wrong "the copy protects from accumulation" fails=example,other_cases,one_output,unused_inputs,requires_grad
@@ -186,7 +191,7 @@ def jacobian(f, x):
     return torch.stack(rows)
 
 
-# %% wrong "a graph can be walked as often as one likes" fails=example,other_cases,one_output,unused_inputs,requires_grad raises=RuntimeError
+# %% wrong "a graph can be used as often as you like" fails=example,other_cases,one_output,unused_inputs,requires_grad raises=RuntimeError
 def jacobian(f, x):
     x = x.detach().requires_grad_()
     y = f(x)
@@ -235,7 +240,9 @@ def jacobian(f, x):
 
 # %% wrong "one row needs no second axis" fails=other_cases,one_output,unused_inputs
 def jacobian(f, x):
-    return torch.autograd.functional.jacobian(f, x.detach()).squeeze(0)
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return torch.stack([torch.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(len(y))]).squeeze(0)
 
 
 # %% equivalent "argument dtype dropped: for v in torch.eye(len(y)):"

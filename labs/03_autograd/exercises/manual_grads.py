@@ -4,7 +4,7 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 
     W (d_out, d_in), b (d_out,), X (n, d_in), Y (n, d_out); all float32 or all float64; n may be 0.
     Returns {"W": ..., "b": ..., "X": ...}, each of the shape and dtype of that tensor.
-    The arguments stay as they are. Works with recording off, and in inference mode too.
+    The arguments aren't changed. Works with recording off, and in inference mode too.
     """
     ### BEGIN SOLUTION
     slope = 2 * (X @ W.T + b - Y)  # (n, d_out): the loss's derivative by each residual
@@ -16,7 +16,7 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 # Gradients of the loss -> example, other_cases
 # W (d_out, d_in) -> other_cases, one_sample, empty, non_contiguous
 # Returns {"W" -> other_cases, one_sample
-# The arguments stay -> keeps_input
+# The arguments aren't -> keeps_input
 # Works with recording off -> recording_off
 
 
@@ -50,8 +50,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which shape does each of your gradients have? Does every sample pull at W and b?",
-        "Start from 2 * R. The shapes tell which matrix products give W and X. For b, sum over the samples.",
+        "Which shape does each of your gradients have? Does every sample contribute to those of W and b?",
+        "Start from 2 * R. The shapes show which matrix products give W and X. For b, sum over the samples.",
     ),
 ):
     t = (
@@ -73,11 +73,11 @@ with check(
         want,
         {
             "the 2 from the square is missing": {k: g / 2 for k, g in want.items()},
-            "this is the gradient of the mean over the samples, and the loss is their sum": {
+            "this is the gradient of the mean over the samples, but the loss is their sum": {
                 k: g / 3 for k, g in want.items()
             },
             "the gradient of W is transposed: it must have the shape of W": {**want, "W": want["W"].T},
-            "each sample adds to the gradient of b: one row for each of them is left": {**want, "b": slopes},
+            "the samples add up in the gradient of b, but yours has one row for each of them": {**want, "b": slopes},
         },
     )
 
@@ -90,20 +90,22 @@ with check(
     hint="What does a second sample add to the gradients of W and b? Does a factor depend on the batch size?",
 ):
     arguments.assert_results(manual_grads, "", "float64", "square")
-with check("recording_off", "recording is off", hint="Which lines need a graph?"):
+with check("recording_off", "recording is off", hint="Which of your lines need a graph?"):
     arguments.assert_results(manual_grads, "recording off", "inference mode")
 with check(
     "non_contiguous",
     "arguments that are transposed or expanded",
     weight=2,
-    hint="Does your code rely on how the numbers lie in memory?",
+    hint="Does your code rely on the order of the numbers in memory?",
 ):
     arguments.assert_results(manual_grads, "transposed", "expanded")
-with check("one_sample", "one sample, input or output keeps its axis", hint="Does your code drop an axis of size 1?"):
+with check(
+    "one_sample", "one sample, input or output keeps its dimension", hint="Does your code drop a dimension of size 1?"
+):
     arguments.assert_results(manual_grads, "one sample", "one input", "one output")
-with check("empty", "no samples at all give zeros and an empty gradient of X", guard=True):
+with check("empty", "no samples give zeros, and an empty gradient of X", guard=True):
     arguments.assert_results(manual_grads, "no samples")
-with check("keeps_input", "the arguments keep their values", guard=True, hint="Which line works in place?"):
+with check("keeps_input", "the arguments keep their values", guard=True, hint="Which line changes a tensor in place?"):
     arguments.assert_arguments(manual_grads)
     arguments.assert_settings(manual_grads)
 
@@ -155,7 +157,7 @@ def manual_grads(W, b, X, Y):
     return {"W": R.T @ X, "b": R.sum(0), "X": R @ W}
 
 
-# %% wrong "X.T @ R, as in the book where W stands on the right" fails=example,other_cases,recording_off,non_contiguous,one_sample
+# %% wrong "X.T @ R, as in the book that writes X @ W" fails=example,other_cases,recording_off,non_contiguous,one_sample
 def manual_grads(W, b, X, Y):
     R = 2 * (X @ W.T + b - Y)
     return {"W": X.T @ R, "b": R.sum(0), "X": R @ W}

@@ -3,8 +3,8 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     """The row of x whose weighted sum is largest, times the root mean square of all weighted sums.
 
     x (n, d) with n at least 1, w (d,); both float32 or both float64. The weighted sum of a row is (row * w).sum().
-    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable with respect to x and w; it requires grad
-    if one of them does. x and w stay as they are.
+    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable with respect to x and
+    w; it requires grad if one of them does. x and w aren't changed.
     """
     ### BEGIN SOLUTION
     sums = x @ w
@@ -19,7 +19,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 # The weighted sum -> other_cases
 # The largest sum -> other_cases
 # Returns (d,), diff -> reaches_x, reaches_w, gradient, either_alone
-# x and w stay -> keeps_input
+# x and w aren't -> keeps_input
 
 
 # %% domain
@@ -61,10 +61,10 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "values",
-    "the values are as before",
+    "the values are those of the broken function",
     required=True,
     hint=(
-        "Which row is taken, and by which number is it multiplied? Compare both with the broken function's.",
+        "Which row do you take, and what do you multiply it by? Compare both with the broken function.",
         "The number is the root of the mean of all squared sums, in that order from the inside.",
     ),
 ):
@@ -83,7 +83,7 @@ with check(
     "reaches_x",
     "a gradient reaches x",
     hint=(
-        "Where does the returned row come from: from x itself, or from something without history?",
+        "Do you take the row from x itself, or from something without history?",
         "An index into x is recorded. detach(), NumPy and torch.tensor are not.",
     ),
 ):
@@ -97,8 +97,8 @@ with check(
     "reaches_w",
     "a gradient reaches w",
     hint=(
-        "Go from w to the result. Which is the first value on the way without a grad_fn?",
-        "Keep the sums and their root mean square tensors: item(), float(), NumPy and torch.tensor cut the way.",
+        "Follow w to the result. Which is the first value on the way without a grad_fn?",
+        "Keep the sums and their root mean square as tensors: item(), float(), NumPy and torch.tensor cut the graph.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
@@ -114,7 +114,7 @@ with check(
     "other sizes, negative sums and float32",
     weight=2,
     required=True,
-    hint="Is one row chosen, by its sum and with the sum's sign?",
+    hint="Do you choose one row, by its sum with the sum's sign?",
 ):
     arguments.assert_results(scaled_peak, "", "one row", "one column", "square", "negative sums", "largest by size")
     arguments.assert_results(scaled_peak, "a zero sum", "close sums", "transposed", "expanded w")
@@ -124,7 +124,7 @@ with check(
     "the gradients for x and w are complete",
     weight=4,
     required=True,
-    hint="The result is a row times a number. On what does each of the two depend?",
+    hint="The result is a row times a number. What does each of the two depend on?",
 ):
     t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)
     t_w = torch.tensor([-2.0, 0.5], dtype=torch.float64, requires_grad=True)
@@ -150,17 +150,17 @@ with check(
     arguments.assert_gradients(scaled_peak, "from an operation", "expanded w", "negative sums")
 with check(
     "either_alone",
-    "either argument alone may require grad, or neither",
+    "only one of the arguments requires grad, or neither",
     weight=2,
-    hint="Has each of the two a path to the result?",
+    hint="Does each of the two have a path to the result?",
 ):
     arguments.assert_gradients(scaled_peak, "x alone", "w alone", "neither")
     arguments.assert_results(scaled_peak, "x alone", "w alone", "neither", "from an operation")
-with check("keeps_input", "x and w keep their values", guard=True, hint="Which line works in place?"):
+with check("keeps_input", "x and w keep their values", guard=True, hint="Which line changes a tensor in place?"):
     arguments.assert_arguments(scaled_peak)
 
 
-# %% right "line by line, with stack in place of lists of numbers"
+# %% right "line by line, with stack instead of lists of numbers"
 def scaled_peak(x, w):
     sums = torch.stack([(row * w).sum() for row in x])
     best = int(np.argmax(sums.detach().numpy()))

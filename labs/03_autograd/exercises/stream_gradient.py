@@ -1,13 +1,21 @@
+# %% given
+@probes.probe
+def gradient_of_pairs(stream_gradient, loss, w, Xs, ys, places):
+    """stream_gradient for the batches (Xs[i], ys[j]). Equal places (i, j) give one and the same pair."""
+    pairs = {(i, j): (Xs[i], ys[j]) for i, j in places}
+    return stream_gradient(loss, w.detach().requires_grad_(), [pairs[i, j] for i, j in places])
+
+
 # %% exercise
 def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """The gradient for w of the mean loss over all samples of all batches.
+    """The gradient with respect to w of the mean loss over all samples of all batches.
 
     loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
-    w: a leaf (d,) that requires grad, float32 or float64. It may hold a .grad from before, which has no effect.
-    You may accumulate in w.grad, so what it holds afterwards does not matter either. w keeps its values and still
-    requires grad. The result may be w.grad itself.
-    batches: pairs X (n, d), y (n,). The n may differ, and may be 0, but not in every batch. They stay as they are.
-    Returns (d,) in w's dtype.
+    w: a leaf (d,) that requires grad, float32 or float64. A .grad from before has no effect. You may accumulate in
+    w.grad, so what it holds afterwards doesn't matter. w keeps its values and still requires grad. The result may be
+    w.grad itself.
+    batches: pairs of X (n, d) and y (n,). The n may differ, and may be 0, but not in every batch. A pair may be in the
+    list twice, and two pairs may share their X or their y. The batches aren't changed. Returns (d,) in w's dtype.
     """
     ### BEGIN SOLUTION
     total, count = torch.zeros_like(w), 0
@@ -20,16 +28,17 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 
 
 # %% promises
-# The gradient for w -> example, uneven_batches
+# The gradient with respect -> example, uneven_batches
 # loss: a function -> uneven_batches, counts_samples
 # w: a leaf (d,) -> uneven_batches
-# It may hold a .grad -> old_grad
+# A .grad from before -> old_grad
 # You may accumulate -> old_grad
 # w keeps its values -> keeps_input
 # The result may be -> uneven_batches, old_grad
-# batches: pairs X -> uneven_batches
+# batches: pairs of X -> uneven_batches
 # The n may differ -> uneven_batches, empty, counts_samples
-# They stay as they -> keeps_input
+# A pair may be -> shared, counts_samples
+# The batches aren't -> keeps_input
 # Returns (d,) in -> uneven_batches
 
 
@@ -37,7 +46,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 @domain(
     reference,
     *("one batch", "one sample", "one number", "float64", "an empty batch", "empty batches first", "batches of one"),
-    *("old .grad", "NaN in .grad", "views of one", "transposed", "a batch twice", "a loss of 0", "a NaN"),
+    *("old .grad", "NaN in .grad", "views of one", "transposed", "equal batches", "a loss of 0", "a NaN"),
 )
 def arguments(draw, edge):
     d = 1 if edge == "one number" else draw(st.integers(2, 4))
@@ -57,12 +66,21 @@ def arguments(draw, edge):
     batches = list(zip(X.split(sizes), y.split(sizes), strict=True))
     if edge != "views of one":
         batches = [(X.clone(), y.clone()) for X, y in batches]
-    if edge == "a batch twice":
+    if edge == "equal batches":
         batches.append(batches[0])
     w = torch.randn(d, generator=g, dtype=dtype, requires_grad=True)
     if edge in ("old .grad", "NaN in .grad"):
         w.grad = torch.full_like(w, float("nan") if edge == "NaN in .grad" else 100.0)
     return draw(st.sampled_from([squared_error, absolute_error])), w, batches
+
+
+@domain(reference, "one pair twice", "a shared X", "a shared y", call=gradient_of_pairs)
+def sharing(draw, edge):
+    g, n, last = draw.make_generator(here), draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    Xs = [torch.randn(size, 2, generator=g) for size in (n, n, last)]
+    ys = [torch.randn(size, generator=g) for size in (n, n, last)]
+    places = {"one pair twice": [(0, 0)], "a shared X": [(0, 1)], "a shared y": [(1, 0)]}.get(edge, [(1, 1)])
+    return squared_error, torch.randn(2, generator=g), Xs, ys, [(0, 0), (2, 2), *places]
 
 
 # %% checks
@@ -72,7 +90,7 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "For how many samples does each batch's gradient speak? How many samples are there in all?",
+        "How many samples is each batch's gradient a mean of? How many samples are there in all?",
         "The loss is a mean over its batch. Make it a sum again, add up, and divide once by all samples.",
     ),
 ):
@@ -123,13 +141,19 @@ with check("empty", "an empty batch changes nothing", weight=2, hint="Does an em
     assert_close(stream_gradient(squared_error, t, batches), want)
 with check(
     "counts_samples",
-    "batches of one, one batch twice, and a loss of 0 or NaN",
-    hint="What counts in your mean: samples, batches, or what a batch's loss is?",
+    "batches of one, equal batches, and a loss of 0 or NaN",
+    hint="What does your mean count: samples or batches? Does the loss of a batch matter?",
 ):
-    arguments.assert_results(stream_gradient, "batches of one", "a batch twice", "a loss of 0", "a NaN")
+    arguments.assert_results(stream_gradient, "batches of one", "equal batches", "a loss of 0", "a NaN")
+with check(
+    "shared",
+    "one pair is in the list twice, or two pairs share X or y",
+    hint="Does your code recognize a batch, or one of its tensors, from an earlier turn?",
+):
+    sharing.assert_results(stream_gradient, "", "one pair twice", "a shared X", "a shared y")
 with check(
     "old_grad",
-    "a .grad from before does not matter",
+    "a .grad from before has no effect",
     weight=2,
     hint="What was in w.grad when your function was called?",
 ):
@@ -187,6 +211,32 @@ def stream_gradient(loss, w, batches):
 # %% wrong "accumulated means are a mean" fails=example,uneven_batches,empty,counts_samples,old_grad
 def stream_gradient(loss, w, batches):
     return sum(torch.autograd.grad(loss(w, X, y), w)[0] for X, y in batches)
+
+
+# %% wrong "the sizes are kept by the batch's id" fails=shared
+def stream_gradient(loss, w, batches):
+    sizes = {id(batch): len(batch[1]) for batch in batches}
+    w.grad = None
+    for batch in batches:
+        (loss(w, *batch) * (sizes[id(batch)] / sum(sizes.values()))).backward()
+    return w.grad
+
+
+# %% wrong "the same X has the same gradient" fails=shared
+def stream_gradient(loss, w, batches):
+    known, total = {}, 0
+    for X, y in batches:
+        if id(X) not in known:
+            known[id(X)] = torch.autograd.grad(loss(w, X, y), w)[0]
+        total = total + len(y) * known[id(X)]
+    return total / sum(len(y) for _, y in batches)
+
+
+# %% wrong "the same y is the same batch" fails=shared
+def stream_gradient(loss, w, batches):
+    different = {id(y): (X, y) for X, y in batches}.values()
+    n = sum(len(y) for _, y in different)
+    return sum(torch.autograd.grad(loss(w, X, y), w)[0] * len(y) / n for X, y in different)
 
 
 # %% wrong "each backward replaces .grad" fails=example,uneven_batches,empty,counts_samples,old_grad

@@ -5,7 +5,7 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
     losses: functions that take the list params and return a 0-dim tensor. A loss uses at least one of the params.
     For a parameter that a loss does not use, the gradient is zeros.
     params: leaves that require grad, float32 or float64, any shapes. Each gradient has its parameter's shape and dtype.
-    Afterwards each .grad is as it was before, even if it was None.
+    Each .grad is left as it was, even if it was None.
     """
     ### BEGIN SOLUTION
     table = []
@@ -23,7 +23,7 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 # For a parameter that -> unused
 # params: leaves that -> few, other_cases
 # Each gradient has -> few, unused, other_cases
-# Afterwards each .grad -> keeps_grad, old_grad
+# Each .grad is left -> keeps_grad, old_grad
 
 
 # %% domain
@@ -66,8 +66,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "To which loss does each row belong? What stood in .grad when the second loss came?",
-        "torch.autograd.grad writes to no .grad. One call for each loss gives one row.",
+        "Which loss does each row belong to? What was in .grad when the second backward pass started?",
+        "torch.autograd.grad leaves every .grad alone. One call for each loss gives one row.",
     ),
 ):
     t = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
@@ -102,26 +102,30 @@ with check(
     "unused",
     "a parameter that a loss does not use has the gradient zero",
     weight=2,
-    hint="What does autograd say about a parameter that the graph does not reach?",
+    hint="What does autograd return for a parameter that the graph doesn't reach?",
 ):
     arguments.assert_results(task_gradients, "unused", "two dtypes")
-with check("few", "one loss or none, 0-dim and empty parameters", hint="Does a size count anywhere in your code?"):
+with check(
+    "few",
+    "one loss or none, 0-dim and empty parameters",
+    hint="Does your code rely on the number of losses, or on a shape?",
+):
     arguments.assert_results(task_gradients, "one loss", "no loss", "0-dim", "empty", "transposed")
 with check(
-    "old_grad", "a .grad from before does not matter", weight=2, hint="What was in .grad when your function was called?"
+    "old_grad", "a .grad from before has no effect", weight=2, hint="What was in .grad when your function was called?"
 ):
     arguments.assert_results(task_gradients, "old .grad", "old .grad of one")
 with check(
     "keeps_grad",
-    "each .grad is afterwards as it was before",
+    "each .grad is left as it was",
     weight=2,
     guard=True,
-    hint="Which of your calls write to .grad? What stood there before?",
+    hint="Which of your calls write to .grad? What was there before?",
 ):
     arguments.assert_arguments(task_gradients)
 
 
-# %% right "allow_unused, and zeros in place of None"
+# %% right "allow_unused, and zeros instead of None"
 def task_gradients(losses, params):
     table = []
     for loss in losses:

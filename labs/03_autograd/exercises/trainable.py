@@ -3,9 +3,9 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
     """New parameters from starting values, under the same names.
 
     values: tensors of any shape, float32, float64, integer or boolean. A float32 or float64 tensor t gives a leaf that
-    requires grad, with the values scale * t and t's dtype; t may itself require grad, or be the result of recorded
-    operations. An integer or boolean tensor gives a copy that does not require grad, not scaled.
-    No result shares memory with a tensor in values, or with another result. values and its tensors stay as they are.
+    requires grad, with the values scale * t and t's dtype; t may itself require grad or be the result of recorded
+    operations. An integer or boolean tensor gives an unscaled copy that doesn't require grad.
+    No result shares memory with a tensor in values or with another result. values and its tensors aren't changed.
     """
     ### BEGIN SOLUTION
     params = {}
@@ -69,7 +69,7 @@ with check(
     required=True,
     hint=(
         "Is there a recorded operation between your result and the tensor that you marked?",
-        "Scale first, without history. Then requires_grad_() makes a leaf of what came out.",
+        "Scale first, without history. Then requires_grad_() makes the product a leaf.",
     ),
 ):
     t = torch.tensor([[1.0, -2.0, 3.0]])
@@ -100,8 +100,8 @@ with check(
     arguments.assert_gradients(trainable, "requires grad", "from an operation", "holds .grad")
 with check(
     "backward",
-    "backward fills .grad of the parameters, and of nothing behind them",
-    hint="Is a recorded operation left between the parameters and the starting values?",
+    "backward fills .grad of the parameters, and not of the starting values",
+    hint="Does a recorded operation lead from the starting values to the parameters?",
 ):
     t = torch.tensor([1.0, 4.0], requires_grad=True)
     weight = torch.tensor([5.0, -1.0])
@@ -111,7 +111,7 @@ with check(
     assert t.grad is None, "the gradient went on to the starting value"
 with check(
     "integers",
-    "integer and boolean tensors come back unscaled and without grad",
+    "integer and boolean tensors are copied unscaled and require no grad",
     weight=2,
     hint="Which dtypes can require grad?",
 ):
@@ -120,7 +120,7 @@ with check(
 with check(
     "no_sharing",
     "the results share no memory with the starting values, or with each other",
-    hint="Which of the functions that you call give a new tensor, and which only a new name for the same memory?",
+    hint="Which of the functions that you call copy, and which return a tensor that shares memory?",
 ):
     t = {"w": torch.tensor([1.0, 2.0]), "steps": torch.tensor([7, 8])}
     got = trainable(t, 1.0)
@@ -132,9 +132,9 @@ with check(
     arguments.assert_results(trainable, "one tensor twice", "views of one")
 with check(
     "keeps_input",
-    "the starting values stay as they are",
+    "the starting values aren't changed",
     guard=True,
-    hint="Which of your calls ends in an underscore, and on which tensor does it work?",
+    hint="Which of your calls ends in an underscore, and which tensor does it change?",
 ):
     arguments.assert_arguments(trainable)
 

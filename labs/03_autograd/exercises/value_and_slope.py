@@ -1,11 +1,11 @@
 # %% exercise
 def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tensor]:
-    """Value and derivative of a polynomial at every element of x.
+    """Value and derivative of a polynomial at every element of x, without autograd.
 
     coefficients: at least one number, the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
     x: any shape, float32 or float64; zero is allowed. Returns (value, slope), both of x's shape and dtype.
     If x requires grad and there is more than one coefficient, autograd can differentiate value.
-    coefficients and x stay as they are.
+    Works with recording off, and in inference mode too. coefficients and x aren't changed.
     """
     ### BEGIN SOLUTION
     value = slope = torch.zeros_like(x)
@@ -22,6 +22,7 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 # x: any shape -> other_cases, zero, empty
 # Returns (value, slope) -> constant, empty, other_cases
 # If x requires grad -> gradient
+# Works with recording -> recording_off
 # coefficients and x -> keeps_input
 
 
@@ -30,6 +31,8 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
     reference,
     *("float64", "0-dim", "empty", "a zero", "one coefficient", "the coefficient 0", "zeros first"),
     *("steep", "transposed", "expanded", "requires grad", "from an operation"),
+    *("recording off", "inference mode"),
+    contexts={"recording off": torch.no_grad, "inference mode": torch.inference_mode},
 )
 def arguments(draw, edge):
     coefficients = [draw(st.integers(-30, 30)) / 10 for _ in range(draw(st.integers(2, 5)))]
@@ -55,7 +58,7 @@ with check(
     required=True,
     hint=(
         "Do your steps give the slope 7 for x**2 + 3*x + 1 at 2, if you follow them on paper?",
-        "The product rule has two terms, and both come from before the step. Which line must stand first?",
+        "The product rule has two terms, and both use numbers from before the step. Which line must be first?",
     ),
 ):
     t = torch.tensor([2.0, 3.0])
@@ -88,7 +91,7 @@ with check(
     want = (2 * t + 1, torch.full_like(t, 2.0))
     assert_close(value_and_slope([0.0] * 1998 + [2.0, 1.0], t), want)
     arguments.assert_results(value_and_slope, "float64", "steep", rtol=1e-11)
-with check("zero", "at x = 0 both are finite", hint="Is there a power of x in your code that x = 0 does not like?"):
+with check("zero", "at x = 0 both are finite", hint="Which power of x in your code isn't finite at 0?"):
     t = torch.tensor([0.0, 1.0])
     want = (torch.tensor([5.0, 6.0]), torch.tensor([-2.0, 4.0]))
     assert_close(value_and_slope([3.0, -2.0, 5.0], t), want)
@@ -107,17 +110,19 @@ with check(
     "the gradient of value, by autograd, is slope",
     weight=2,
     required=True,
-    hint="Does a Python number or a new torch.tensor stand between x and your value?",
+    hint="Does x pass through a Python number or a new torch.tensor on its way to value?",
 ):
     arguments.assert_gradients(value_and_slope, "requires grad", "from an operation", of=(0,), atol=5e-5)
     arguments.assert_results(value_and_slope, "requires grad", "from an operation", atol=5e-5)
 with check(
     "keeps_input",
-    "the coefficients and x stay as they are",
+    "the coefficients and x aren't changed",
     guard=True,
-    hint="Does something in the loop work in place on x?",
+    hint="Which line changes x in place?",
 ):
     arguments.assert_arguments(value_and_slope)
+with check("recording_off", "recording is off", weight=2, hint="Which of your lines need a graph?"):
+    arguments.assert_results(value_and_slope, "recording off", "inference mode", atol=5e-5)
 with check("empty", "an empty x gives empty results", guard=True):
     arguments.assert_results(value_and_slope, "empty")
 
@@ -146,7 +151,7 @@ def value_and_slope(coefficients, x):
     return horner(coefficients), horner([c * (degree - i) for i, c in enumerate(coefficients[:-1])])
 
 
-# %% right "autograd computes the slope, and Python numbers start the loop"
+# %% wrong "autograd computes the slope" fails=recording_off raises=RuntimeError
 def value_and_slope(coefficients, x):
     value = 0.0
     for c in coefficients:
@@ -191,6 +196,19 @@ def value_and_slope(coefficients, x):
     value = torch.tensor(np.polyval(coefficients, points), dtype=x.dtype)
     slope = torch.tensor(np.polyval(np.polyder(coefficients), points), dtype=x.dtype)
     return value.reshape(x.shape), slope.reshape(x.shape)
+
+
+# %% wrong "autograd is switched on again" fails=recording_off raises=RuntimeError
+def value_and_slope(coefficients, x):
+    def value_at(x):
+        value = torch.zeros_like(x)
+        for c in coefficients:
+            value = value * x + c
+        return value
+
+    with torch.enable_grad():
+        inner = x.detach().clone().requires_grad_()
+        return value_at(x), torch.autograd.grad(value_at(inner).sum(), inner)[0]
 
 
 # %% wrong "a constant's slope is the number zero" fails=constant
