@@ -169,7 +169,7 @@ def jacobian(f, x):
     return torch.stack([torch.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(len(y))], dim=1)
 
 
-# %% wrong "the copy protects from accumulation" fails=example,other_cases,one_output,unused_inputs,requires_grad
+# %% wrong "the copy protects from accumulation" fails=example,other_cases,one_output,unused_inputs,requires_grad,own_leaf
 def jacobian(f, x):
     x = x.detach().clone().requires_grad_()
     y = f(x)
@@ -180,7 +180,7 @@ def jacobian(f, x):
     return torch.stack(rows)
 
 
-# %% wrong "x.grad is a new tensor every time" fails=example,other_cases,one_output,unused_inputs,requires_grad
+# %% wrong "x.grad is a new tensor every time" fails=example,other_cases,one_output,unused_inputs,requires_grad,own_leaf
 def jacobian(f, x):
     x = x.detach().clone().requires_grad_()
     y = f(x)
@@ -191,14 +191,14 @@ def jacobian(f, x):
     return torch.stack(rows)
 
 
-# %% wrong "a graph can be used as often as you like" fails=example,other_cases,one_output,unused_inputs,requires_grad raises=RuntimeError
+# %% wrong "a graph can be used as often as you like" fails=example,other_cases,one_output,unused_inputs,requires_grad,own_leaf raises=RuntimeError
 def jacobian(f, x):
     x = x.detach().requires_grad_()
     y = f(x)
     return torch.stack([torch.autograd.grad(y, x, v)[0] for v in torch.eye(len(y), dtype=y.dtype)])
 
 
-# %% wrong "backward with ones gives the Jacobian" fails=example,other_cases,one_output,unused_inputs,requires_grad
+# %% wrong "backward with ones gives the Jacobian" fails=example,other_cases,one_output,unused_inputs,requires_grad,own_leaf
 def jacobian(f, x):
     x = x.detach().requires_grad_()
     y = f(x)
@@ -223,7 +223,7 @@ def jacobian(f, x):
     return torch.stack(rows)
 
 
-# %% wrong "a finite difference is near enough" fails=example,other_cases,one_output,unused_inputs,requires_grad
+# %% wrong "a finite difference is near enough" fails=example,other_cases,one_output,unused_inputs,requires_grad,own_leaf
 def jacobian(f, x):
     x, h = x.detach(), 1e-3
     columns = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in torch.eye(len(x), dtype=x.dtype)]

@@ -200,7 +200,7 @@ def stream_gradient(loss, w, batches):
     return torch.autograd.grad(loss(w, X, y), w)[0]
 
 
-# %% wrong "divide by the number of batches" fails=uneven_batches,empty,counts_samples,old_grad
+# %% wrong "divide by the number of batches" fails=uneven_batches,empty,counts_samples,shared,old_grad
 def stream_gradient(loss, w, batches):
     total = torch.zeros_like(w)
     for X, y in batches:
@@ -208,7 +208,7 @@ def stream_gradient(loss, w, batches):
     return total
 
 
-# %% wrong "accumulated means are a mean" fails=example,uneven_batches,empty,counts_samples,old_grad
+# %% wrong "accumulated means are a mean" fails=example,uneven_batches,empty,counts_samples,shared,old_grad
 def stream_gradient(loss, w, batches):
     return sum(torch.autograd.grad(loss(w, X, y), w)[0] for X, y in batches)
 
@@ -232,14 +232,14 @@ def stream_gradient(loss, w, batches):
     return total / sum(len(y) for _, y in batches)
 
 
-# %% wrong "the same y is the same batch" fails=shared
+# %% wrong "the same y is the same batch" fails=counts_samples,shared
 def stream_gradient(loss, w, batches):
     different = {id(y): (X, y) for X, y in batches}.values()
     n = sum(len(y) for _, y in different)
     return sum(torch.autograd.grad(loss(w, X, y), w)[0] * len(y) / n for X, y in different)
 
 
-# %% wrong "each backward replaces .grad" fails=example,uneven_batches,empty,counts_samples,old_grad
+# %% wrong "each backward replaces .grad" fails=example,uneven_batches,empty,counts_samples,shared,old_grad
 def stream_gradient(loss, w, batches):
     for X, y in batches:
         if len(y):
@@ -254,7 +254,7 @@ def stream_gradient(loss, w, batches):
     return sum(torch.autograd.grad(loss(w, X, y), w)[0] * len(y) / n for X, y in batches)
 
 
-# %% wrong "an empty batch gives nan, which becomes zero, and counts as a batch" fails=uneven_batches,empty,counts_samples,old_grad
+# %% wrong "an empty batch gives nan, which becomes zero, and counts as a batch" fails=uneven_batches,empty,counts_samples,shared,old_grad
 def stream_gradient(loss, w, batches):
     grads = [torch.autograd.grad(loss(w, X, y), w)[0].nan_to_num() for X, y in batches]
     return torch.stack(grads).mean(0)
@@ -270,7 +270,7 @@ def stream_gradient(loss, w, batches):
     return grad
 
 
-# %% wrong "all batches have the size of the first" fails=uneven_batches,empty,counts_samples,old_grad
+# %% wrong "all batches have the size of the first" fails=uneven_batches,empty,counts_samples,shared,old_grad
 def stream_gradient(loss, w, batches):
     size = len(batches[0][1])
     n = sum(len(y) for _, y in batches)

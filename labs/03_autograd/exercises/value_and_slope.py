@@ -164,7 +164,7 @@ def value_and_slope(coefficients, x):
     return [value, inner.grad]
 
 
-# %% wrong "the value first, then the slope with the new value" fails=polynomial,other_cases,zero,constant,gradient
+# %% wrong "the value first, then the slope with the new value" fails=polynomial,other_cases,zero,constant,gradient,recording_off
 def value_and_slope(coefficients, x):
     value = slope = torch.zeros_like(x)
     for c in coefficients:
@@ -181,7 +181,7 @@ def value_and_slope(coefficients, x):
     return value, slope
 
 
-# %% wrong "the lowest power comes first" fails=polynomial,other_cases,zero,gradient
+# %% wrong "the lowest power comes first" fails=polynomial,other_cases,zero,gradient,recording_off
 def value_and_slope(coefficients, x):
     value = slope = torch.zeros_like(x)
     for c in reversed(coefficients):
@@ -231,7 +231,7 @@ def value_and_slope(coefficients, x):
     return value, slope
 
 
-# %% wrong "a finite difference is near enough" fails=polynomial,other_cases,zero,gradient
+# %% wrong "a finite difference is near enough" fails=polynomial,other_cases,zero,gradient,recording_off
 def value_and_slope(coefficients, x):
     def value_at(x):
         value = torch.zeros_like(x)
