@@ -90,7 +90,7 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # %% [markdown]
 # ## One derivative, three ways
 #
-# Training is built on slopes, so start with a single one. Take the polynomial $x^3 + 2x^2 - 5x + 3$. Its derivative is
+# Training follows slopes, so start with one. Take the polynomial $x^3 + 2x^2 - 5x + 3$. Its derivative is
 # its slope: how much the value changes for a small change of $x$, per unit of that change. By hand it's
 # $3x^2 + 4x - 5$, which is 15 at $x = 2$.
 #
@@ -497,8 +497,6 @@ show_vjp(
 )
 
 # %% [markdown]
-# The middle output doesn't count here, since its number in `v` is 0.
-#
 # You can also read `v` as "how much does one unit of each output count for what follows?". The *upstream gradient* is
 # what arrives at a node in a backward pass: how much one unit of each of its outputs counts for the result. Each node
 # gets such a `v`, computes its own vector-Jacobian product, and sends it on.
@@ -789,8 +787,7 @@ hint(
 # %% exercise: stream_gradient points=3 level=medium further
 
 # %% [markdown]
-# An empty batch has the loss `nan` and the gradient zero: each sample sends its own part back to `w`, and here there's
-# no sample. If you'd added up the losses as well, their sum would be `nan`.
+# An empty batch has the loss `nan` and the gradient zero, because there's no sample to send anything back to `w`.
 #
 # Joining all batches into one gives the same numbers, and so does adding all the losses and going back once. What do
 # these two ways hold in memory that yours doesn't?
@@ -872,8 +869,8 @@ hint(
 # %% exercise: scaled_peak points=3 level=medium
 
 # %% [markdown]
-# The last line of the broken function silenced an error and made the bug harder to find. Before that change, `backward`
-# raised an error when only `w` required grad, and someone would have looked.
+# The last line of the broken function silenced an error and hid the bug: before, `backward` raised an error when only
+# `w` required grad.
 #
 # ### The layer, found
 #
@@ -1028,16 +1025,16 @@ x = torch.tensor([3.0, 0.5], requires_grad=True)
 show_graph(halve_until_small(x), {"x": x})
 
 # %% [markdown]
-# Read the gradients. Two divisions leave 0.25 for 3, and seven leave 0.0078 for 100. The graph holds what was done, not
+# Two divisions leave 0.25 for 3, and seven leave 0.0078 for 100. The graph holds what was done, not
 # what could have been done. `while` itself leaves no node, and neither does the comparison.
 
 # %% [markdown]
 # ## How large is a graph?
 #
-# Graphs use memory, and a graph that grows with every step is a bug that you can find by counting its nodes. You know
-# all parts: start at `grad_fn`, follow `next_functions`, stop at `None`. That sounds like three lines of recursion. The
-# next cell tries them on a tensor that is added to itself again and again. How many nodes does the graph have after 3,
-# 6, 9 and 12 additions? What will the recursion count?
+# A graph that grows with every step is a memory bug, which you can find by counting nodes: start at `grad_fn`, follow
+# `next_functions`, stop at `None`. That sounds like three lines of recursion. The next cell tries them on a tensor
+# that is added to itself again and again. How many nodes does the graph have after 3, 6, 9 and 12 additions? What
+# will the recursion count?
 
 
 # %% given
@@ -1079,9 +1076,8 @@ print(len(ids), "different ids,", len(nodes), "different nodes")
 # %% [markdown]
 # All five nodes had the same id. A node lives as long as something holds it: the tensor that it belongs to, a node that
 # leads to it, or a variable or collection of yours. In the first loop nothing does, so the node is freed, and Python
-# may give its id to the next object. The second loop keeps the nodes, so each has an id of its own. The same happens on
-# a walk along the graph of `f(x)`: once the result is gone, the nodes that you've passed are freed, one by one. So
-# keep the nodes, not their ids. A set can hold nodes.
+# may give its id to the next object. The same happens on a walk along the graph of `f(x)`: once the result is
+# gone, the nodes that you've passed are freed, one by one. So keep the nodes in your set, not their ids.
 #
 # ### Your turn: graph_size
 # Count the distinct nodes, even of large and deep graphs.
@@ -1311,10 +1307,7 @@ hint(
 # %% [markdown]
 # ## On one sheet
 #
-# - An operation is recorded if it has a derivative and an input that requires grad. Nodes are backward functions, and
-#   edges are `next_functions`.
-# - The walk ends at leaves. Only leaves get a `.grad`, unless you call `retain_grad()`.
-# - `.grad` accumulates, and `g = x.grad` is an alias.
+# - An operation is recorded if it has a derivative and an input that requires grad.
 # - The mean over all samples isn't the mean over batches.
 # - `requires_grad=True` on a tensor after a cut hides the cut. To find it, look for a `.grad` that is `None`.
 # - A hook sees a tensor's whole gradient, from all uses. To see one use, give it a tensor of its own.
