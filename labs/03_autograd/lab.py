@@ -274,8 +274,8 @@ show_backward(product * product + right, {"left": left, "right": right, "product
 #
 # ## Leaves
 #
-# An optimizer reads the `.grad` of its parameters, so they have to be tensors that get one. A *leaf* is a tensor at
-# which the walk ends. It has no `grad_fn`: no recorded operation made it. Tensors that require no grad are leaves as
+# An optimizer reads the `.grad` of its parameters, so they have to be tensors that get one. A *leaf* is a tensor
+# where the walk ends. It has no `grad_fn`: no recorded operation made it. Tensors that require no grad are leaves as
 # well, by convention.
 #
 # `backward` is often described like this: "it computes `.grad` for every tensor with `requires_grad=True`". In the
