@@ -468,12 +468,12 @@ except RuntimeError as error:
 
 # %% [markdown]
 # `reshape` gave position 0 features of position 1. `transpose` and `flatten` do the steps of `split_heads` in the
-# opposite order. In the last line, `view` refuses, because `flatten` had to copy. How can you tell?
+# opposite order. In the last line, `view` refuses, because `flatten` had to copy. The next section says how to tell.
 
 # %% [markdown]
 # ## When is a view possible?
 #
-# The answer decides whether your code copies, raises an error, or does neither. You may have read that `view` needs a
+# This decides whether your code copies, raises an error, or does neither. You may have read that `view` needs a
 # contiguous tensor. None of the tensors below is contiguous.
 #
 # `channels_last` is a batch of images in another *memory format*: its shape is `(N, C, H, W)`, but the channels of one

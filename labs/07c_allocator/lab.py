@@ -947,8 +947,8 @@ for parts in (1, 4, 8, 16, 64):
 # | an exception that lives on | a size fails that fits | leave the `except` block first | nothing | 07 |
 # | fragmentation | reserved is far above allocated | equal sizes; growing segments | padding | 07, 07c |
 #
-# Ask in this order: does it grow from batch to batch? Then something is kept. If not, where is the peak: in the forward
-# pass, at the loss, or in the step?
+# Ask in this order. Does it grow from batch to batch? Then something is kept. If it doesn't, find the peak: it's in the
+# forward pass, at the loss, or in the step.
 
 # %% quiz: interview points=3
 # ## Interview questions
