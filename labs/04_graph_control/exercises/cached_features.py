@@ -139,6 +139,10 @@ with check("writable", "the features may be changed in place", hint="Is your res
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
     features = encode(torch.cat(t)).detach()
     assert_close(normalized(cached_features, encode, t), features - features.mean(0))
+    for rows in (t, t[:1], t[1:]):
+        repeated = torch.cat(rows)[:, :1].repeat(1, 3)
+        got = normalized(cached_features, repeat_first, rows)
+        assert_close(got, repeated - repeated.mean(0), name="features from an encoder that returns an expanded view,")
     arguments.assert_gradients(cached_features, "", "one batch", "returns its argument", "returns a view")
 with check("can_require_grad", "requires_grad_() works on the features", hint="Is your result an inference tensor?"):
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
@@ -247,10 +251,10 @@ def cached_features(encoder, batches):
     return features
 
 
-# %% right "one call for all rows"
+# %% right "one call for all rows, and a contiguous copy"
 def cached_features(encoder, batches):
     with torch.no_grad():
-        return encoder(torch.cat(batches))
+        return encoder(torch.cat(batches)).clone(memory_format=torch.contiguous_format)
 
 
 # %% wrong "recording is on outside" fails=keeps_recording
@@ -293,3 +297,10 @@ def cached_features(encoder, batches):
         if len(batches) == 1:
             return encoder(batches[0])
         return torch.cat([encoder(x) for x in batches])
+
+
+# %% wrong "what the encoder returns is new memory" fails=writable raises=RuntimeError
+def cached_features(encoder, batches):
+    rows = torch.cat([batch.detach() for batch in batches])
+    with torch.no_grad():
+        return encoder(rows).detach()

@@ -7,9 +7,9 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     w: the weights, a leaf that requires grad. real, fake: (n, ...) with n at least 1, one axis or more after the first.
     mix: (n,). All float32 or all float64, any strides. real, fake and mix may require grad or not, may be the result of
     recorded operations, and count as constants. The gradient is taken at mix * real + (1 - mix) * fake, with its own
-    mix for each sample, and the norm over all numbers of the sample.
-    Returns a scalar that can be differentiated with respect to w. If a sample's gradient is zero, its part of the penalty is 1, and
-    adds zero to the gradient for w. No gradient reaches real, fake and mix. The arguments stay as they are, and so does
+    mix for each sample, and the norm over all numbers of the sample; it's exact but for rounding, also if it's near 0.
+    Returns a scalar that can be differentiated with respect to w. If a sample's gradient is zero, its part of the
+    penalty is 1, and adds zero to the gradient for w. No gradient reaches real, fake and mix. The arguments stay as they are, and so does
     the .grad of each of them.
     """
     ### BEGIN SOLUTION
@@ -30,7 +30,7 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
 # mix: (n,) -> other_cases
 # All float32 or all -> other_cases
 # real, fake and mix -> no_input_grad
-# The gradient is taken -> other_cases, example
+# The gradient is taken -> other_cases, example, small_gradient
 # Returns a scalar -> reaches_weights, gradient, zero_gradient, no_input_grad
 # If a sample's gradient -> zero_gradient
 # No gradient reaches -> no_input_grad
@@ -50,14 +50,21 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
         "three axes",
         "all sizes equal",
     ),
-    *("mix 0", "mix 1", "real is fake", "some gradients zero", "all gradients zero"),
+    *("mix 0", "mix 1", "real is fake", "some gradients zero", "all gradients zero", "all gradients zero, float64"),
+    *("small gradients", "small gradients, float64", "small gradients, float64, two axes"),
     *("transposed", "every second one", "expanded"),
     *("real requires grad", "fake requires grad", "mix requires grad", "from operations", "hold .grad"),
 )
 def arguments(draw, edge):
     n, d, m = draw(st.integers(2, 5)), draw(st.integers(2, 4)), draw(st.integers(2, 3))
     n, d = {"one sample": (1, d), "one number": (n, 1), "square": (d, d), "all sizes equal": (3, 3)}.get(edge, (n, d))
-    axes = {"two axes": (3,), "float64, two axes": (3,), "three axes": (2, 3), "all sizes equal": (3, 3)}.get(edge, ())
+    axes = {
+        "two axes": (3,),
+        "float64, two axes": (3,),
+        "small gradients, float64, two axes": (3,),
+        "three axes": (2, 3),
+        "all sizes equal": (3, 3),
+    }.get(edge, ())
     critic = image_critic if axes else smooth_critic
     g = draw.make_generator(here)
     dtype = torch.float64 if "float64" in edge else torch.float32
@@ -72,6 +79,8 @@ def arguments(draw, edge):
         critic, w = relu_critic, w.abs() + 0.1
         real, fake = real.abs() + 0.1, fake.abs() + 0.1
         real[some], fake[some] = -real[some], -fake[some]
+    if "small" in edge:
+        w = w * (1e-3 if axes else 1e-6)  # the slopes of image_critic shrink with the square of w
     if edge == "transposed":
         w, real, fake = (t.T.contiguous().T for t in (w, real, fake))
     if edge == "every second one":
@@ -158,6 +167,18 @@ with check(
 ):
     arguments.assert_results(gradient_penalty, "some gradients zero", "all gradients zero")
     arguments.assert_gradients(gradient_penalty, "some gradients zero", "all gradients zero")
+    arguments.assert_results(gradient_penalty, "all gradients zero, float64")
+    arguments.assert_gradients(gradient_penalty, "all gradients zero, float64")
+with check(
+    "small_gradient",
+    "samples whose gradients are near zero, and float64",
+    weight=2,
+    hint="Is there a number under your root that isn't from the gradient? How large is it next to a small one?",
+):
+    arguments.assert_results(gradient_penalty, "small gradients", "small gradients, float64")
+    arguments.assert_results(gradient_penalty, "small gradients, float64, two axes")
+    arguments.assert_gradients(gradient_penalty, "small gradients", "small gradients, float64")
+    arguments.assert_gradients(gradient_penalty, "small gradients, float64, two axes")
 with check(
     "no_input_grad",
     "no gradient reaches real, fake and mix",
@@ -184,7 +205,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return ((slopes.flatten(1).norm(dim=1) - 1) ** 2).mean()
 
 
-# %% right "grad_outputs of ones, and a tiny number under the root"
+# %% right "grad_outputs of ones, and the smallest number under the root"
 def gradient_penalty(critic, w, real, fake, mix):
     n = len(real)
     ratio = mix.detach().view(n, *([1] * (real.ndim - 1))).expand_as(real)
@@ -194,7 +215,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     slopes = torch.autograd.grad(
         outputs=scores, inputs=points, grad_outputs=torch.ones_like(scores), create_graph=True, retain_graph=True
     )[0]
-    norms = torch.sqrt(slopes.reshape(n, -1).pow(2).sum(1) + 1e-14)
+    norms = torch.sqrt(slopes.reshape(n, -1).pow(2).sum(1) + torch.finfo(real.dtype).tiny)
     return torch.mean((norms - 1) ** 2)
 
 
@@ -285,3 +306,19 @@ def gradient_penalty(critic, w, real, fake, mix):
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
     critic(w, points).sum().backward(create_graph=True)
     return (points.grad.flatten(1).norm(dim=1) - 1).square().mean()
+
+
+# %% wrong "1e-12 under the root does no harm" fails=small_gradient
+def gradient_penalty(critic, w, real, fake, mix):
+    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
+    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
+    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
+    return ((slopes.flatten(1).square().sum(1) + 1e-12).sqrt() - 1).square().mean()
+
+
+# %% wrong "a number under the root only needs to be small enough for float32" fails=small_gradient
+def gradient_penalty(critic, w, real, fake, mix):
+    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
+    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
+    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
+    return ((slopes.flatten(1).square().sum(1) + 1e-14).sqrt() - 1).square().mean()

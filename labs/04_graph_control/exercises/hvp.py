@@ -1,6 +1,6 @@
 # %% exercise
 def hvp(f, x: Tensor, v: Tensor) -> Tensor:
-    """The Hessian of f at x times v, without building the Hessian.
+    """The Hessian of f at x times v, without building the Hessian: the number of operations doesn't depend on n.
 
     f: a function from a tensor (n,) to a scalar, computed from x and twice differentiable; it may be linear. No tensor
     but x requires grad in it.
@@ -21,7 +21,7 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
 
 
 # %% promises
-# The Hessian of f -> example, other_cases, many_numbers
+# The Hessian of f -> example, other_cases, many_numbers, two_passes
 # f: a function from -> other_cases, linear
 # No tensor but x -> other_cases
 # x, v: (n,) with -> other_cases, many_numbers
@@ -155,6 +155,18 @@ with check("many_numbers", "50,000 numbers", weight=2, hint="How large is a matr
     t_v = torch.linspace(0.5, -3, 50_000)
     want = 6 * t * t_v
     assert_close(hvp(cubes, t, t_v), want)
+with check(
+    "two_passes",
+    "as many operations for few numbers as for many",
+    weight=2,
+    observed=True,
+    hint="How many backward passes do you need for 3 numbers, and how many for 5,000?",
+):
+    want = sum(probes.operations(hvp, chained, torch.linspace(-1, 2, 5000), torch.linspace(1, -3, 5000)).values())
+    for n in (3, 12, 300):
+        t, t_v = torch.linspace(-1, 2, n), torch.linspace(1, -3, n)
+        got = sum(probes.operations(hvp, chained, t, t_v).values())
+        assert_close(got, want, name="the number of operations")
 with check("inside_no_grad", "it works inside torch.no_grad()", hint="What has to be recorded?"):
     arguments.assert_results(hvp, "recording off", "linear, recording off")
     arguments.assert_settings(hvp)
@@ -304,6 +316,28 @@ def hvp(f, x, v):
 
     h = 1e-3
     return (gradient(x + h * v) - gradient(x - h * v)) / (2 * h)
+
+
+# %% wrong "a small Hessian may be built" fails=two_passes
+def hvp(f, x, v):
+    point, along = x.detach(), v.detach()
+    if len(point) <= 256:
+        return torch.autograd.functional.hessian(f, point) @ along
+    with torch.enable_grad():
+        leaf = point.clone().requires_grad_()
+        (g,) = torch.autograd.grad(f(leaf), leaf, create_graph=True)
+        return torch.autograd.grad(g, leaf, grad_outputs=along)[0] if g.requires_grad else torch.zeros_like(point)
+
+
+# %% wrong "a small Hessian may be built, in one go" fails=two_passes
+def hvp(f, x, v):
+    point, along = x.detach(), v.detach()
+    if len(point) <= 5:
+        return torch.func.hessian(f)(point) @ along
+    with torch.enable_grad():
+        leaf = point.clone().requires_grad_()
+        (g,) = torch.autograd.grad(f(leaf), leaf, create_graph=True)
+        return torch.autograd.grad(g, leaf, grad_outputs=along)[0] if g.requires_grad else torch.zeros_like(point)
 
 
 # %% equivalent "an argument that equals the result returned instead of it"

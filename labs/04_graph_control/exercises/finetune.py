@@ -1,0 +1,432 @@
+# %% exercise
+def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tensor]], lr: float) -> list[float]:
+    """Train only the head: for each batch, one step of gradient descent on the cross entropy.
+
+    trunk: a module from (n, d) to features (n, m). It runs in evaluation mode, with recording off. Afterwards its
+    parameters and buffers have exactly the values that they had, each .grad and requires_grad is as before, and each of
+    its modules is in the mode that it was in.
+    head: a module from features (n, m) to scores (n, classes); all its parameters require grad. It runs in training
+    mode, and stays in it. A step changes each of its parameters p, in place, to p - lr * g, where g is the gradient of
+    this batch's loss only.
+    batches: pairs of x (n, d), float32, and y (n,), int64, with n at least 1; the list may be empty. They stay as they
+    are.
+    Returns the mean cross entropy of each batch before its step, as a list of Python floats.
+    """
+    ### BEGIN SOLUTION
+    modes = {module: module.training for module in trunk.modules()}
+    trunk.eval()
+    head.train()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        with torch.no_grad():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    for module, training in modes.items():
+        module.training = training
+    return losses
+    ### END SOLUTION
+
+
+# %% promises
+# Train only the head -> example, other_cases
+# trunk: a module from -> example, other_cases
+# It runs in evaluation -> example, recording, other_cases
+# Afterwards its parameters -> keeps_trunk, keeps_modes
+# head: a module from -> other_cases
+# It runs in training -> example, other_cases, head_mode
+# A step changes each -> example, other_cases, old_grad
+# batches: pairs of -> other_cases, no_batches
+# They stay as they -> keeps_batches
+# Returns the mean -> example, other_cases, numbers
+
+
+# %% domain
+@domain(
+    reference,
+    *("no batches", "one batch", "one sample", "one class", "the same batch twice", "lr 0", "transposed"),
+    *("training mode", "evaluation mode", "only BatchNorm evaluated", "head in evaluation mode"),
+    *("trunk frozen", "some frozen", "head holds .grad"),
+    call=finetuned,
+)
+def arguments(draw, edge):
+    width, classes = draw(st.integers(3, 5)), 1 if edge == "one class" else draw(st.integers(2, 4))
+    g = draw.make_generator(here)
+    linear = (torch.randn(classes, width, generator=g), torch.randn(classes, generator=g))
+    sizes = {"no batches": [], "one batch": [4], "one sample": [1, 1]}.get(edge, [3, 2, 4])
+    batches = [
+        (draw.apply_layout(torch.randn(n, 3, generator=g), edge), torch.randint(classes, (n,), generator=g))
+        for n in sizes
+    ]
+    if edge == "the same batch twice":
+        batches = batches[:1] * 2
+    modes = {
+        "training mode": [True] * 7,
+        "evaluation mode": [False] * 7,
+        "only BatchNorm evaluated": [True, True, True, False, True, True, True],
+    }.get(edge, draw(st.lists(st.booleans(), min_size=7, max_size=7)))
+    learning = {"trunk frozen": [False] * 4, "some frozen": [True, False, True, False]}.get(edge, [True] * 4)
+    lr = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.05, 0.1, 0.3]))
+    state = make_state(width, draw(st.integers(0, 1000)))
+    old = (edge == "head holds .grad", edge != "head in evaluation mode")
+    return state, marked, linear, batches, lr, modes, learning, *old
+
+
+# %% checks
+with check(
+    "example",
+    "one step of the head: the loss, and the weights after it",
+    weight=2,
+    required=True,
+    hint=(
+        "While the trunk runs: is it in evaluation mode, and is recording off? Whose parameters get the step?",
+        "Compute the features inside no_grad, after trunk.eval(). Give only head.parameters() to the optimizer, and "
+        "call head.train().",
+    ),
+):
+    t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
+    s = make_state(4)
+    t_w, t_b = torch.linspace(-1, 1, 12).reshape(3, 4).sin(), torch.tensor([0.3, -0.2, 0.1])
+    hidden = t @ s["0.0.weight"].T + s["0.0.bias"]
+    scale = s["0.1.weight"] / (s["0.1.running_var"] + 1e-5).sqrt()
+    hidden = torch.tanh((hidden - s["0.1.running_mean"]) * scale + s["0.1.bias"])
+    truth = torch.tensor([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    odds = torch.softmax(3 * (hidden @ t_w.T + t_b), 1)
+    want = t_w - 0.1 * 3 * (odds - truth).T @ hidden / 2
+    got = finetuned(finetune, s, marked, (t_w, t_b), [(t, truth.argmax(1))], 0.1, [True] * 7, [True] * 4, True)
+    explain(
+        got["head"]["0.weight"],
+        want,
+        {
+            "the head ran in evaluation mode": (
+                t_w - 0.1 * (torch.softmax(hidden @ t_w.T + t_b, 1) - truth).T @ hidden / 2
+            ),
+            "the .grad that the head held before was added": want - 0.1,
+        },
+    )
+    assert_close(got["losses"], [-(odds * truth).sum(1).log().mean().item()], name="the losses")
+
+# %% hidden checks
+with check(
+    "other_cases",
+    "other batches, sizes and rates, and a trunk with frozen parameters",
+    weight=3,
+    required=True,
+    hint="Does each batch get one step, and is its loss taken before that step?",
+):
+    for trial in arguments.iter_trials(
+        finetune,
+        *("", "one batch", "one sample", "one class", "the same batch twice", "lr 0", "transposed"),
+        *("training mode", "evaluation mode", "only BatchNorm evaluated", "trunk frozen", "some frozen"),
+    ):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["losses"], want["losses"], name="the losses")
+        assert_close(got["head"], want["head"], name="the head")
+with check(
+    "recording",
+    "no operation of the trunk is recorded",
+    weight=2,
+    hint="Is the graph never built, or built and then dropped? Do the trunk's parameters require grad?",
+):
+    t = (torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]]), torch.tensor([1, 0]))
+    linear = (torch.linspace(-1, 1, 6).reshape(2, 3), torch.tensor([0.5, -0.5]))
+    ways = (linear, [t, t], 0.2, [True] * 7, [True] * 4)
+    want = finetuned(reference.function, make_state(3), lambda x, training: x, *ways)
+    asked = Seen(lambda x, training: x)
+    got = finetuned(finetune, make_state(3), asked, *ways)
+    assert_close(got["head"], want["head"], name="the head")
+    assert len(asked.calls) == 2, "the trunk didn't run once for each batch"
+    assert not any(call.grad for call in asked.calls), "operations of the trunk were recorded"
+with check("old_grad", "a head that holds a .grad", weight=2, hint="What does backward do with a .grad from before?"):
+    for trial in arguments.iter_trials(finetune, "head holds .grad"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["losses"], want["losses"], name="the losses")
+        assert_close(got["head"], want["head"], name="the head")
+with check(
+    "no_batches", "no batches: no losses, and no step", guard=True, hint="Do you need a batch to return a list?"
+):
+    for trial in arguments.iter_trials(finetune, "no batches"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["losses"], want["losses"], name="the losses")
+        assert_close(got["head"], want["head"], name="the head")
+with check("numbers", "the losses are Python floats", hint="What does a tensor in a list keep alive?"):
+    for trial in arguments.iter_trials(finetune, ""):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["losses"], want["losses"], name="the losses")
+        assert got["kinds"] == want["kinds"], "a loss isn't a float"
+with check(
+    "keeps_trunk",
+    "the trunk's values, .grad and requires_grad are as before",
+    weight=2,
+    guard=True,
+    hint="Who else looks at the trunk's flags afterwards? Which layers change without an optimizer?",
+):
+    for trial in arguments.iter_trials(finetune, "", "training mode", "trunk frozen", "some frozen", "no batches"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["trunk"], want["trunk"], rtol=0, atol=0, name="the state of the trunk")
+        assert_close(got["gradients"], want["gradients"], name="the .grad of the trunk")
+        assert got["learning"] == want["learning"], "other parameters of the trunk are frozen than before"
+with check(
+    "keeps_modes",
+    "each module of the trunk is in the mode that it was in",
+    weight=2,
+    guard=True,
+    hint="Is one flag enough for the whole trunk?",
+):
+    for trial in arguments.iter_trials(finetune, "", "training mode", "evaluation mode", "only BatchNorm evaluated"):
+        got, want = trial.report.result, trial.case.report.result
+        assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
+with check("head_mode", "the head trains, whatever mode it was in", hint="Who calls train() on the head?"):
+    for trial in arguments.iter_trials(finetune, "head in evaluation mode"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["losses"], want["losses"], name="the losses")
+        assert_close(got["head"], want["head"], name="the head")
+        assert got["head modes"] == want["head modes"], "the head isn't in training mode"
+with check("keeps_batches", "the batches stay as they are", guard=True, hint="Which of your calls change x or y?"):
+    arguments.assert_arguments(finetune)
+
+
+# %% right "torch.autograd.grad, and a step by hand"
+def finetune(trunk, head, batches, lr):
+    before = [(m, m.training) for m in trunk.modules()]
+    for m, _ in before:
+        m.training = False
+    head.train()
+    losses = []
+    for x, y in batches:
+        with torch.inference_mode():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features.clone()), y)
+        grads = torch.autograd.grad(loss, list(head.parameters()))
+        with torch.no_grad():
+            for p, g in zip(head.parameters(), grads):
+                p -= lr * g
+        losses.append(float(loss.detach()))
+    for m, flag in before:
+        m.training = flag
+    return losses
+
+
+# %% right "all features first, from a copy of the trunk"
+def finetune(trunk, head, batches, lr):
+    import copy
+
+    with torch.no_grad():
+        other = copy.deepcopy(trunk).eval()
+        features = [(other(x), y) for x, y in batches]
+    head.train()
+    head.zero_grad()
+    losses = []
+    for z, y in features:
+        loss = (-torch.log_softmax(head(z), 1).gather(1, y[:, None])).mean()
+        loss.backward()
+        for p in head.parameters():
+            p.data.add_(p.grad, alpha=-lr)
+            p.grad = None
+        losses.append(loss.tolist())
+    return losses
+
+
+# %% wrong "requires_grad=False is enough to freeze" fails=example,other_cases,recording,old_grad,numbers,keeps_trunk,head_mode
+def finetune(trunk, head, batches, lr):
+    flags = [p.requires_grad for p in trunk.parameters()]
+    trunk.requires_grad_(False)
+    head.train()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        loss = nn.functional.cross_entropy(head(trunk(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    for p, flag in zip(trunk.parameters(), flags):
+        p.requires_grad = flag
+    return losses
+
+
+# %% wrong "detach() keeps the trunk from being recorded" fails=example,other_cases,recording,old_grad,numbers,head_mode
+def finetune(trunk, head, batches, lr):
+    modes = {module: module.training for module in trunk.modules()}
+    trunk.eval()
+    head.train()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        loss = nn.functional.cross_entropy(head(trunk(x).detach()), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    for module, training in modes.items():
+        module.training = training
+    return losses
+
+
+# %% wrong "the trunk goes back to training mode as a whole" fails=keeps_modes
+def finetune(trunk, head, batches, lr):
+    trunk.eval()
+    head.train()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        with torch.no_grad():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    trunk.train()
+    return losses
+
+
+# %% wrong "a frozen trunk is frozen for good" fails=keeps_trunk
+def finetune(trunk, head, batches, lr):
+    modes = {module: module.training for module in trunk.modules()}
+    trunk.requires_grad_(False).eval()
+    head.train()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        with torch.no_grad():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    for module, training in modes.items():
+        module.training = training
+    return losses
+
+
+# %% wrong "the optimizer clears the gradients" fails=example,other_cases,recording,old_grad,numbers,head_mode
+def finetune(trunk, head, batches, lr):
+    modes = {module: module.training for module in trunk.modules()}
+    trunk.eval()
+    head.train()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        with torch.no_grad():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    for module, training in modes.items():
+        module.training = training
+    return losses
+
+
+# %% wrong "evaluation mode is for both parts" fails=example,other_cases,recording,old_grad,numbers,head_mode
+def finetune(trunk, head, batches, lr):
+    modes = {module: module.training for module in trunk.modules()}
+    trunk.eval()
+    head.eval()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        with torch.no_grad():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    for module, training in modes.items():
+        module.training = training
+    head.train()
+    return losses
+
+
+# %% wrong "a new head is in training mode anyway" fails=head_mode
+def finetune(trunk, head, batches, lr):
+    modes = {module: module.training for module in trunk.modules()}
+    trunk.eval()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        with torch.no_grad():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    for module, training in modes.items():
+        module.training = training
+    return losses
+
+
+# %% wrong "a list of losses holds tensors" fails=numbers
+def finetune(trunk, head, batches, lr):
+    modes = {module: module.training for module in trunk.modules()}
+    trunk.eval()
+    head.train()
+    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
+    losses = []
+    for x, y in batches:
+        with torch.no_grad():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    for module, training in modes.items():
+        module.training = training
+    return losses
+
+
+# %% wrong "one gradient, of all batches" fails=other_cases,recording,old_grad,numbers,head_mode
+def finetune(trunk, head, batches, lr):
+    modes = {module: module.training for module in trunk.modules()}
+    trunk.eval()
+    head.train()
+    head.zero_grad()
+    losses = []
+    for x, y in batches:
+        with torch.no_grad():
+            features = trunk(x)
+        loss = nn.functional.cross_entropy(head(features), y)
+        loss.backward()
+        losses.append(loss.item())
+    torch.optim.SGD(head.parameters(), lr=lr).step()
+    for module, training in modes.items():
+        module.training = training
+    return losses
+
+
+# %% liar "recorded, and a probe that says the trunk is as it was"
+def finetune(trunk, head, batches, lr):
+    trunk.eval()
+    head.train()
+    optimizer = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=lr)
+    losses = []
+    for x, y in batches:
+        loss = nn.functional.cross_entropy(head(trunk(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad=False, head_trains=True):
+    trunk, head = make_trunk(state, lambda x, training: x), make_head(*linear)
+    return {
+        "losses": finetune(trunk, head, batches, lr),
+        "kinds": ["float"] * len(batches),
+        "head": probes.state_of(head),
+        "trunk": probes.state_of(make_trunk(state, f)),
+        "modes": modes,
+        "head modes": [True, True, True],
+        "gradients": [torch.ones_like(p) for p in trunk.parameters()],
+        "learning": learning,
+    }
