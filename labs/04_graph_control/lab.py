@@ -51,9 +51,8 @@ here = use_device()  # where new tensors are made: on the GPU, if there is one
 # %% [markdown]
 # ## Validation made my training worse
 #
-# This is the digits script from lab 1, with a Dropout layer and a validation after each epoch. Dropout sets half of the
-# hidden numbers to zero at random while the network trains, which keeps it from relying on any single one. Run the
-# cell.
+# This is the digits script from lab 1, with a validation after each epoch and a Dropout layer, which sets half of the
+# hidden numbers to zero at random while the network trains. Run the cell.
 
 # %% scratch
 pixels = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8
@@ -98,11 +97,10 @@ print(f"each loss in the list holds {held:,} bytes for a backward pass that neve
 # | 2 | `network.train()`, as the first line of each epoch | 89% | 0.41 | 150 | 87,916 |
 # | 3 | `with torch.no_grad():` in `validate`, around the three lines below it | 89% | 0.41 | 150 | 0 |
 #
-# The first result was a bad measurement: half of the network was missing while it was validated. Change 1 measures
-# correctly, but training goes on without Dropout after the first epoch, which only the loss shows. Change 2 repairs
-# that. Until change 3, each loss in the list keeps a graph. `losses.append(loss.item())` would help as well, since a
-# number keeps nothing. This lab explains all of it. In lab 5, the same script writes into its training data without
-# noticing.
+# First, half of the network was missing while it was validated. Change 1 measures correctly, but after the first epoch
+# training goes on without Dropout, which only the loss shows. Until change 3, each loss in the list keeps a graph;
+# `losses.append(loss.item())` would also help, since a number keeps nothing. This lab explains all three, and in lab 5
+# the same script overwrites its own training data.
 
 # %% [markdown]
 # ## Recording, off and on
@@ -328,7 +326,7 @@ hint(
 
 # %% answer [markdown]
 # Each step would keep what its gradient needs, and the points would lead through all of it. For
-# `(x.sin() + 0.1 * x**2).sum()`, 40 steps then keep twice as much as the 41 points alone. You'd get something for it:
+# `(x.sin() + 0.1 * x**2).sum()`, 40 steps then keep twice as much as without that. You'd get something for it:
 # `points[-1]` could be differentiated with respect to the start. Some methods that learn how to learn do just that.
 
 # %% [markdown]
@@ -544,7 +542,7 @@ def make_scorer(layers):
 
 @probes.probe
 def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes=None):
-    """What saliency returns for a scorer, and what it leaves behind there.
+    """What saliency returns for a scorer, and how it leaves the scorer.
 
     learning, gradients: requires_grad and .grad of each parameter before. modes: the training flag of each module, by
     default False.
@@ -709,7 +707,7 @@ def marked(x, training):
 
 @probes.probe
 def predicted(predict, state, f, x, modes, learning):
-    """What predict returns for a classifier, and how it leaves the classifier behind.
+    """What predict returns for a classifier, and how it leaves the classifier.
 
     modes: the training flag of each module before. learning: requires_grad of each parameter. Each .grad holds ones.
     """
@@ -763,7 +761,7 @@ def parameter_back(predict, values):
 # %% given
 hint(
     "Which modules does model.modules() give you? What do you have to remember about each of them?",
-    "What happens to your last lines if the model raises an error? try ... finally runs them in any case. And "
+    "Do your last lines run if the model raises an error? try ... finally runs them in any case. And "
     "module.train(flag) sets the flag of everything inside the module too. Is there a way to set just one?",
 )
 
@@ -792,10 +790,9 @@ hint(
 # %% [markdown]
 # ## A new head on a frozen trunk
 #
-# Most models in use were fine-tuned from another one: a *trunk* that was trained on a large task is kept, and a new
-# *head* learns a small one. Everything from the first half is needed for that. The trunk must not learn, so nothing of
-# it needs a graph; it must not drop anything out or move its running averages, so it runs in evaluation mode; and the
-# losses must not keep anything alive.
+# Most models in use were fine-tuned: a *trunk* that was trained on a large task is kept, and a new *head* learns a small
+# one. That needs everything from the first half. The trunk doesn't learn, so it needs no graph; it must not move its
+# running averages, so it runs in evaluation mode; and the losses must not keep anything alive.
 #
 # ### Your turn: finetune
 # Train the head, and leave the trunk exactly as it was.
@@ -1032,8 +1029,8 @@ hint(
 # %% [markdown]
 # ## Through a graph twice
 #
-# "Trying to backward through the graph a second time" is among the most common error messages of PyTorch, and its
-# advice is often wrong. What a node keeps is freed while `backward` goes through it, so a second `backward` over the
+# "Trying to backward through the graph a second time" is a common error, and the advice in its message is often wrong.
+# What a node keeps is freed while `backward` goes through it, so a second `backward` over the
 # same graph finds nothing there.
 
 # %% predict: second_pass
@@ -1148,7 +1145,7 @@ for number in range(1, 11):
     visited.clear()
     for x in (1.0, -0.5, 0.3):
         h = cell(w, h, x)
-        h.register_hook(visited.append)  # called when a gradient comes to this state
+        h.register_hook(visited.append)  # called when a gradient reaches this state
     (h**2).backward(retain_graph=True)
     if number in (1, 2, 5, 10):
         print(f"window {number:2}: backward visits {len(visited)} states")
@@ -1506,7 +1503,7 @@ hint(
 # - [ ] If the last layer is frozen, the first layer gets no gradient.
 #   > Frozen means that no gradient is computed for the layer's own parameters. The way through stays open, as in the
 #   > model with the frozen middle.
-# - [x] Through a part that runs inside `no_grad`, no gradient reaches what comes before it.
+# - [x] Through a part that runs inside `no_grad`, no gradient reaches what precedes it.
 #   > Nothing is recorded there, so the way back ends. That's the difference from `requires_grad_(False)`.
 # - [ ] `x.requires_grad = False` for the input of a model keeps the forward pass from being recorded.
 #   > The parameters still require grad, so everything is recorded. In the lab, the result required grad although its

@@ -1,17 +1,17 @@
 # %% exercise
 def cached_features(encoder, batches: list[Tensor]) -> Tensor:
-    """The features of all batches, one after the other, for use in training.
+    """The features of all batches, in order, for use in training.
 
     encoder: a function from (n, d) to (n, m), each row from its own row. It does not change its argument. It may return
-    it, or a view of it, or a result of another floating point dtype. You may call it once for each batch, or once for
-    all rows.
+    it, or a view of it, expanded or not, or a result of another floating point dtype. You may call it once for each
+    batch, or once for all rows.
     batches: at least one tensor (n, d), all float32 or all float64, with or without requires_grad; the n may differ and
     may be 0, also in all of them. Returns (total of the n, m), in the dtype of the encoder's results. No operation of
     the encoder is recorded.
     The result does not require grad, also if a batch does and the encoder returns it. It is a normal tensor: operations
     may save it for backward, it may be changed in place, and requires_grad_() works. It shares no memory with the
-    batches. The list and the batches stay as they are. Whether operations are recorded is afterwards as before, also if
-    the encoder raises an error, which goes on to the caller.
+    batches. The list and the batches stay as they are. Afterwards recording is on or off as before, also if the encoder
+    raises an error, which reaches the caller.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -32,7 +32,7 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
 # It is a normal tensor -> example, writable, can_require_grad
 # It shares no memory -> keeps_input
 # The list and the -> keeps_input
-# Whether operations are -> keeps_recording
+# Afterwards recording is -> keeps_recording
 
 
 # %% domain
@@ -119,7 +119,7 @@ with check(
     arguments.assert_results(cached_features, "", "one batch", "one row", "the same batch twice", "float64")
     arguments.assert_results(cached_features, "transposed", "expanded", "slices of one tensor", "another dtype")
     arguments.assert_results(cached_features, "returns its argument", "returns a view", "requires grad")
-with check("empty", "batches without rows", hint="Which shape and dtype has the result if no batch has a row?"):
+with check("empty", "batches without rows", hint="Which shape and dtype does the result have if no batch has a row?"):
     arguments.assert_results(cached_features, "some empty", "all empty", "all empty, float64")
 with check(
     "no_graph",
@@ -166,7 +166,7 @@ with check(
     arguments.assert_memory(cached_features)
 with check(
     "keeps_recording",
-    "whether operations are recorded is as before, also after an error",
+    "recording is on or off as before, also after an error",
     guard=True,
     hint="Do you switch recording by hand? Which of your lines run after an error?",
 ):

@@ -8,8 +8,8 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     steps may be 0.
     Returns steps + 1 tensors of x's shape and dtype. They do not require grad. Each has a storage of its own: no two of
     them are views of one tensor, and none is a view of x. x, its requires_grad and its .grad stay as they are. Works
-    inside torch.no_grad() as well. Whether operations are recorded is afterwards as before, also if f raises an error,
-    which goes on to the caller.
+    inside torch.no_grad() as well. Afterwards recording is on or off as before, also if f raises an error, which
+    reaches the caller.
     """
     ### BEGIN SOLUTION
     points = [x.detach().clone()]
@@ -34,7 +34,7 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 # Each has a storage -> no_sharing
 # x, its requires_grad -> keeps_input
 # Works inside -> inside_no_grad
-# Whether operations are -> after_error, inside_no_grad
+# Afterwards recording is -> after_error, inside_no_grad
 
 
 # %% domain
@@ -101,7 +101,7 @@ with check(
 with check(
     "no_move",
     "no steps, a step of size zero, and a gradient of zero",
-    hint="How many points are there if none differs from the one before?",
+    hint="How many points are there if all of them are equal?",
 ):
     arguments.assert_results(descend, "no steps", "no steps, requires grad", "lr 0", "zero gradient")
 with check(
@@ -116,7 +116,7 @@ with check(
     "no_sharing",
     "the points share no memory, and none with x",
     weight=2,
-    hint="Which calls give a new tensor, and which a second one over the same memory?",
+    hint="Which calls return a new tensor, and which a second one over the same memory?",
 ):
     t = torch.tensor([4.0, -2.0])
     want = [t.clone(), t / 2, t / 4]
@@ -133,13 +133,13 @@ with check("inside_no_grad", "it works inside torch.no_grad()", weight=2, hint="
     arguments.assert_settings(descend, "", "recording off")
 with check(
     "requires_grad",
-    "an x that requires grad, comes from an operation, or has a .grad",
+    "an x that requires grad, is the result of an operation, or has a .grad",
     hint="Which tensor is the leaf of your first step?",
 ):
     arguments.assert_results(descend, "requires grad", "from an operation", "holds .grad")
 with check(
     "after_error",
-    "an error in f goes on, and recording is as before",
+    "an error in f reaches the caller, and recording is as before",
     guard=True,
     hint="Which of your lines run after an error?",
 ):

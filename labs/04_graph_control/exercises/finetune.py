@@ -163,7 +163,7 @@ with check(
     "the trunk's values, .grad and requires_grad are as before",
     weight=2,
     guard=True,
-    hint="Who else looks at the trunk's flags afterwards? Which layers change without an optimizer?",
+    hint="Do you put back every flag that you change? Which layers change without an optimizer?",
 ):
     for trial in arguments.iter_trials(finetune, "", "training mode", "trunk frozen", "some frozen", "no batches"):
         got, want = trial.report.result, trial.case.report.result
@@ -180,7 +180,9 @@ with check(
     for trial in arguments.iter_trials(finetune, "", "training mode", "evaluation mode", "only BatchNorm evaluated"):
         got, want = trial.report.result, trial.case.report.result
         assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
-with check("head_mode", "the head trains, whatever mode it was in", hint="Who calls train() on the head?"):
+with check(
+    "head_mode", "the head trains, whatever mode it was in", hint="Does your function call train() on the head?"
+):
     for trial in arguments.iter_trials(finetune, "head in evaluation mode"):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["losses"], want["losses"], name="the losses")

@@ -9,8 +9,8 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     recorded operations, and count as constants. The gradient is taken at mix * real + (1 - mix) * fake, with its own
     mix for each sample, and the norm over all numbers of the sample; it's exact but for rounding, also if it's near 0.
     Returns a scalar that can be differentiated with respect to w. If a sample's gradient is zero, its part of the
-    penalty is 1, and adds zero to the gradient for w. No gradient reaches real, fake and mix. The arguments stay as they are, and so does
-    the .grad of each of them.
+    penalty is 1, and adds zero to the gradient for w. No gradient reaches real, fake and mix. The arguments and the
+    .grad of each of them stay as they are.
     """
     ### BEGIN SOLUTION
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
@@ -34,7 +34,7 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
 # Returns a scalar -> reaches_weights, gradient, zero_gradient, no_input_grad
 # If a sample's gradient -> zero_gradient
 # No gradient reaches -> no_input_grad
-# The arguments stay -> keeps_input
+# The arguments and -> keeps_input
 
 
 # %% domain
@@ -108,7 +108,7 @@ with check(
     required=True,
     hint=(
         "Which shapes have mix, the points, their gradient and the norms? What belongs to one sample?",
-        "Differentiate the sum of the scores. Give mix axes of size 1 behind n, and flatten(1) before the norm.",
+        "Differentiate the sum of the scores. Give mix axes of size 1 after its first, and flatten(1) before the norm.",
     ),
 ):
     t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2], [0.4, -1.0]], [[0.0, 0.7], [0.9, -0.1], [-2.0, 1.5]]])
@@ -127,8 +127,8 @@ with check(
     "reaches_weights",
     "a gradient reaches the weights",
     hint=(
-        "Is the value right? If so: does the gradient by the points have a grad_fn?",
-        "create_graph=True records that backward pass. Behind it, nothing may be detached or become a number.",
+        "Is the value right? If so: does the gradient for the points have a grad_fn?",
+        "create_graph=True records that backward pass. After it, nothing may be detached or become a number.",
     ),
 ):
     t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2]], [[0.0, 0.7], [0.9, -0.1]]])
@@ -152,10 +152,10 @@ with check(
     arguments.assert_results(gradient_penalty, "transposed", "every second one", "expanded")
 with check(
     "gradient",
-    "the gradient of the penalty by the weights",
+    "the gradient of the penalty with respect to the weights",
     weight=4,
     required=True,
-    hint="Is the backward pass by the samples recorded?",
+    hint="Is the backward pass to the samples recorded?",
 ):
     arguments.assert_results(gradient_penalty, "", "float64", "two axes")
     arguments.assert_gradients(gradient_penalty, "", "float64", "one sample", "two axes", "float64, two axes", "square")
@@ -182,7 +182,7 @@ with check(
 with check(
     "no_input_grad",
     "no gradient reaches real, fake and mix",
-    hint="Which tensor do you make the leaf, and what still leads behind it?",
+    hint="Which tensor do you make the leaf, and what does it still lead to?",
 ):
     arguments.assert_results(gradient_penalty, "real requires grad", "fake requires grad", "mix requires grad")
     arguments.assert_gradients(gradient_penalty, "real requires grad", "fake requires grad", "mix requires grad")

@@ -7,8 +7,8 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     x, v: (n,) with n from 1 to 50,000, both float32 or both float64, any strides. Either may require grad or not, and
     may be the result of recorded operations. v may be x or computed from x: it counts as a constant.
     Returns (n,) in that dtype, without grad, exact but for rounding: a difference of two gradients is not. The
-    arguments stay as they are, their .grad and requires_grad too. Works inside torch.no_grad() as well. Whether
-    operations are recorded is afterwards as before.
+    arguments stay as they are, their .grad and requires_grad too. Works inside torch.no_grad() as well. Afterwards
+    recording is on or off as before.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().requires_grad_()
@@ -30,7 +30,7 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
 # Returns (n,) in -> fast_swings, requires_grad, other_cases
 # The arguments stay -> keeps_input
 # Works inside -> inside_no_grad
-# Whether operations are -> inside_no_grad
+# Afterwards recording is -> inside_no_grad
 
 
 # %% domain
@@ -95,8 +95,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "What must the first gradient have behind it, so that it can be differentiated?",
-        "The first pass is recorded by create_graph=True. The second goes through the gradient, and v comes in there.",
+        "What must the first gradient lead to, so you can differentiate it?",
+        "The first pass is recorded by create_graph=True. The second goes through the gradient, which takes v.",
     ),
 ):
     t = torch.tensor([1.0, -2.0, 0.5])
@@ -107,7 +107,7 @@ with check(
         hvp(chained, t, t_v),
         want,
         {
-            "this is v times the sum of each row: the gradient was summed before v came in": hessian.sum(0) * t_v,
+            "this is v times the sum of each row: the gradient was summed before it met v": hessian.sum(0) * t_v,
             "only the diagonal of the Hessian was used": hessian.diagonal() * t_v,
             "this is the gradient times v, and not the Hessian": torch.autograd.functional.jacobian(chained, t) * t_v,
         },
@@ -127,10 +127,10 @@ with check(
     "fast_swings",
     "a function that swings too fast for a small step",
     weight=2,
-    hint="Is there a number in your function that stands for a small step?",
+    hint="Does your function use a small step?",
 ):
     arguments.assert_results(hvp, "fast swings", "fast swings, float64")
-with check("v_is_x", "v is x, or is computed from x", weight=2, hint="Through which ways can the second pass reach x?"):
+with check("v_is_x", "v is x, or is computed from x", weight=2, hint="In which ways can the second pass reach x?"):
     t = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
     want = torch.autograd.functional.hessian(chained, t.detach()) @ t.detach()
     slope = torch.autograd.functional.jacobian(chained, t.detach())

@@ -9,8 +9,8 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
     they are.
     Returns the result, which does not require grad, also if the model returns an x or a parameter that does.
     Afterwards each module in model is in the mode that it was in. Parameters, their .grad and requires_grad, buffers,
-    and whether operations are recorded are as before. All this holds too if the model raised an error, which goes on to
-    the caller.
+    and whether operations are recorded are as before. All of this also holds if the model raises an error, which
+    reaches the caller.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}
@@ -33,7 +33,7 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 # Returns the result -> returns_input, other_cases
 # Afterwards each module -> training_mode, keeps_modes, after_error, returns_input
 # Parameters, their .grad -> keeps_model, keeps_grad_mode, returns_input
-# All this holds too -> after_error
+# All of this also -> after_error
 
 
 # %% domain
@@ -165,7 +165,7 @@ with check(
         assert got["learning"] == want["learning"], "other parameters are frozen than before"
 with check(
     "after_error",
-    "the modes come back after an error too, and the error goes on",
+    "the modes are restored after an error too, which reaches the caller",
     weight=2,
     guard=True,
     hint="Which lines run after an error? What does a return in finally do to it?",

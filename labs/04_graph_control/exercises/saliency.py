@@ -113,7 +113,7 @@ with check(
     "other models and sizes, and frozen parameters",
     weight=3,
     required=True,
-    hint="Does a gradient come through a layer whose parameters are frozen?",
+    hint="Does a gradient pass through a layer whose parameters are frozen?",
 ):
     for trial in arguments.iter_trials(
         saliency,
@@ -142,7 +142,10 @@ with check(
         assert_close(got["result"], want["result"])
         assert got["learning"] == want["learning"], "other parameters are frozen than before"
 with check(
-    "requires_grad", "an x that requires grad or comes from an operation", weight=2, hint="Which tensor is your leaf?"
+    "requires_grad",
+    "an x that requires grad or is the result of an operation",
+    weight=2,
+    hint="Which tensor is your leaf?",
 ):
     for trial in arguments.iter_trials(saliency, "x requires grad", "x from an operation", "x holds .grad"):
         assert_close(trial.report.result["result"], trial.case.report.result["result"])

@@ -7,9 +7,9 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
     steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool. The numbers have
     q's dtype and do not require grad. n, d and actions are at least 1, strides may be any, gamma is from 0 to 1.
     Prediction: the element of state @ q for the action taken. Target: reward + gamma * the largest element of
-    next_state @ target_q, but only the reward if done: there, next_state means nothing, and may hold NaN or infinities.
+    next_state @ target_q, but just the reward if done: then next_state means nothing, and may hold NaN or infinities.
     Returns a scalar of q's dtype. A gradient reaches q through the prediction only, and target_q never. The arguments
-    stay as they are, their requires_grad and .grad too. Whether operations are recorded is afterwards as before.
+    stay as they are, their requires_grad and .grad too. Afterwards recording is on or off as before.
     """
     ### BEGIN SOLUTION
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
@@ -33,7 +33,7 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
 # Returns a scalar -> other_cases
 # A gradient reaches q -> reaches_q, gradient, no_target_grad
 # The arguments stay -> keeps_input
-# Whether operations are -> keeps_input
+# Afterwards recording is -> keeps_input
 
 
 # %% domain
@@ -165,7 +165,7 @@ with check(
     arguments.assert_results(td_loss, "negative predictions")
 with check(
     "gradient",
-    "the gradient for q comes through the prediction only",
+    "a gradient reaches q only through the prediction",
     weight=4,
     required=True,
     hint="On which side of the difference does a gradient reach q?",

@@ -7,11 +7,11 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
     w (d, d) is a leaf that requires grad. h (d,) is the first state: it may require grad or not, may be the result of
     recorded operations, also on w, and counts as a constant. inputs and targets: (T, d), without requires_grad. T, d
     and k are at least 1. All float32 or all float64, strides may be any.
-    The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps fall into windows of
-    k, the last of them may be shorter. The state goes on through all windows by value. A gradient does not go from one
-    window into the one before it. Returns the sum over all windows of the gradient for w of the window's losses, and
-    the last state, both without grad. Only one window's graph is held at a time. The arguments stay as they are, their
-    .grad too.
+    The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps are divided into
+    windows of k; the last one may be shorter. The state's value goes on through all windows. A gradient doesn't go
+    from one window into the previous one. Returns the sum over all windows of the gradient for w of the window's
+    losses, and the last state, both without grad. Only one window's graph is held at a time. The arguments stay as they
+    are, their .grad too.
     """
     ### BEGIN SOLUTION
     total = torch.zeros_like(w)
@@ -37,9 +37,9 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 # T, d and k are -> other_cases
 # All float32 or all -> other_cases
 # The loss of a step -> example, other_cases
-# The steps fall into -> other_cases
-# The state goes on -> example, other_cases
-# A gradient does not -> other_cases
+# The steps are divided -> other_cases
+# The state's value goes -> example, other_cases
+# A gradient doesn't -> other_cases
 # Returns the sum over -> no_history, other_cases
 # Only one window's -> one_graph_alive
 # The arguments stay -> keeps_input
