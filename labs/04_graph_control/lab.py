@@ -790,9 +790,9 @@ hint(
 # %% [markdown]
 # ## A new head on a frozen trunk
 #
-# Most models in use were fine-tuned: a *trunk* that was trained on a large task is kept, and a new *head* learns a small
-# one. That needs everything from the first half. The trunk doesn't learn, so it needs no graph; it must not move its
-# running averages, so it runs in evaluation mode; and the losses must not keep anything alive.
+# Most models in use were fine-tuned: a *trunk* that was trained on a large task is kept, and a new *head* learns a
+# small one. That needs everything from the first half. The trunk doesn't learn, so it needs no graph; it must not
+# move its running averages, so it runs in evaluation mode; and the losses must not keep anything alive.
 #
 # ### Your turn: finetune
 # Train the head, and leave the trunk exactly as it was.
