@@ -463,7 +463,7 @@ hint(
     "what it leaves out.",
 )
 
-# %% exercise: td_loss points=3 level=medium
+# %% exercise: td_loss points=4 level=medium
 
 # %% [markdown]
 # If `target_q` is another tensor, a forgotten stop looks harmless: an optimizer for `q` never changes `target_q`, whose
@@ -1030,8 +1030,8 @@ hint(
 # ## Through a graph twice
 #
 # "Trying to backward through the graph a second time" is a common error, and the advice in its message is often wrong.
-# What a node keeps is freed while `backward` goes through it, so a second `backward` over the
-# same graph finds nothing there.
+# What a node keeps is freed while `backward` goes through it, so a second `backward` over the same graph finds nothing
+# there.
 
 # %% predict: second_pass
 # **Predict.** `y.backward()` runs twice on one graph. For which `y` does the second call raise an error?
@@ -1220,8 +1220,8 @@ def continued(window_gradients, cell, w, inputs, targets, k):
 # %% given
 hint(
     "Where does the graph of a window begin? What must h be there?",
-    "Add up the losses of one window, get the gradient, add it to the total, and cut. How many steps has the last "
-    "window if the length of the sequence is no multiple of k?",
+    "Add up the losses of one window, get the gradient, add it to the total, and cut. How many steps does the "
+    "last window have if k doesn't divide the length of the sequence?",
 )
 
 # %% exercise: window_gradients points=4 level=hard
