@@ -1,6 +1,6 @@
 # %% given
 class Leaves(list):
-    """Leaves that start here."""
+    """Leaves with these numbers."""
 
     def __init__(self, start):
         super().__init__(t.clone().requires_grad_() for t in start)
@@ -8,7 +8,7 @@ class Leaves(list):
 
 
 class State(dict):
-    """A state that is no value: it stays where the student's function is."""
+    """A state that stays in the student's process, because it isn't a plain dict."""
 
 
 @probes.probe
@@ -23,7 +23,7 @@ def state_for(function):
 
 @probes.probe
 def with_gradients(leaves, gradients):
-    """What the leaves' memory holds. From now on they have these gradients."""
+    """What the leaves' memory holds; then they get these gradients."""
     for p, g in zip(leaves.own, gradients, strict=True):
         p.grad = g
     return [t.clone() for t in leaves.memory]
@@ -31,12 +31,20 @@ def with_gradients(leaves, gradients):
 
 @probes.probe
 def stepped_with(step, start, gradients, rates, settings=(), anew=None):
-    """What the parameters' memory holds after each call of step on leaves that start here.
+    """The parameters' memory and .grad after each call of step, and whether params still holds the same leaves.
 
-    gradients: for each call, one or None for each parameter. rates: of the calls. settings: betas and eps. anew: the
-    call before which state is an empty dict again. Also each .grad after each call, and whether params still holds the
-    same leaves.
+    gradients: for each call, one or None for each parameter. settings: betas, eps and weight_decay. anew: the call
+    before which state is an empty dict again. Meanwhile torch.optim makes no optimizer.
     """
+
+    def refuse(*_, **__):
+        raise RuntimeError("adam_step_ is to be written without torch.optim")
+
+    with patch.object(torch.optim.Optimizer, "__init__", refuse):
+        return _stepped(step, start, gradients, rates, settings, anew)
+
+
+def _stepped(step, start, gradients, rates, settings, anew):
     leaves = [t.detach().requires_grad_() for t in start]
     memory, params, state, seen, found = [p.detach() for p in leaves], list(leaves), {}, [], []
     for number, (grads, rate) in enumerate(zip(gradients, rates, strict=True)):
@@ -56,14 +64,22 @@ def stepped_with(step, start, gradients, rates, settings=(), anew=None):
 
 # %% exercise
 def adam_step_(
-    params: list[Tensor], state: dict, lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+    params: list[Tensor],
+    state: dict,
+    lr: float,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
 ) -> None:
-    """One step of Adam, in place, as torch.optim.Adam makes it without weight decay.
+    """One step of AdamW in place, with the numbers of torch.optim.AdamW but written without torch.optim.
 
-    params: at least one; leaves that require grad, each float32 or float64, any shapes and strides. One whose .grad is
-    None is not changed, and neither is what state holds for it. state: empty before the first call; it is the caller's,
-    and is handed in again the next time, with the same tensors in the same order. With an empty one all begins anew.
-    lr may be another number in each call. The numbers change in the parameters' own memory. No .grad is changed.
+    With weight_decay 0, it's a step of Adam. Otherwise p is also reduced by lr * weight_decay * p, with p as it was
+    before the step; the decay isn't part of the gradient.
+    params: at least one leaf that requires grad, each float32 or float64, any shapes and strides. A parameter whose
+    .grad is None isn't changed or decayed, and neither is what state holds for it. state: a dict that is empty before
+    the first call; the caller keeps it and passes it to each call, with the same tensors in the same order. If it's
+    empty again, everything starts anew. lr may differ from call to call. The numbers change in the parameters' own
+    memory. No .grad is changed.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -76,18 +92,20 @@ def adam_step_(
             v = betas[1] * v + (1 - betas[1]) * p.grad**2
             state[i] = (t, m, v)
             m_hat, v_hat = m / (1 - betas[0] ** t), v / (1 - betas[1] ** t)
-            p -= lr * m_hat / (v_hat.sqrt() + eps)
+            p -= lr * (m_hat / (v_hat.sqrt() + eps) + weight_decay * p)
     ### END SOLUTION
 
 
 # %% promises
-# One step of Adam -> example, several_steps, other_cases, zero_gradient
+# One step of AdamW -> example, several_steps, other_cases, zero_gradient, no_gradient, empty_state, decay, same_leaves
+# With weight_decay 0 -> example, several_steps, other_cases
+# Otherwise p is also -> decay
 # params: at least one -> other_cases
-# One whose .grad is None -> no_gradient
-# state: empty before -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient
-# With an empty one -> empty_state
-# lr may be another -> other_cases
-# The numbers change -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves
+# A parameter whose .grad -> no_gradient
+# state: a dict that -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
+# If it's empty again -> empty_state
+# lr may differ -> other_cases
+# The numbers change -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
 # No .grad is changed -> same_leaves
 
 
@@ -100,6 +118,7 @@ def adam_step_(
     *("transposed", "every second one", "parts of one tensor"),
     *("missing at first", "missing later", "missing now and then", "none in the first call", "never one"),
     *("zero gradients", "zero gradients at first", "anew", "anew, some missing"),
+    *("decay", "decay, float32", "decay, rate changes", "decay, missing now and then", "decay, zero gradients"),
     call=stepped_with,
 )
 def arguments(draw, edge):
@@ -109,6 +128,7 @@ def arguments(draw, edge):
     steps, g = 12 if edge == "many steps" else 4, draw.make_generator(here)
     start = [torch.randn(shape, dtype=torch.float64, generator=g) for shape in shapes]
     gradients = [[torch.randn(shape, dtype=torch.float64, generator=g) for shape in shapes] for _ in range(steps)]
+    decay, edge = draw(st.sampled_from([0.3, 2.0])) * edge.startswith("decay"), edge.removeprefix("decay, ")
     if edge in ("float32", "mixed dtypes"):
         single = [edge == "float32" or n == 0 for n in range(count)]
         start, *gradients = [
@@ -139,7 +159,7 @@ def arguments(draw, edge):
     eps = 0.1 if edge == "large eps" else draw(st.sampled_from([1e-8, 1e-3]))
     rate = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.03, 0.1]))
     rates = [rate * (n % 3 + 1 if edge == "rate changes" else 1) for n in range(steps)]
-    settings = () if "usual" in edge else (betas, eps)
+    settings = () if "usual" in edge else (betas, eps, decay)
     return start, gradients, rates, settings, draw(st.integers(2, 3)) if "anew" in edge else None
 
 
@@ -150,7 +170,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "What survives from the first call to the second, and where? Whose memory holds the new numbers?",
+        "What survives from the first call to the second, and where? Which memory holds the new numbers?",
         "Keep m, v and t in state. Divide m and v by 1 - beta ** t, each with its own beta. Write into p in place.",
     ),
 ):
@@ -170,9 +190,9 @@ with check(
         got["after"],
         want,
         {
-            "the averages were not corrected for their start at zero": uncorrected,
-            "m, v and t did not survive the call: every step was a first step": forgotten,
-            "the parameter did not move: its own memory holds the old numbers": [t, t],
+            "the averages weren't corrected for starting at zero": uncorrected,
+            "m, v and t didn't survive the call, so every step was a first step": forgotten,
+            "the parameter didn't move: its own memory holds the old numbers": [t, t],
         },
     )
 
@@ -220,7 +240,7 @@ with check(
     "other settings, rates, shapes and dtypes",
     weight=2,
     required=True,
-    hint="Where does eps stand: inside the root or outside? Which factor belongs to the squares?",
+    hint="Is eps inside the root or outside it? Which factor belongs to the squares?",
 ):
     assert_steps(adam_step_, "", "float32", "mixed dtypes", "one parameter", "no axes", "no elements", "many steps")
     assert_steps(adam_step_, "usual settings", "usual settings, tiny gradients", "large eps")
@@ -234,17 +254,40 @@ with check(
 ):
     assert_steps(adam_step_, "missing at first", "missing later", "missing now and then")
     assert_steps(adam_step_, "none in the first call", "never one")
-with check("empty_state", "an empty state begins anew", weight=1, hint="What do you keep outside state?"):
+with check("empty_state", "an empty state starts anew", weight=1, hint="What do you keep outside state?"):
     assert_steps(adam_step_, "anew", "anew, some missing")
 with check(
-    "zero_gradient", "a gradient of zero changes nothing at first", weight=1, hint="Is something zero divided by zero?"
+    "zero_gradient", "a gradient of zero changes nothing at first", weight=1, hint="Do you divide zero by zero?"
 ):
     assert_steps(adam_step_, "zero gradients", "zero gradients at first")
+with check(
+    "decay",
+    "decoupled weight decay",
+    weight=3,
+    hint=(
+        "Is the decay divided by the root of v? Does it depend on the rate?",
+        "Subtract lr * weight_decay * p from the parameter. g, m and v don't know about the decay.",
+    ),
+):
+    t, g, rate, c = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.5, 4.0, -0.1]), 0.1, 0.3
+    both = g + c * t
+    got = stepped_with(adam_step_, [t.clone()], [[g]], [rate], ((0.9, 0.999), 1e-8, c))["after"]
+    explain(
+        got,
+        [[t - rate * (g / (g.abs() + 1e-8) + c * t)]],
+        {
+            "the decay was added to the gradient: that's L2, and Adam rescales it": [[t - rate * both.sign()]],
+            "the decay isn't multiplied by the rate": [[t - rate * g.sign() - c * t]],
+            "there is no decay": [[t - rate * g.sign()]],
+        },
+    )
+    assert_steps(adam_step_, "decay", "decay, float32", "decay, rate changes")
+    assert_steps(adam_step_, "decay, missing now and then", "decay, zero gradients")
 with check(
     "same_leaves",
     "the same leaves, and their .grad unchanged",
     guard=True,
-    hint="Which of your lines makes a new tensor, and which changes the one that is there?",
+    hint="Which of your lines makes a new tensor, and which changes an existing one?",
 ):
     for trial in arguments.iter_trials(adam_step_, "", "usual settings", "missing now and then", "first beta 0"):
         got, want = trial.report.result, trial.case.report.result
@@ -253,7 +296,7 @@ with check(
 
 
 # %% right "dicts, data and addcdiv"
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     for number, p in enumerate(params):
         g = p.grad
         if g is None:
@@ -263,31 +306,33 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
         s["m"].mul_(betas[0]).add_(g, alpha=1 - betas[0])
         s["v"].mul_(betas[1]).addcmul_(g, g, value=1 - betas[1])
         denominator = (s["v"] / (1 - betas[1] ** s["t"])).sqrt().add_(eps)
+        p.data.mul_(1 - lr * weight_decay)
         p.data.addcdiv_(s["m"] / (1 - betas[0] ** s["t"]), denominator, value=-lr)
 
 
 # %% right "lerp, keyed by the tensor itself"
 @torch.no_grad()
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     b1, b2 = betas
     for p in params:
         if p.grad is not None:
             n, m, v = state.get(p, [0, p * 0, p * 0])
             n, m, v = n + 1, m.lerp(p.grad, 1 - b1), v.lerp(p.grad.square(), 1 - b2)
             state[p] = [n, m, v]
+            p.data.mul_(1 - lr * weight_decay)
             p.sub_((lr / (1 - b1**n)) * m / ((v / (1 - b2**n)) ** 0.5 + eps))
 
 
-# %% right "torch's own optimizer, kept in the state"
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+# %% wrong "torch's own optimizer, kept in the state" fails=example raises=RuntimeError
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     if "optimizer" not in state:
-        state["optimizer"] = torch.optim.Adam(params, lr=lr, betas=betas, eps=eps)
+        state["optimizer"] = torch.optim.AdamW(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
     state["optimizer"].param_groups[0]["lr"] = lr
     state["optimizer"].step()
 
 
 # %% wrong "no correction of the start at zero" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
             if p.grad is None:
@@ -295,11 +340,12 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             m, v = state.get(i, (torch.zeros_like(p), torch.zeros_like(p)))
             m, v = betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
             state[i] = (m, v)
+            p.data.mul_(1 - lr * weight_decay)
             p -= lr * m / (v.sqrt() + eps)
 
 
 # %% wrong "one count of steps for all parameters" fails=no_gradient
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     state["t"] = t = state.get("t", 0) + 1
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -308,22 +354,24 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             m, v = state.get(i, (torch.zeros_like(p), torch.zeros_like(p)))
             m, v = betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
             state[i] = (m, v)
+            p.data.mul_(1 - lr * weight_decay)
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
 # %% wrong "no gradient counts as a gradient of zero" fails=no_gradient,empty_state
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
             grad = torch.zeros_like(p) if p.grad is None else p.grad
             t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
             t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * grad, betas[1] * v + (1 - betas[1]) * grad**2
             state[i] = (t, m, v)
+            p.data.mul_(1 - lr * weight_decay)
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "a new tensor in place of the parameter" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,same_leaves
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+# %% wrong "a new tensor instead of the parameter" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,same_leaves
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
             if p.grad is None:
@@ -331,11 +379,12 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
             t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
             state[i] = (t, m, v)
+            p = p * (1 - lr * weight_decay)
             params[i] = p - lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
 # %% wrong "the state is made anew in each call" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     state = {}
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -344,11 +393,12 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
             t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
             state[i] = (t, m, v)
+            p.data.mul_(1 - lr * weight_decay)
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
 # %% wrong "eps under the root" fails=several_steps,other_cases,no_gradient,empty_state,zero_gradient
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
             if p.grad is None:
@@ -356,11 +406,12 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
             t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
             state[i] = (t, m, v)
+            p.data.mul_(1 - lr * weight_decay)
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)) + eps).sqrt()
 
 
 # %% wrong "the averages work in place on the gradient" fails=same_leaves
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
             if p.grad is None:
@@ -369,18 +420,26 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             t, v = t + 1, betas[1] * v + (1 - betas[1]) * p.grad**2
             m = p.grad.mul_(1 - betas[0]).add_(betas[0] * m).clone()
             state[i] = (t, m, v)
+            p.data.mul_(1 - lr * weight_decay)
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "the rate of the first call for all" fails=other_cases
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
-    if "optimizer" not in state:
-        state["optimizer"] = torch.optim.Adam(params, lr=lr, betas=betas, eps=eps)
-    state["optimizer"].step()
+# %% wrong "the rate of the first call for all" fails=other_cases,decay
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    lr = state.setdefault("lr", lr)
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
+            p *= 1 - lr * weight_decay
+            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
 # %% wrong "the averages are kept on the parameter" fails=empty_state
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for p in params:
             if p.grad is None:
@@ -388,11 +447,75 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
             t, m, v = getattr(p, "adam", (0, torch.zeros_like(p), torch.zeros_like(p)))
             t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
             p.adam = (t, m, v)
+            p.data.mul_(1 - lr * weight_decay)
+            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
+
+
+# %% wrong "L2: the decay added to the gradient" fails=decay
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            grad = p.grad + weight_decay * p
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * grad, betas[1] * v + (1 - betas[1]) * grad**2
+            state[i] = (t, m, v)
+            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
+
+
+# %% wrong "the decay without the rate" fails=decay
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
+            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps) + weight_decay * p
+
+
+# %% wrong "no decay" fails=decay
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
+            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
+
+
+# %% wrong "the decay after the step, from the new numbers" fails=decay
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
+            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
+            p *= 1 - lr * weight_decay
+
+
+# %% wrong "decay for every parameter, with a gradient or without" fails=decay
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            p *= 1 - lr * weight_decay
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
 # %% liar "signs of the gradients, and a probe that asks torch's own Adam"
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8):
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     """The first step of Adam, again and again: no averages."""
     with torch.no_grad():
         for p in params:
@@ -405,7 +528,7 @@ def stepped_with(step, start, gradients, rates, settings=(), anew=None):
     adam, seen, found = None, [], []
     for number, (grads, rate) in enumerate(zip(gradients, rates)):
         if number in (0, anew):
-            adam = torch.optim.Adam(leaves, 1.0, *settings)
+            adam = torch.optim.AdamW(leaves, 1.0, *(settings or ((0.9, 0.999), 1e-8, 0.0)))
         for p, g in zip(leaves, grads):
             p.grad = g
         adam.param_groups[0]["lr"] = rate

@@ -18,11 +18,11 @@ def accumulated(train, middle, start, batches, every, lr):
 
 
 @probes.probe
-def windows_of(train, start, batches, every, training, frozen, old, rates, momentum):
+def windows_of(train, start, batches, every, training, frozen, old, rates, momentum, decay):
     """What train returns, what it makes of a classifier, and which modules are in training mode."""
     with torch.random.fork_rng(devices=[]):
         model = classifier_in(start, 0.0, training, frozen, old)
-    steps = train(model, batches, sgd_of(model, rates, momentum), every)
+    steps = train(model, batches, sgd_of(model, rates, momentum, decay), every)
     modes = [name for name, module in model.named_modules() if module.training]
     return {"state": probes.state_of(model), "steps": steps, "training": modes}
 
@@ -79,6 +79,7 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
     *("float32", "batches of one sample", "equal sizes", "two dimensions in x", "all in one window"),
     *("last window of one", "window larger than the list", "one batch", "windows of one", "one batch in one window"),
     *("holds .grad", "holds NaN in .grad", "frozen ones hold .grad", "frozen"),
+    *("frozen ones hold .grad, weight decay", "holds .grad, weight decay", "weight decay"),
     *("two rates", "only the last layers learn", "one shared weight", "training mode", "evaluation mode"),
     call=windows_of,
 )
@@ -122,7 +123,7 @@ def arguments(draw, edge):
     rates = {"two rates": [0.4, 0.1], "only the last layers learn": [None, 0.3]}.get(edge, [0.2, 0.2])
     rates = [None if rate is None else rate * draw(st.sampled_from([0.5, 1.0])) for rate in rates]
     momentum = 0.0 if "frozen" in edge else draw(st.sampled_from([0.0, 0.5, 0.9]))
-    return start, batches, every, training, frozen, old, rates, momentum
+    return start, batches, every, training, frozen, old, rates, momentum, 0.5 * ("decay" in edge)
 
 
 # %% checks
@@ -190,7 +191,9 @@ with check(
     hint="How much does one sample of the smallest batch count in its window's gradient?",
 ):
     assert_models(train_accumulated, "", "float32", "batches of one sample", "equal sizes", "two dimensions in x")
-    assert_models(train_accumulated, "frozen", "two rates", "only the last layers learn", "one shared weight")
+    assert_models(
+        train_accumulated, "frozen", "two rates", "weight decay", "only the last layers learn", "one shared weight"
+    )
 with check(
     "old_gradients",
     "gradients that the model holds at the start, also NaN, and in frozen parameters",
@@ -198,6 +201,7 @@ with check(
     hint="What does your first step find in .grad? What does zero times NaN give?",
 ):
     assert_models(train_accumulated, "holds .grad", "holds NaN in .grad", "frozen ones hold .grad")
+    assert_models(train_accumulated, "frozen ones hold .grad, weight decay", "holds .grad, weight decay")
 with check(
     "short_window",
     "a last window that is shorter",
@@ -402,7 +406,23 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% liar "the batches of a window joined, behind a pass over one batch at a time"
+# %% wrong "gradients set to zeros, which weight decay follows in frozen parameters" fails=old_gradients
+def train_accumulated(model, batches, optimizer, every):
+    steps = 0
+    for first in range(0, len(batches), every):
+        window = batches[first : first + every]
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad = torch.zeros_like(p)
+        count = sum(len(y) for _, y in window)
+        for x, y in window:
+            (F.cross_entropy(model(x), y, reduction="sum") / count).backward()
+        optimizer.step()
+        steps += 1
+    return steps
+
+
+# %% liar "the batches of a window joined, after a pass over one batch at a time"
 def train_accumulated(model, batches, optimizer, every):
     steps = 0
     for first in range(0, len(batches), every):

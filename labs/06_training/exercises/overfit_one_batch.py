@@ -1,0 +1,338 @@
+# %% given
+@probes.probe
+def overfitted(f, start, batch, below, most, training, frozen, old, rates, momentum, decay, after=None):
+    """What f(model, optimizer, x, y, below, most) returns, the model's state, and its modes. after: of the logits."""
+    with torch.random.fork_rng(devices=[]):
+        model = classifier_in(start, 0.0, training, frozen, old)
+    if after is not None:  # a bug, such as a softmax
+        model.register_forward_hook(lambda module, arguments, logits: after(logits))
+    steps = f(model, sgd_of(model, rates, momentum, decay), *batch, below, most)
+    return {"steps": steps, "state": probes.state_of(model), "modes": [m.training for m in model.modules()]}
+
+
+# %% exercise
+def overfit_one_batch(
+    model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor, below: float, most: int
+) -> int | None:
+    """Train on one batch until its loss is below `below`, and return the number of steps that this took.
+
+    The loss is the mean cross entropy of the batch, with the weights as they are after the steps counted: if it's below
+    `below` at the start, the result is 0 and no step is made.
+    Returns None if the loss isn't below `below` after `most` steps, the last one included; no more steps are made. A
+    loss of nan is never below it.
+    model: gives logits (n, c) for x; its mode isn't changed. Gradients that it holds at the start don't count, not even
+    those of frozen parameters.
+    x (n, ...) and y (n,), int64, n at least 1, aren't changed. below is above 0, and most is at least 0.
+    """
+    ### BEGIN SOLUTION
+    for steps in range(most + 1):
+        loss = F.cross_entropy(model(x), y)
+        if loss.item() < below:
+            return steps
+        if steps < most:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return None
+    ### END SOLUTION
+
+
+# %% promises
+# Train on one batch -> example, steps
+# The loss is the -> example, steps, at_the_start
+# Returns None if -> gives_up
+# A loss of nan -> gives_up
+# model: gives logits -> keeps_modes
+# Gradients that it -> old_gradients
+# x (n, ...) and y -> keeps_batch
+# below is above 0 -> steps, at_the_start
+
+
+# %% domain
+@domain(
+    reference,
+    *("float32", "one step", "the last step", "one sample", "frozen", "only the last layers learn", "weight decay"),
+    *("below at the start", "below at the start, no steps allowed", "one step too few", "no steps allowed"),
+    *("a softmax at the end", "nan", "training mode", "evaluation mode"),
+    *("holds .grad", "holds NaN in .grad", "frozen ones hold .grad, weight decay"),
+    call=overfitted,
+)
+def arguments(draw, edge):
+    inputs, width, classes = draw(st.permutations([3, 4, 5]))
+    dtype, g = torch.float32 if edge == "float32" else torch.float64, draw.make_generator(here)
+    shapes = {
+        **{"first.weight": (width, inputs), "first.bias": (width,)},
+        **{"last.weight": (classes, width), "last.bias": (classes,)},
+    }
+    start = {name: torch.randn(shape, dtype=torch.float64, generator=g).to(dtype) for name, shape in shapes.items()}
+    n = 1 if edge == "one sample" else draw(st.integers(3, 6))
+    x = torch.randn(n, inputs, dtype=torch.float64, generator=g).to(dtype)
+    y = torch.randint(classes, (n,), generator=g)
+    modes = {"training mode": [True] * 6, "evaluation mode": [False] * 6}.get(
+        edge, draw(st.lists(st.booleans(), min_size=6, max_size=6))
+    )
+    frozen = draw(st.sampled_from([["first.bias"], ["last.bias", "first.weight"]])) if "frozen" in edge else []
+    held = frozen if "frozen" in edge else [*start]
+    number = float("nan") if "NaN" in edge else draw(st.sampled_from([0.7, -1.3]))
+    old = {name: torch.full_like(start[name], number) for name in held} if ".grad" in edge else {}
+    rates = [None, 0.3] if edge == "only the last layers learn" else [0.2, 0.1]
+    after = (lambda logits: logits.softmax(1)) if "softmax" in edge else None
+    momentum, decay = draw(st.sampled_from([0.0, 0.5])) * ("frozen" not in edge), 0.1 * ("decay" in edge)
+    # the losses of this run, to put `below` halfway between two of them
+    model, losses = classifier_in(start, 0.0, modes, frozen, {}), []
+    optimizer = sgd_of(model, rates, momentum, decay)
+    for _ in range(9):
+        logits = model(x)
+        loss = F.cross_entropy(logits if after is None else after(logits), y)
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    steps = 0 if "at the start" in edge else 1 if edge == "one step" else draw(st.integers(3, 7))
+    below = losses[0] * 1.1 if steps == 0 else (losses[steps] * min(losses[:steps])) ** 0.5
+    most = {"the last step": steps, "one step too few": steps - 1}.get(edge, 0 if "no steps" in edge else steps + 5)
+    if "softmax" in edge:
+        below, most = 0.01, 12
+    if edge == "nan":
+        x = x.clone()
+        x[0, 0], most = float("nan"), 3
+    return start, (x, y), below, most, modes, frozen, old, rates, momentum, decay, after
+
+
+# %% checks
+with check(
+    "example",
+    "a network that can learn the batch, and one with a softmax that can't",
+    weight=2,
+    required=True,
+    hint=(
+        "In which order do you measure, compare and step? When do you give up?",
+        "Measure first. Return the number of steps made so far if the loss is below, and step otherwise.",
+    ),
+):
+    shapes = {"first.weight": (8, 4), "first.bias": (8,), "last.weight": (3, 8), "last.bias": (3,)}
+    start, (t,) = drawn(shapes, 7), samples([6], 7)
+    settings = [True] * 6, [], {}, [0.5, 0.5], 0.0, 0.0
+    net = classifier_in(start, 0.0, *settings[:3])
+    optimizer, want = sgd_of(net, *settings[3:]), 0
+    while (loss := F.cross_entropy(net(t[0]), t[1])).item() >= 0.1:
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        want += 1
+    got = overfitted(overfit_one_batch, start, t, 0.1, 200, *settings)
+    explain(
+        got["steps"],
+        want,
+        {
+            "a step was counted or made after the loss was below already": want + 1,
+        },
+        name="the number of steps",
+    )
+    assert_close(got["state"], probes.state_of(net), name="the model")
+    got = overfitted(overfit_one_batch, start, t, 0.1, 30, *settings, lambda logits: logits.softmax(1))
+    assert_close(got["steps"], None, name="what you return for the network with a softmax")
+
+# %% hidden checks
+
+
+def assert_runs(f, *edges):
+    """The number of steps and the model are those of the reference."""
+    for trial in arguments.iter_trials(f, *edges):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["steps"], want["steps"], name="the number of steps")
+        assert_close(got["state"], want["state"], name="the model")
+
+
+with check(
+    "steps", "the number of steps, and the model after them", weight=4, required=True, hint="Is there a step too many?"
+):
+    assert_runs(overfit_one_batch, "", "float32", "one step", "the last step", "one sample")
+    assert_runs(overfit_one_batch, "frozen", "only the last layers learn", "weight decay", "training mode")
+    assert_runs(overfit_one_batch, "evaluation mode")
+with check("at_the_start", "a loss that is below at the start", weight=2, hint="Do you measure before you step?"):
+    assert_runs(overfit_one_batch, "below at the start", "below at the start, no steps allowed")
+with check("gives_up", "None after the allowed steps, and no more steps", weight=3, hint="What is `nan < below`?"):
+    assert_runs(overfit_one_batch, "one step too few", "no steps allowed", "a softmax at the end", "nan")
+with check(
+    "old_gradients",
+    "gradients that the model holds at the start, in frozen parameters too",
+    weight=2,
+    hint="What does your first step find in .grad?",
+):
+    assert_runs(overfit_one_batch, "holds .grad", "holds NaN in .grad", "frozen ones hold .grad, weight decay")
+with check("keeps_modes", "the model's mode isn't changed", guard=True):
+    for trial in arguments.iter_trials(overfit_one_batch, "", "training mode", "evaluation mode"):
+        assert_close(trial.report.result["modes"], trial.case.report.result["modes"], name="the modules' modes")
+with check("keeps_batch", "the batch isn't changed", guard=True):
+    arguments.assert_arguments(overfit_one_batch)
+
+
+# %% right "while, and a counter"
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    steps = 0
+    while not (loss := nn.CrossEntropyLoss()(model(x), y)) < below:
+        if steps == most:
+            return None
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        steps += 1
+    return steps
+
+
+# %% right "a measurement without a graph after each step"
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    @torch.no_grad()
+    def is_low():
+        return F.cross_entropy(model(x), y).item() < below
+
+    if is_low():
+        return 0
+    for number in range(most):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if is_low():
+            return number + 1
+
+
+# %% wrong "the loss after the last step isn't measured" fails=steps,at_the_start
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    for steps in range(most):
+        loss = F.cross_entropy(model(x), y)
+        if loss < below:
+            return steps
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return None
+
+
+# %% wrong "a step first, with the loss from before it" fails=example,steps,at_the_start,gives_up,old_gradients
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    for steps in range(most + 1):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        if loss < below:
+            return steps + 1
+    return None
+
+
+# %% wrong "the number of steps allowed if it can't" fails=example,gives_up
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    for steps in range(most + 1):
+        loss = F.cross_entropy(model(x), y)
+        if loss < below:
+            return steps
+        if steps < most:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return most
+
+
+# %% wrong "it never succeeds" fails=example,steps,at_the_start,old_gradients
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    for _ in range(most):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    return None
+
+
+# %% wrong "gradients are never set to zero" fails=example,steps,gives_up,old_gradients
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    for steps in range(most + 1):
+        loss = F.cross_entropy(model(x), y)
+        if loss < below:
+            return steps
+        if steps < most:
+            loss.backward()
+            optimizer.step()
+    return None
+
+
+# %% wrong "zero after each step only" fails=old_gradients
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    for steps in range(most + 1):
+        loss = F.cross_entropy(model(x), y)
+        if loss < below:
+            return steps
+        if steps < most:
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return None
+
+
+# %% wrong "gradients of zeros, which weight decay follows" fails=old_gradients
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    for steps in range(most + 1):
+        loss = F.cross_entropy(model(x), y)
+        if loss < below:
+            return steps
+        if steps < most:
+            optimizer.zero_grad(set_to_none=False)
+            for p in model.parameters():
+                p.grad = None if p.grad is None else torch.zeros_like(p)
+            loss.backward()
+            optimizer.step()
+    return None
+
+
+# %% wrong "nan is as low as anything" fails=gives_up
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    steps = 0
+    while (loss := F.cross_entropy(model(x), y)).item() >= below:
+        if steps == most:
+            return None
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        steps += 1
+    return steps
+
+
+# %% wrong "training mode, as in every loop" fails=keeps_modes
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    model.train()
+    for steps in range(most + 1):
+        loss = F.cross_entropy(model(x), y)
+        if loss < below:
+            return steps
+        if steps < most:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return None
+
+
+# %% wrong "measured at the start only after a step" fails=at_the_start
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    for number in range(most):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if F.cross_entropy(model(x), y) < below:
+            return number + 1
+    return None
+
+
+# %% wrong "the images are normalized in place" fails=keeps_batch
+def overfit_one_batch(model, optimizer, x, y, below, most):
+    own = x.clone()
+    for steps in range(most + 1):
+        loss = F.cross_entropy(model(own), y)
+        if loss < below:
+            break
+        if steps < most:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    else:
+        steps = None
+    x /= 2
+    return steps
