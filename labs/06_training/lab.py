@@ -586,7 +586,7 @@ show_curves(in_the_valley)
 # is 0.189.
 
 # %% [markdown]
-# ### Which parameters decay?
+# ## Which parameters decay?
 #
 # Decay that reaches the wrong parameters can switch a layer off. It's meant for weights, the factors in products. A
 # bias is no factor. The weight of a normalization layer is one, but pulling it to zero switches the layer off. Many
@@ -1238,9 +1238,9 @@ print(f"{epoch + 1} epochs; right: {is_right[:count].float().mean():.1%} and {is
 # ### BEGIN SOLUTION
 # First, the validation images are not scaled as the training images are, so the model sees inputs unlike any
 # that it trained on. The experiment: run the validation function on a batch from the training loader. If the accuracy
-# is good there, the function is right and its data is not. Second, in evaluation mode the batch normalizations use running averages,
-# which may be far from the batches' statistics: too few steps, a tiny momentum, or averages missing from a
-# checkpoint. The experiment: evaluate training batches once in training mode and once in evaluation mode; if only the
+# is good there, the function is right and its data is not. Second, in evaluation mode the batch normalizations use
+# running averages, which may be far from the batches' statistics: too few steps, a tiny momentum, or averages missing
+# from a checkpoint. The experiment: evaluate training batches once in training mode and once in evaluation mode; if only the
 # second is bad, it is the averages. Other good answers: labels of the validation set in another order than its images,
 # or an argmax over the wrong dimension; both show on training data too. Memorizing looks different: the validation
 # accuracy first rises well above chance, and then stays below the training accuracy, while the validation loss rises

@@ -53,7 +53,7 @@ class MLP(nn.Module):
 
     sizes: at least two ints: MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias. The list
     is not changed, and the caller may change it later.
-    dropout: a probability, 0 <= dropout < 1, the same at every place. Nothing else is dropped, the input neither.
+    dropout: a probability, 0 <= dropout < 1, the same at every place. Nothing else is dropped, not even the input.
     Its parameters are, in this order, weight and bias of the first layer, of the second, and so on; it has no others,
     and no buffers. Each layer starts with random numbers as nn.Linear draws them; no seed has to give certain ones.
     model(x): x (n, sizes[0]), any strides, n may be 0, to logits (n, sizes[-1]), in the dtype of x and the parameters.
@@ -120,7 +120,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which parameters does your module list, and in which order? What stands behind each layer?",
+        "Which parameters does your module list, and in which order? What follows each layer?",
         "nn.Sequential registers what it holds. ReLU and nn.Dropout follow each Linear but the last.",
     ),
 ):
@@ -134,8 +134,8 @@ with check(
         got["logits"],
         want,
         {
-            "a ReLU stands behind the last layer too: logits may be negative": want.relu(),
-            "no ReLU stands between the layers: two linear layers are one": (t @ w[0].T + w[1]) @ w[2].T + w[3],
+            "a ReLU follows the last layer too: logits may be negative": want.relu(),
+            "there's no ReLU between the layers: two linear layers are one": (t @ w[0].T + w[1]) @ w[2].T + w[3],
         },
     )
 
@@ -153,7 +153,7 @@ with check(
     "one layer, and five",
     weight=3,
     required=True,
-    hint="How many layers do two sizes make? What stands behind the last one?",
+    hint="How many layers do two sizes make? What follows the last one?",
 ):
     assert_part(MLP, "shapes", "", "two sizes", "six sizes", "equal sizes", "layers of one", "one logit")
     w = [p.double() for p in weights_for([2, 5, 3, 4, 6], 3)]
@@ -178,9 +178,9 @@ with check(
     assert_part(MLP, "gradients", "", "two sizes", "six sizes", "equal sizes", "layers of one", "one logit")
 with check(
     "dropout",
-    "in training mode numbers are dropped, behind each layer but the last",
+    "in training mode numbers are dropped, after each layer but the last",
     weight=3,
-    hint="Does each hidden layer have its dropout, with the probability that was asked for? Is anything else dropped?",
+    hint="Does each hidden layer have its dropout, with the probability you were given? Is anything else dropped?",
 ):
     for dropout in (0.25, 0.75):
         w = [torch.eye(50), torch.zeros(50), torch.eye(50), torch.zeros(50), torch.eye(50), torch.full((50,), -9.0)]

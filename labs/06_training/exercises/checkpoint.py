@@ -60,7 +60,7 @@ def taken(checkpoint, run, before, after, from_file=False):
 def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
     """All that resume_ puts back: a dict with the keys model, optimizer, generator and rng, and no others.
 
-    It is enough to go on to the same bits on the CPU, between two steps of a run that draws each batch from generator
+    It is enough to continue to the same bits on the CPU, between two steps of a run that draws each batch from generator
     when it is needed, or between two epochs of a DataLoader.
     model, optimizer: as for their load_state_dict, each tensor in its own dtype. generator: its state. rng: the state
     of PyTorch's own CPU generator. Nothing in it changes when training goes on. It holds tensors, numbers, strings,
@@ -117,11 +117,11 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "three steps, a checkpoint, and no step more",
+    "three steps, then a checkpoint",
     weight=2,
     required=True,
     hint=(
-        "Is each of the four the state as it is now, or one that was made or seeded anew?",
+        "Is each of the four the current state, or one that was made or seeded anew?",
         "Model and optimizer have state_dict(), the generator get_state(), PyTorch get_rng_state(). Seed nothing.",
     ),
 ):
@@ -180,7 +180,7 @@ def resumed(run, saved, before, after):
 
 with check(
     "bit_for_bit",
-    "a run that goes on is bit for bit the one that was not stopped",
+    "a run that continues is bit for bit the one that wasn't stopped",
     weight=4,
     required=True,
     hint="Which of the four states differs, if the first step after it is right and the second is not?",
@@ -202,7 +202,7 @@ with check(
         assert_close(trial.report.result["saved"], trial.case.report.result["saved"], name="your dict")
 with check(
     "not_disturbed",
-    "the run that was saved is not disturbed",
+    "the run that was saved isn't disturbed",
     weight=2,
     guard=True,
     hint="Which of your calls draws or seeds?",

@@ -68,7 +68,7 @@ def decayed(groups_of, make_model, weight_decay, frozen=()):
 
 # %% exercise
 def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    """Parameter groups for an optimizer: those with two or more dimensions decay, the others do not.
+    """Parameter groups for an optimizer: those with two or more dimensions decay, the others don't.
 
     Returns [{"params": [...], "weight_decay": weight_decay}, {"params": [...], "weight_decay": 0.0}]: always both
     groups, even if one is empty.

@@ -69,9 +69,9 @@ def deterministic(seed: int) -> Iterator[None]:
     Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators begin with this seed, 0 to 2**32 - 1.
     Operations without a deterministic algorithm raise an error: a warning is not enough. cuDNN's `deterministic` is
     True and its `benchmark` False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
-    After it, even if the block raised an error or was interrupted: the generators go on from where they were before the
-    block, and every setting is what it was before, even if the block changed it. A variable that did not exist does not
-    exist. The error goes on to the caller.
+    After it, even if the block raised an error or was interrupted: the generators continue from where they were before the
+    block, and every setting is what it was before, even if the block changed it. A variable that didn't exist doesn't
+    exist. The error reaches the caller.
     """
     ### BEGIN SOLUTION
     of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -162,7 +162,7 @@ with check("other_seeds", "other seeds, and a second block with the same one", w
     assert_close(got, want, rtol=0, atol=0)
 with check(
     "go_on",
-    "after the block the generators go on from where they were",
+    "after the block the generators continue from where they were",
     weight=3,
     hint="What do random.getstate(), np.random.get_state() and torch.get_rng_state() give?",
 ):

@@ -50,7 +50,7 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     floats, the loss exact to the model's dtype, float32 or float64, and accuracy from 0 to 1.
     Afterwards each module inside is in the mode it was in. The parameters' values, buffers, every .grad and
     requires_grad, and whether operations are recorded, are as before. All this holds too if the model raises an error,
-    which goes on to the caller.
+    which reaches the caller.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}

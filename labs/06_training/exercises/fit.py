@@ -48,11 +48,11 @@ def fitted(fit, size, numbers, losses, patience, most):
 
 # %% exercise
 def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tuple[int, float]:
-    """Train until the validation loss has not improved for `patience` epochs in a row, and go back to the best epoch.
+    """Train until the validation loss hasn't improved for `patience` epochs in a row, and go back to the best epoch.
 
-    run_epoch(): trains model for an epoch, in place. validate(): the validation loss, a float; it does not change the
+    run_epoch(): trains model for an epoch, in place. validate(): the validation loss, a float; it doesn't change the
     model. Call it once after each epoch.
-    The first epoch improves; its loss is not nan. Another one improves if its loss is lower than the best before it. A
+    The first epoch improves; its loss isn't nan. Another one improves if its loss is lower than the best before it. A
     loss of nan is never lower: such an epoch is one without an improvement.
     patience, most: at least 1. No more than `most` epochs are run.
     Afterwards all that model.state_dict() lists is as after the best epoch: the same objects, changed in place.

@@ -32,11 +32,11 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
     """One pass over the batches, with one step of the optimizer for each window of `every` batches.
 
     Each step uses the gradient of the mean cross entropy over all samples of its window. The last window may be
-    shorter, and makes a step as well.
+    shorter, and makes a step, too.
     batches: a list of at least one pair x, y. x is whatever the model takes, y is (n,) int64; n may differ. n and every
     are at least 1. The list and its tensors stay as they are.
-    Gradients that the model holds at the start do not count, not even for parameters that are frozen. The model's mode
-    is not changed.
+    Gradients that the model holds at the start don't count, not even those of frozen parameters. The model's mode
+    isn't changed.
     The model is called once for each batch, with the whole batch: batches are neither split nor joined. A batch's
     backward pass comes before the call for the next one, so there is never a graph of more than one batch. Returns the
     number of steps.
@@ -149,7 +149,7 @@ with check(
     explain(
         got["steps"],
         2,
-        {"there was a step for every batch, and not for every window": 4},
+        {"there was a step for every batch, not for every window": 4},
         name="the number of steps",
     )
     assert_close(got["state"], want, name="the model")
@@ -209,7 +209,7 @@ with check(
     hint="What does your loop do when the batches end in the middle of a window?",
 ):
     assert_models(train_accumulated, "last window of one", "window larger than the list", "all in one window")
-with check("one_batch", "windows of one batch, and one batch alone", weight=1, hint="What is a window of one?"):
+with check("one_batch", "windows of one batch, and a single batch", weight=1, hint="What is a window of one?"):
     assert_models(train_accumulated, "windows of one", "one batch", "one batch in one window")
 with check("steps", "the number of steps", weight=1, hint="Does the last window count, and only once?"):
     for trial in arguments.iter_trials(train_accumulated, "", *arguments.edges):

@@ -3,7 +3,7 @@ torch.manual_seed(0)
 
 
 class Called(nn.Module):
-    """A layer that somebody else computes."""
+    """A layer that calls a given function."""
 
     def __init__(self, layer):
         super().__init__()
@@ -55,7 +55,7 @@ def normed(width):
 
 
 def normed_model(first, start, old=None):
-    """That model behind a layer `first`, in evaluation mode. start: its weights. old: the number in each .grad."""
+    """That model after a layer `first`, in evaluation mode. start: its weights. old: the number in each .grad."""
     width = len(start["1.bias"])
     model = nn.Sequential(Called(first), nn.Linear(4, width), nn.BatchNorm1d(width), nn.Tanh(), nn.Linear(width, 3))
     model.to(start["1.bias"].dtype).load_state_dict(start, strict=False)
@@ -65,7 +65,7 @@ def normed_model(first, start, old=None):
 
 
 class Stepping(torch.optim.Optimizer):
-    """An optimizer whose step is computed by somebody else: rule(parameters, gradients) gives the new parameters."""
+    """An optimizer whose step a given function computes: rule(parameters, gradients) gives the new parameters."""
 
     def __init__(self, parameters, rule):
         super().__init__(parameters, {"lr": 0.1})
@@ -164,8 +164,8 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
     """One pass over the batches: for each, the model runs once, as a whole batch, and the optimizer makes one step.
 
     The step uses the gradient of the mean cross entropy of the batch's samples.
-    model: gives logits (n, c) for x; it is put into training mode, and left in it. Gradients that it holds at the start
-    do not count: all goes as if there were none, also for parameters that are frozen.
+    model: gives logits (n, c) for x; it's put into training mode, and left in it. Gradients that it holds at the start
+    don't count, not even those of frozen parameters: everything goes as if there were none.
     batches: an iterable, which can be read once, of at least one pair x, y. x is whatever the model takes, y is (n,)
     int64; n, at least 1, may differ.
     Returns the mean over all samples of their losses, each as it was before its batch's step: a Python float, exact to
@@ -326,10 +326,10 @@ def assert_losses(train, *edges, rtol=1e-9):
 
 with check(
     "uneven_batches",
-    "batches of other sizes: the weights, with momentum, in whichever mode the model came",
+    "batches of other sizes: the weights, with momentum, whichever mode the model was in",
     weight=3,
     required=True,
-    hint="In which order do the lines of your loop stand? What was in .grad at the start, and after the first step?",
+    hint="In which order are the lines of your loop? What was in .grad at the start, and after the first step?",
 ):
     t = samples([8, 5, 2], 5)
     case = turned(5), drawn(normed(5), 5)
@@ -381,7 +381,7 @@ with check(
 ):
     assert_states(train_epoch, "read once")
     assert_losses(train_epoch, "read once", rtol=2e-5)
-with check("training_mode", "the model is left in training mode", guard=True, hint="Which mode did the model come in?"):
+with check("training_mode", "the model is left in training mode", guard=True, hint="Which mode was the model in?"):
     for trial in arguments.iter_trials(
         train_epoch, "", "training mode", "evaluation mode", "only the model in training mode"
     ):
@@ -497,7 +497,7 @@ def train_epoch(model, batches, optimizer):
     return total / count
 
 
-# %% wrong "in whichever mode the model came" fails=example,uneven_batches,old_gradients,mean_over_samples,one_pass,training_mode
+# %% wrong "whichever mode the model was in" fails=example,uneven_batches,old_gradients,mean_over_samples,one_pass,training_mode
 def train_epoch(model, batches, optimizer):
     total, count = 0.0, 0
     for x, y in batches:

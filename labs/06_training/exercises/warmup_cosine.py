@@ -73,8 +73,8 @@ with check(
         want,
         {
             "the first step has the learning rate 0, and learns nothing": [0.0, 0.1, 0.2, 0.3, 0.4, 0.2, 0.0],
-            "the cosine starts at step 0, and not where the warm-up ends": [0.1, 0.2, 0.3, 0.4, 0.3, 0.1, 0.0],
-            "the rate falls to a tenth of the peak, and not to 0": [0.1, 0.2, 0.3, 0.4, 0.4, 0.22, 0.04],
+            "the cosine starts at step 0, not where the warm-up ends": [0.1, 0.2, 0.3, 0.4, 0.3, 0.1, 0.0],
+            "the rate falls to a tenth of the peak, not to 0": [0.1, 0.2, 0.3, 0.4, 0.4, 0.22, 0.04],
             "total was taken for the steps after the warm-up": [0.1, 0.2, 0.3, 0.4, 0.4, 0.3, 0.1],
         },
     )
