@@ -1240,11 +1240,11 @@ print(f"{epoch + 1} epochs; right: {is_right[:count].float().mean():.1%} and {is
 # that it trained on. The experiment: run the validation function on a batch from the training loader. If the accuracy
 # is good there, the function is right and its data is not. Second, in evaluation mode the batch normalizations use
 # running averages, which may be far from the batches' statistics: too few steps, a tiny momentum, or averages missing
-# from a checkpoint. The experiment: evaluate training batches once in training mode and once in evaluation mode; if only the
-# second is bad, it is the averages. Other good answers: labels of the validation set in another order than its images,
-# or an argmax over the wrong dimension; both show on training data too. Memorizing looks different: the validation
-# accuracy first rises well above chance, and then stays below the training accuracy, while the validation loss rises
-# again.
+# from a checkpoint. The experiment: evaluate training batches once in training mode and once in evaluation mode; if
+# only the second is bad, it is the averages. Other good answers: labels of the validation set in another order than its
+# images, or an argmax over the wrong dimension; both show on training data too. Memorizing looks different: the
+# validation accuracy first rises well above chance, and then stays below the training accuracy, while the validation
+# loss rises again.
 #
 # For grading: one point for two causes that fit, one for experiments that tell them apart.
 # ### END SOLUTION

@@ -107,7 +107,7 @@ def deterministic(seed: int) -> Iterator[None]:
 # The environment -> workspace
 # After it, even if -> go_on, raised, nested, broken_off
 # A variable that -> workspace
-# The error goes on -> raised, broken_off
+# The error reaches -> raised, broken_off
 
 
 # %% domain
