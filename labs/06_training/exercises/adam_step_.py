@@ -323,7 +323,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p.sub_((lr / (1 - b1**n)) * m / ((v / (1 - b2**n)) ** 0.5 + eps))
 
 
-# %% wrong "torch's own optimizer, kept in the state" fails=example raises=RuntimeError
+# %% wrong "torch's own optimizer, kept in the state" fails=example,other_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves raises=RuntimeError
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     if "optimizer" not in state:
         state["optimizer"] = torch.optim.AdamW(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
@@ -331,7 +331,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
     state["optimizer"].step()
 
 
-# %% wrong "no correction of the start at zero" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient
+# %% wrong "no correction of the start at zero" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -344,7 +344,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * m / (v.sqrt() + eps)
 
 
-# %% wrong "one count of steps for all parameters" fails=no_gradient
+# %% wrong "one count of steps for all parameters" fails=no_gradient,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     state["t"] = t = state.get("t", 0) + 1
     with torch.no_grad():
@@ -358,7 +358,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "no gradient counts as a gradient of zero" fails=no_gradient,empty_state
+# %% wrong "no gradient counts as a gradient of zero" fails=no_gradient,empty_state,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -370,7 +370,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "a new tensor instead of the parameter" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,same_leaves
+# %% wrong "a new tensor instead of the parameter" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -383,7 +383,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             params[i] = p - lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "the state is made anew in each call" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient
+# %% wrong "the state is made anew in each call" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     state = {}
     with torch.no_grad():
@@ -397,7 +397,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "eps under the root" fails=several_steps,other_cases,no_gradient,empty_state,zero_gradient
+# %% wrong "eps under the root" fails=several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
