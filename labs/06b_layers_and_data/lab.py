@@ -35,6 +35,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from labkit import (
+    Seen,
     assert_answered,
     assert_close,
     assert_letters,
@@ -191,7 +192,7 @@ except RuntimeError as error:
 # on as a value, and its history is to end. That is what `detach()` does. Both h and c need it. (`retain_graph=True` is
 # no cure: then the graph grows with each piece, and the weights in it have been changed in place.)
 #
-# ### Your turn: run_in_pieces
+# ### Your turn: attend_next
 # Write the forward part. The values must be those of one long run.
 
 # %% given
@@ -200,7 +201,13 @@ hint(
     "Keep the state in a variable. After each call, put (h.detach(), c.detach()) there, and the output into a list.",
 )
 
-# %% exercise: run_in_pieces points=4
+# %% exercise: attend_next points=3 level=medium
+
+# %% [markdown]
+# ### Your turn: apply_norm
+# x
+
+# %% exercise: apply_norm points=3 level=medium
 
 # %% [markdown]
 # In our run the largest difference from one long run was 0. Where each piece began with zeros, it was 0.4.

@@ -1,0 +1,313 @@
+# %% given
+@probes.probe
+def count_norms(apply_norm, x, kind, weight, bias, eps):
+    """How many of PyTorch's norms run in apply_norm(x, kind, weight, bias, eps)."""
+    called = []
+
+    class Counting(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            name = getattr(func, "__name__", "")
+            called.extend([name] if name.endswith(("layer_norm", "rms_norm", "batch_norm", "group_norm")) else [])
+            return func(*args, **(kwargs or {}))
+
+    with Counting():
+        apply_norm(x, kind, weight, bias, eps)
+    return len(called)
+
+
+# %% exercise
+def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    """Layer norm, RMS norm or batch norm of x, as in training mode. kind is "layer", "rms" or "batch".
+
+    x: float32 or float64, any strides, no size is 0. Its numbers are divided into groups of at least two. "layer" and
+    "rms": x is (..., f), and the f numbers of each position are a group. "batch": x is (n, c, ...), and all numbers of
+    one channel are a group. The dots are any number of dimensions, also none.
+    "layer" and "batch" subtract the mean of the group, and divide by the square root of its variance plus eps. The
+    variance is biased, which means the mean of the squared distances from the mean. "rms" only divides, by the square
+    root of the group's mean square plus eps. All three then multiply by weight, and all but "rms" add bias. weight and
+    bias have x's dtype and the shape (f,) or (c,). Numbers may be far from 0 compared with their variance. eps is
+    above 0, and a variance may be 0.
+    The result has x's shape and dtype. Gradients reach x, through the mean and the variance too, weight and bias. None
+    of the three is changed. Doesn't call PyTorch's own norms.
+    """
+    ### BEGIN SOLUTION
+    axes = [-1]
+    if kind == "batch":
+        axes = [axis for axis in range(x.dim()) if axis != 1]
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    if kind != "rms":
+        x = x - x.mean(axes, keepdim=True)
+    scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
+    return scaled if kind == "rms" else scaled + bias
+    ### END SOLUTION
+
+
+# %% promises
+# Layer norm, RMS -> example, layer, rms, batch
+# kind is -> example, layer, rms, batch
+# x: float32 or -> layer, rms, batch
+# Its numbers are -> layer, rms, batch
+# "layer" and "rms": x -> layer, rms
+# "batch": x is -> images, batch
+# The dots are -> layer, rms, batch
+# "layer" and "batch" subtract -> example, images, layer, batch
+# The variance is biased -> example, images, layer, batch
+# "rms" only divides -> rms
+# All three then -> layer, rms, batch
+# weight and bias -> layer, rms, batch
+# Numbers may be far -> far
+# eps is above 0 -> constant, layer, rms, batch
+# The result has -> layer, rms, batch
+# Gradients reach -> gradients
+# None of the three -> keeps_input
+# Doesn't call -> by_hand
+
+# %% domain
+KINDS = ("layer", "rms", "batch")
+SHAPES = ("two dimensions", "four dimensions", "equal sizes", "float32", "transposed", "every second one")
+
+
+@domain(
+    reference,
+    *(f"{kind}, {what}" for kind in KINDS for what in ("", *SHAPES, "constant", "requires grad", "from an operation")),
+    *("layer, far", "batch, far", "batch, one sample"),
+)
+def arguments(draw, edge):
+    kind, _, what = edge.partition(", ") if edge else (draw(st.sampled_from(KINDS)), "", "")
+    g, sizes = draw.make_generator(), [draw(st.integers(3, 4)), draw(st.integers(5, 6)), draw(st.integers(7, 8))]
+    sizes = {"two dimensions": sizes[:2], "four dimensions": [*sizes, 2], "equal sizes": [4] * 3}.get(what, sizes)
+    sizes[0] = 1 if what == "one sample" else sizes[0]
+    x = torch.randn(sizes, dtype=torch.float64, generator=g) * 2 + draw(st.sampled_from([-3.0, 0.5, 4.0]))
+    if what == "constant":
+        x = x[:1, :, :1].expand(sizes) if kind == "batch" else x[..., :1].expand(sizes)
+    if what == "far":
+        x = (x * 8).round() / 16 + 100
+    width = sizes[1] if kind == "batch" else sizes[-1]
+    weight, bias = (torch.randn(width, dtype=torch.float64, generator=g) for _ in range(2))
+    dtype = torch.float32 if what in ("float32", "far") else torch.float64
+    x, weight, bias = (t.to(device(), dtype) for t in (x.contiguous(), weight, bias))
+    x, weight, bias = (draw.apply_gradient_state(t, what) for t in (draw.apply_layout(x, what), weight, bias))
+    return x, kind, weight, bias, draw(st.sampled_from([1e-5, 0.1, 2.0])) if what != "far" else 1e-5
+
+
+# %% checks
+with check(
+    "example",
+    "layer norm of two rows: each has mean 0, and divides by the root of its own variance plus eps",
+    weight=2,
+    required=True,
+    hint=(
+        "x.mean(...) of each row: over which axis, and which argument keeps the result beside its row?",
+        "Subtract the mean. The mean of the squares is then the variance. Add eps before you take the root.",
+    ),
+):
+    t = torch.tensor([[1.0, 3.0, 5.0, 7.0], [0.0, 0.0, 4.0, 4.0]], device=device())
+    w, b = torch.tensor([1.0, 2.0, 1.0, -1.0], device=device()), torch.tensor([0.0, 0.0, 0.5, 1.0], device=device())
+    flat = t - t.mean(1, keepdim=True)
+    columns = (t - t.mean(0)) / (t.var(0, correction=0) + 4).sqrt() * w + b
+    explain(
+        apply_norm(t.clone(), "layer", w.clone(), b.clone(), 4.0),
+        torch.tensor([[-1.0, -2 / 3, 5 / 6, 0.0], [-(0.5**0.5), -(2**0.5), 0.5 + 0.5**0.5, 1 - 0.5**0.5]]).to(t.device),
+        {
+            "this is the unbiased variance, divided by f - 1": flat / (t.var(1, keepdim=True) + 4).sqrt() * w + b,
+            "eps is added to the variance, before the root": flat / (flat.square().mean(1, keepdim=True).sqrt() + 4) * w
+            + b,
+            "mean and variance are over all rows, as in batch norm, but layer norm looks at one row": columns,
+        },
+    )
+with check(
+    "images",
+    "batch norm of two images of two channels, each 1 x 2",
+    hint=(
+        "Which axis doesn't take part in the mean? The others all do.",
+        "Over axes (0, 2, 3). For the product, weight needs the shape (c, 1, 1).",
+    ),
+):
+    t = torch.tensor([[[[0.0, 2.0]], [[1.0, 1.0]]], [[[4.0, 2.0]], [[5.0, 5.0]]]], device=device())
+    w, b = torch.tensor([1.0, 3.0], device=device()), torch.tensor([0.0, 10.0], device=device())
+    shaped = [one[:, None, None] for one in (w, b)]
+    places = (t - t.mean(0)) / (t.var(0, correction=0) + 2).sqrt() * shaped[0] + shaped[1]
+    whole = (t - t.mean()) / (t.var(correction=0) + 2).sqrt() * shaped[0] + shaped[1]
+    want = (t - t.mean((0, 2, 3), keepdim=True)) / (t.var((0, 2, 3), correction=0, keepdim=True) + 2).sqrt()
+    explain(
+        apply_norm(t.clone(), "batch", w.clone(), b.clone(), 2.0),
+        want * shaped[0] + shaped[1],
+        {
+            "each place of an image has a mean of its own, but a channel has one for all places": places,
+            "one mean for all channels, but each has its own": whole,
+        },
+    )
+
+# %% hidden checks
+CASES = ("", *SHAPES)
+with check("layer", "layer norm: other shapes, dtypes, strides and eps", weight=2, required=True, hint="Which axis?"):
+    arguments.assert_results(apply_norm, "layer, ", "layer, two dimensions", "layer, four dimensions")
+    arguments.assert_results(
+        apply_norm, "layer, equal sizes", "layer, float32", "layer, transposed", "layer, every second one"
+    )
+with check("rms", "RMS norm: no mean, no bias", weight=2, hint="Which of the steps does RMS norm leave out?"):
+    arguments.assert_results(apply_norm, "rms, ", "rms, two dimensions", "rms, four dimensions", "rms, equal sizes")
+    arguments.assert_results(apply_norm, "rms, float32", "rms, transposed", "rms, every second one")
+with check(
+    "batch",
+    "batch norm: two to four dimensions, one sample",
+    weight=2,
+    hint="Which shape must weight have for two dimensions, and which for four? What if n and c are equal?",
+):
+    arguments.assert_results(apply_norm, "batch, ", "batch, two dimensions", "batch, four dimensions")
+    arguments.assert_results(apply_norm, "batch, equal sizes", "batch, float32", "batch, transposed")
+    arguments.assert_results(apply_norm, "batch, every second one", "batch, one sample")
+with check("far", "numbers near 100", hint="In float32, how exact is the difference of two numbers near ten thousand?"):
+    arguments.assert_results(apply_norm, "layer, far", "batch, far")
+with check("constant", "a group of equal numbers", hint="What is 0 / 0, and what does eps do about it?"):
+    arguments.assert_results(apply_norm, "layer, constant", "rms, constant", "batch, constant")
+with check(
+    "gradients",
+    "gradients of all three",
+    weight=2,
+    required=True,
+    hint="Is the variance detached, or under no_grad?",
+):
+    arguments.assert_gradients(apply_norm, *(f"{kind}, requires grad" for kind in KINDS))
+    arguments.assert_gradients(apply_norm, *(f"{kind}, from an operation" for kind in KINDS))
+with check("by_hand", "without PyTorch's norms", weight=2, observed=True, hint="Which function did you call?"):
+    for t in KINDS:
+        assert_close(count_norms(apply_norm, torch.ones(2, 3, 3), t, torch.ones(3), torch.ones(3), 0.5), 0)
+with check("keeps_input", "x, weight and bias are unchanged", guard=True, hint="Is there a -= or a method with _?"):
+    arguments.assert_arguments(apply_norm)
+
+
+# %% right "var with correction=0, and the channels moved to the end"
+def apply_norm(x, kind, weight, bias, eps):
+    if kind == "batch":
+        return apply_norm(x.movedim(1, -1).flatten(0, -2).T, "groups", weight[:, None], bias[:, None], eps).T.reshape(
+            x.movedim(1, -1).shape
+        ).movedim(-1, 1)
+    if kind == "rms":
+        return x / (x**2).mean(-1, keepdim=True).add(eps).sqrt() * weight
+    return (x - x.mean(-1, True)) / torch.sqrt(x.var(-1, correction=0, keepdim=True) + eps) * weight + bias
+
+
+# %% right "var_mean, and shapes from a list"
+def apply_norm(x, kind, weight, bias, eps):
+    dims, shape = (x.ndim - 1,), [1] * x.ndim
+    if kind == "batch":
+        dims = (0, *range(2, x.ndim))
+    shape[1 if kind == "batch" else -1] = -1
+    if kind == "rms":
+        return x * torch.rsqrt(x.pow(2).mean(dims, keepdim=True) + eps) * weight.view(shape)
+    var, mean = torch.var_mean(x, dims, correction=0, keepdim=True)
+    return torch.addcmul(bias.view(shape), (x - mean) / (var + eps) ** 0.5, weight.view(shape))
+
+
+# %% wrong "the library's own" fails=by_hand
+def apply_norm(x, kind, weight, bias, eps):
+    if kind == "batch":
+        return nn.functional.batch_norm(x, None, None, weight, bias, True, 0.1, eps)
+    if kind == "rms":
+        return nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
+    return nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
+
+
+# %% wrong "the unbiased variance" fails=example,images,layer,batch,far,gradients
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    if kind == "rms":
+        return x / (x.square().mean(axes, keepdim=True) + eps).sqrt() * weight
+    return (x - x.mean(axes, keepdim=True)) / (x.var(axes, keepdim=True) + eps).sqrt() * weight + bias
+
+
+# %% wrong "eps is added to the standard deviation" fails=example,images,layer,rms,batch,constant,gradients
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    x = x if kind == "rms" else x - x.mean(axes, keepdim=True)
+    scaled = x / (x.square().mean(axes, keepdim=True).sqrt() + eps) * weight
+    return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "every norm takes its mean over the batch" fails=example,layer,rms,far,constant,gradients
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [0]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    x = x if kind == "rms" else x - x.mean(axes, keepdim=True)
+    scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
+    return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "a mean for each place of an image" fails=images,batch,far,gradients
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [0] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    x = x if kind == "rms" else x - x.mean(axes, keepdim=True)
+    scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
+    return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "one mean for all channels" fails=images,batch,far,constant,gradients
+def apply_norm(x, kind, weight, bias, eps):
+    axes = list(range(x.dim())) if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    x = x if kind == "rms" else x - x.mean(axes, keepdim=True)
+    scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
+    return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "batch norm is for images only" fails=batch,far,constant,by_hand raises=RuntimeError
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = weight[:, None, None], bias[:, None, None]
+    x = x if kind == "rms" else x - x.mean(axes, keepdim=True)
+    scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
+    return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "RMS norm is layer norm without a bias" fails=rms,constant,gradients
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    x = x - x.mean(axes, keepdim=True)
+    scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
+    return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "the mean of the squares minus the square of the mean" fails=far
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    square, mean = x.square().mean(axes, keepdim=True), x.mean(axes, keepdim=True)
+    if kind == "rms":
+        return x / (square + eps).sqrt() * weight
+    return (x - mean) / (square - mean.square() + eps).abs().sqrt() * weight + bias
+
+
+# %% wrong "statistics are no part of the graph" fails=gradients
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    with torch.no_grad():
+        mean = 0 if kind == "rms" else x.mean(axes, keepdim=True)
+        root = ((x - mean).square().mean(axes, keepdim=True) + eps).sqrt()
+    scaled = (x - mean) / root * weight
+    return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "centred in place" fails=gradients,keeps_input
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    if kind != "rms":
+        x.data -= x.mean(axes, keepdim=True)
+    scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
+    return scaled if kind == "rms" else scaled + bias

@@ -1,0 +1,245 @@
+# %% given
+def make_projection(features, heads, d, seed, dtype=torch.float32):
+    """A function that gives the queries, keys and values of tokens (n, t, features), each (n, heads, t, d)."""
+    weight = torch.randn(3, heads, features, d, generator=torch.Generator().manual_seed(seed)).to(device(), dtype)
+    return lambda tokens: list(torch.einsum("ntf,phfd->pnhtd", tokens, weight).unbind(0))
+
+
+# %% exercise
+def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -> tuple[Tensor, list[Tensor]]:
+    """Causal attention for the next tokens of a sequence, and the cache for those that follow: (output, cache).
+
+    tokens (n, t, features): the next t tokens of n sequences, t at least 1. project(tokens) returns their queries, keys
+    and values, each (n, heads, t, d). It's called once, with exactly these tokens. cache: None at the beginning of the
+    sequences, and otherwise what the call before returned: [keys, values] of all earlier tokens, each (n, heads, s, d).
+    Each new token sees all earlier tokens, itself, and none after it. Its output is the mean of the values of the
+    tokens that it sees. The weights are the softmax of query times key, divided by the square root of d.
+    Returns output (n, heads, t, d) for the new tokens only, and the cache [keys, values], each (n, heads, s + t, d).
+    The cache passed in isn't changed, so two calls may continue from the same one.
+    """
+    ### BEGIN SOLUTION
+    query, key, value = project(tokens)
+    if cache is not None:
+        key, value = torch.cat((cache[0], key), dim=2), torch.cat((cache[1], value), dim=2)
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    new, seen = scores.shape[-2:]
+    later = torch.ones(new, seen, dtype=torch.bool, device=scores.device).triu(seen - new + 1)
+    return scores.masked_fill(later, -torch.inf).softmax(dim=-1) @ value, [key, value]
+    ### END SOLUTION
+
+
+# %% promises
+# Causal attention for -> one_by_one, drawn
+# tokens (n, t, features) -> one_by_one, prompt, drawn
+# project(tokens) returns their -> one_by_one, drawn
+# It's called once -> projected_once
+# cache: None at -> one_by_one, drawn
+# Each new token sees -> prompt, blocks
+# Its output is -> one_by_one, drawn
+# The weights are -> one_by_one, drawn
+# Returns output -> cache, drawn
+# The cache passed in -> keeps_cache
+
+# %% domain
+EDGES = ("float64", "no cache", "one token", "one sequence", "one head", "one feature", "block", "equal sizes")
+
+
+@domain(reference, *EDGES, "no cache, one token", "block, one earlier token")
+def arguments(draw, edge):
+    n, heads, d = draw(st.integers(2, 3)), draw(st.integers(2, 3)), draw(st.integers(4, 5))
+    t, s, features = draw(st.integers(2, 3)) if "block" in edge else 1, draw(st.integers(4, 6)), 3
+    n, heads, d = int(edge == "one sequence") or n, int(edge == "one head") or heads, int(edge == "one feature") or d
+    t, s = 3 if edge in ("no cache", "") else t, 1 if "earlier" in edge else s
+    if edge == "equal sizes":
+        n = heads = d = t = s = 4
+    dtype = torch.float32 if edge in ("", "one token") else torch.float64
+    g = draw.make_generator()
+    tokens = torch.randn(n, t, features, generator=g).to(device(), dtype) * 2
+    earlier = [torch.randn(n, heads, s, d, generator=g).to(device(), dtype) * 2 for _ in range(2)]
+    project = make_projection(features, heads, d, t + s, dtype)
+    return Seen(project), tokens, None if "no cache" in edge else earlier
+
+
+# %% checks
+with check(
+    "one_by_one",
+    "five tokens, one call for each: what causal attention over all five gives",
+    weight=2,
+    required=True,
+    hint=(
+        "Token 3 compares its query with four keys. Three of them are in the cache. Along which dimension?",
+        "torch.cat((cache[0], key), dim=2), the same for the values, then attention of one query with all keys.",
+    ),
+):
+    t, project = torch.linspace(-2, 2, 30, device=device()).reshape(2, 5, 3).sin(), make_projection(3, 2, 4, 0)
+    q, k, v = project(t)
+    want, alone = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), v
+    unscaled = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1)
+    got, kept = [], None
+    for place in range(5):
+        one, kept = attend_next(project, t[:, place : place + 1], kept)
+        got.append(one)
+    explain(
+        torch.cat(got, 2),
+        want,
+        {"each token sees only itself: the earlier keys and values aren't used": alone, "no root of d": unscaled},
+        name="the outputs",
+    )
+with check(
+    "prompt",
+    "five tokens in one call: each sees itself and those before it",
+    hint=(
+        "Which of the five may the first one see?",
+        "Scores of later tokens are set to -inf before the softmax: torch.ones(t, t).triu(1) marks them.",
+    ),
+):
+    t, project = torch.linspace(-2, 2, 30, device=device()).reshape(2, 5, 3).sin(), make_projection(3, 2, 4, 0)
+    q, k, v = project(t)
+    want = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    open_ = nn.functional.scaled_dot_product_attention(q, k, v)
+    got, _ = attend_next(project, t, None)
+    explain(got, want, {"a token sees the ones after it": open_}, name="the outputs")
+
+# %% hidden checks
+with check("drawn", "other sizes, dtypes and caches", weight=3, required=True, hint="Which shapes do you assume?"):
+    arguments.assert_results(attend_next, "", *EDGES[:6], "no cache, one token")
+with check(
+    "blocks",
+    "several tokens after a cache, and sizes that are all equal",
+    weight=3,
+    required=True,
+    hint=(
+        "With s tokens in the cache, new token i has place s + i. Which keys come after that place?",
+        "The mask has t rows and s + t columns, and its first s columns are open: triu(s + 1).",
+    ),
+):
+    arguments.assert_results(attend_next, "block", "block, one earlier token", "equal sizes")
+with check("cache", "the cache: keys and values of all tokens", weight=2, hint="What does the next call need?"):
+    for trial in arguments.iter_trials(attend_next, "", "block", "no cache"):
+        assert_close(trial.report.result, trial.case.report.result)
+with check(
+    "projected_once",
+    "project is called once for each call, with the new tokens only",
+    weight=2,
+    required=True,
+    hint="The keys of earlier tokens are in the cache already. Which tokens do you pass to project?",
+):
+    for trial in arguments.iter_trials(attend_next, "", "one token", "block", "no cache"):
+        assert_close(trial.report.result, trial.case.report.result)
+        got, want = ([call.shapes for call in one[0].calls] for one in (trial.arguments, trial.case.arguments))
+        assert_close(got, want, name="the shapes that project was called with")
+with check("keeps_cache", "cache isn't changed", guard=True, hint="Do you append to cache, or assign to its items?"):
+    arguments.assert_arguments(attend_next)
+
+
+# %% right "the library, and a mask of its own"
+def attend_next(project, tokens, cache):
+    query, *new = project(tokens)
+    kept = new if cache is None else [torch.cat(pair, -2) for pair in zip(cache, new)]
+    t, total = tokens.shape[1], kept[0].shape[2]
+    mask = torch.ones(t, total, dtype=torch.bool, device=tokens.device).tril(total - t)
+    return nn.functional.scaled_dot_product_attention(query, *kept, attn_mask=mask), kept
+
+
+# %% right "places compared"
+def attend_next(project, tokens, cache):
+    q, k, v = project(tokens)
+    before = 0 if cache is None else cache[0].size(2)
+    if before:
+        k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
+    places = torch.arange(k.size(2), device=k.device)
+    scores = torch.einsum("nhid,nhjd->nhij", q, k) * q.size(3) ** -0.5
+    scores = torch.where(places[before:, None] >= places, scores, -torch.inf)
+    return torch.einsum("nhij,nhjd->nhid", scores.softmax(-1), v), [k, v]
+
+
+# %% right "token by token"
+def attend_next(project, tokens, cache):
+    q, k, v = project(tokens)
+    before = cache[0].shape[2] if cache else 0
+    keys, values = [torch.cat((cache[n], new), 2) if cache else new for n, new in enumerate((k, v))]
+    outputs = []
+    for i in range(q.shape[2]):
+        end = before + i + 1
+        scores = (q[:, :, i : i + 1] * keys[:, :, :end]).sum(-1) / q.shape[3] ** 0.5
+        outputs.append((scores.softmax(2)[..., None] * values[:, :, :end]).sum(2, keepdim=True))
+    return torch.cat(outputs, 2), [keys, values]
+
+
+# %% wrong "is_causal, whose mask begins at the first key" fails=one_by_one,drawn,blocks,cache,projected_once
+def attend_next(project, tokens, cache):
+    query, key, value = project(tokens)
+    if cache is not None:
+        key, value = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+    return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True), [key, value]
+
+
+# %% wrong "one token needs no mask" fails=prompt,drawn,blocks,cache,projected_once
+def attend_next(project, tokens, cache):
+    query, key, value = project(tokens)
+    if cache is not None:
+        key, value = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+    return nn.functional.scaled_dot_product_attention(query, key, value), [key, value]
+
+
+# %% wrong "a mask for a prompt, and none after a cache" fails=drawn,blocks,cache,projected_once
+def attend_next(project, tokens, cache):
+    query, key, value = project(tokens)
+    causal = cache is None
+    if cache is not None:
+        key, value = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+    return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=causal), [key, value]
+
+
+# %% wrong "only the new tokens" fails=one_by_one,drawn,blocks,cache,projected_once
+def attend_next(project, tokens, cache):
+    query, key, value = project(tokens)
+    return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True), [key, value]
+
+
+# %% wrong "only the last keys and values are kept" fails=one_by_one,drawn,blocks,cache,projected_once
+def attend_next(project, tokens, cache):
+    query, k, v = project(tokens)
+    key, value = (k, v) if cache is None else (torch.cat((cache[0], k), 2), torch.cat((cache[1], v), 2))
+    mask = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril(key.shape[2] - query.shape[2])
+    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), [k, v]
+
+
+# %% wrong "no root of d" fails=one_by_one,prompt,drawn,blocks,cache,projected_once
+def attend_next(project, tokens, cache):
+    query, key, value = project(tokens)
+    if cache is not None:
+        key, value = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+    mask = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril(key.shape[2] - query.shape[2])
+    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=1), [key, value]
+
+
+# %% wrong "queries, keys and values from three calls" fails=projected_once
+def attend_next(project, tokens, cache):
+    query, key, value = project(tokens)[0], project(tokens)[1], project(tokens)[2]
+    if cache is not None:
+        key, value = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+    mask = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril(key.shape[2] - query.shape[2])
+    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), [key, value]
+
+
+# %% wrong "the caller's list is updated" fails=keeps_cache
+def attend_next(project, tokens, cache):
+    query, key, value = project(tokens)
+    if cache is None:
+        cache = [key, value]
+    else:
+        cache[0], cache[1] = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+    t, total = query.shape[2], cache[0].shape[2]
+    mask = torch.ones(t, total, dtype=torch.bool).tril(total - t)
+    return nn.functional.scaled_dot_product_attention(query, *cache, attn_mask=mask), cache
+
+
+# %% wrong "new tokens in front of the old ones" fails=drawn,blocks,cache,projected_once
+def attend_next(project, tokens, cache):
+    query, key, value = project(tokens)
+    if cache is not None:
+        key, value = torch.cat((key, cache[0]), 2), torch.cat((value, cache[1]), 2)
+    t, total = query.shape[2], key.shape[2]
+    mask = torch.cat((torch.ones(t, t).tril(), torch.ones(t, total - t)), 1).bool()
+    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), [key, value]
