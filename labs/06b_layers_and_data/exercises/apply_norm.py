@@ -180,9 +180,11 @@ with check("keeps_input", "x, weight and bias are unchanged", guard=True, hint="
 # %% right "var with correction=0, and the channels moved to the end"
 def apply_norm(x, kind, weight, bias, eps):
     if kind == "batch":
-        return apply_norm(x.movedim(1, -1).flatten(0, -2).T, "groups", weight[:, None], bias[:, None], eps).T.reshape(
-            x.movedim(1, -1).shape
-        ).movedim(-1, 1)
+        return (
+            apply_norm(x.movedim(1, -1).flatten(0, -2).T, "groups", weight[:, None], bias[:, None], eps)
+            .T.reshape(x.movedim(1, -1).shape)
+            .movedim(-1, 1)
+        )
     if kind == "rms":
         return x / (x**2).mean(-1, keepdim=True).add(eps).sqrt() * weight
     return (x - x.mean(-1, True)) / torch.sqrt(x.var(-1, correction=0, keepdim=True) + eps) * weight + bias

@@ -11,7 +11,7 @@ class Part(nn.Module):
 
 
 class Block(nn.Module):
-    """Runs those of its parts that the route names, in its order, and computes something itself with the last output.
+    """Runs the parts that the route names, in its order, and then applies its own function to the last output.
 
     parts: (name, function) for a layer, (name, parts, route, function) for a block, (name, other) for a second name.
     """
@@ -33,7 +33,7 @@ class Block(nn.Module):
 
 @probes.probe
 def searched(first_bad, parts, route, compute, x, see="name"):
-    """What first_bad says of such a block, or how many hooks each module has afterwards, where one was before."""
+    """What first_bad returns for such a block, or how many hooks each module has afterwards, having had one before."""
     model = Block(parts, route, compute)
     for module in model.modules():
         module.register_forward_hook(lambda *_: None)
@@ -121,15 +121,15 @@ def interrupted(x):
 
 # %% exercise
 def first_bad(model: nn.Module, x: Tensor) -> str | None:
-    """The name of the first module whose output is not finite in one call model(x), None if all are finite.
+    """The name of the first module whose output isn't finite in one call model(x), or None if all are finite.
 
-    First: in the order in which the modules end. So a module comes after those that run inside it. The name is that in
+    First: in the order in which the modules end. So a module is after those that run inside it. The name is that in
     model.named_modules(), which is "" for model itself. An output is a tensor of any shape, of a floating or an integer
-    dtype, or None, or a tuple of outputs. It is finite if each number in it is. It counts as it is when its module
-    ends, whatever later ones write into it.
-    model is called once, to its end, and with each module in the mode that it is in. What it raises, KeyboardInterrupt
-    too, goes on to the caller, also if an output was not finite. Afterwards model has the hooks that it had before,
-    after an exception too; its own hooks change no output. x is only passed to model.
+    dtype, or None, or a tuple of outputs. It is finite if each number in it is. What counts is its value when its
+    module ends, whatever later ones write into it.
+    model is called once, to its end, with each module in the mode that it's in. What it raises, KeyboardInterrupt too,
+    reaches the caller, also if an output wasn't finite. Afterwards model has the hooks that it had before, after an
+    exception too; its own hooks change no output. x is only passed to model.
     """
     ### BEGIN SOLUTION
     bad: list[str] = []
@@ -163,7 +163,7 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 # The name is that -> order
 # An output is a tensor -> outputs
 # It is finite if -> outputs, all_finite
-# It counts as it is -> in_place
+# What counts is its -> in_place
 # model is called once -> runs_once, errors
 # What it raises -> errors
 # Afterwards model has -> hooks_removed
@@ -223,8 +223,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Whose output do you look at: the last one's, or each one's as it comes?",
-        "Register a forward hook at each module of named_modules(), and note the first name only.",
+        "Whose output do you look at: the last one's, or each one's when it's made?",
+        "Register a forward hook on each module of named_modules(), and keep the first name only.",
     ),
 ):
     t = torch.tensor([[1.0, 0.0], [2.0, 4.0]], device=device())
@@ -233,16 +233,16 @@ with check(
         searched(first_bad, parts, ["embed", "scale", "head"], lambda x: x, t),
         "scale",
         {
-            "the first bad one is wanted, and not the last layer that is": "head",
+            "this is the last layer that is bad, and the first one is wanted": "head",
             "the whole model ends last": "",
         },
     )
 with check(
     "all_finite",
-    "None, where every output is finite",
+    "None, if every output is finite",
     hint=(
         "What does your function return if no hook has found anything?",
-        "Zeros and large numbers are finite. torch.isfinite says False for inf, -inf and nan only.",
+        "Zeros and large numbers are finite. torch.isfinite is False for inf, -inf and nan only.",
     ),
 ):
     parts = [("a", lambda x: x * 0), ("b", lambda x: x + 1e30)]
@@ -262,7 +262,7 @@ with check(
     "outputs",
     "outputs that are tuples, None or integers",
     weight=2,
-    hint="What does an LSTM give? Does your function look into a tuple inside a tuple?",
+    hint="What does an LSTM return? Does your function look into a tuple inside a tuple?",
 ):
     arguments.assert_results(first_bad, "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes")
     arguments.assert_results(first_bad, "large numbers", "float64", "nothing bad", "an infinite input")
@@ -270,7 +270,7 @@ with check(
     "in_place",
     "an output that a later layer repairs in place",
     weight=2,
-    hint="When do you look at an output: when its module ends, or after the call? What is there then?",
+    hint="When do you look at an output: when its module ends, or after the call? What does it hold then?",
 ):
     arguments.assert_results(first_bad, "repaired in place")
 with check(
@@ -295,7 +295,7 @@ with check(
         assert ran == ["a", "b", "c"], "the layers ran in another order, or not once each"
 with check(
     "errors",
-    "what the model raises goes on",
+    "what the model raises reaches the caller",
     guard=True,
     hint="Does your function return anything if the model raises an exception?",
 ):

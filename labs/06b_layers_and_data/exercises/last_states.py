@@ -3,11 +3,11 @@ def last_states(output: Tensor, lengths: Tensor) -> Tensor:
     """The output at the last step of each sequence, (n, hidden).
 
     output (n, t, hidden), of any floating dtype: of an LSTM with batch_first=True, for n sequences that were padded at
-    their end to t steps. lengths (n,) int64, from 0 to t: how many steps of each are no padding. For a length of 0 the
+    their end to t steps. lengths (n,) int64, from 0 to t: how many steps of each aren't padding. For a length of 0 the
     row is zeros. n may be 0, t and hidden are at least 1, and strides may be any. Padding may hold anything, also NaN
-    and infinities. NaN or an infinity at an earlier step changes nothing, and at the last step it is in the result.
-    The result has the dtype and the device of output, and memory of its own. A gradient reaches the last steps, and is
-    0 at all others. output and lengths stay as they are.
+    and infinities. NaN or an infinity at an earlier step changes nothing; at the last step it's in the result.
+    The result has output's dtype and device, and its own memory. A gradient reaches the last steps, and is
+    0 at all others. output and lengths aren't changed.
     """
     ### BEGIN SOLUTION
     padded = nn.functional.pad(output, (0, 0, 1, 0))  # a step of zeros in front is the last one of a length of 0
@@ -24,7 +24,7 @@ def last_states(output: Tensor, lengths: Tensor) -> Tensor:
 # n may be 0 -> other_cases, empty_batch
 # Padding may hold -> other_cases
 # NaN or an infinity -> other_cases
-# The result has the dtype -> other_cases, keeps_input
+# The result has output's -> other_cases, keeps_input
 # A gradient reaches -> gradients
 # output and lengths -> keeps_input
 
@@ -89,10 +89,10 @@ with check(
     )
 with check(
     "empty_sequence",
-    "a length of 0 gives zeros",
+    "zeros for a length of 0",
     hint=(
         "Which step does the index -1 mean?",
-        "Choose some step that exists, and put zeros in its place afterwards: torch.where.",
+        "Choose some step that exists, and replace it with zeros afterwards: torch.where.",
     ),
 ):
     t = torch.arange(12.0, device=device()).reshape(2, 3, 2)
@@ -132,7 +132,7 @@ with check("empty_batch", "no sequences", guard=True, hint="Which shape has the 
     arguments.assert_results(last_states, "no sequences")
 with check(
     "keeps_input",
-    "output and lengths stay as they are, and share no memory with the result",
+    "output and lengths aren't changed, and share no memory with the result",
     guard=True,
     hint="Which of your lines write into output, or into lengths? Is the result a view?",
 ):

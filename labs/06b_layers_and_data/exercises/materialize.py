@@ -66,18 +66,18 @@ def keeps_default_device(materialize, features, hidden, state, rest, default):
 
 # %% exercise
 def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: dict[str, Tensor]) -> nn.Module:
-    """The model that build makes, with these values, in memory of its own.
+    """The model that build makes, with these values, in its own memory.
 
-    build: a function of no arguments that makes the model. It is called once, on the meta device, so nothing is
-    allocated for values that state has anyway. No tensor of the model has two names. state: the names and tensors of
+    build: a function of no arguments that makes the model. It is called once, on the meta device, so no memory
+    is allocated for values that state has anyway. No tensor of the model has two names. state: the names and tensors of
     the state_dict() of such a model, as a plain dict. The dtypes are any floating ones (int64 for num_batches_tracked,
     which is never missing, and always a scalar). rest: a tensor for each buffer that state_dict() leaves out, by its
     name in named_buffers(). It has exactly these names, which need not be checked. No tensor of state and rest requires
     grad, and no two share memory.
-    Each parameter and buffer has the values, the dtype and the device of its tensor in state or rest. It is a copy: if
-    someone writes into that tensor later, the model stays as it is. Parameters require grad as build made them, and
-    state_dict() still leaves out what it left out. state and rest are not changed. Raises RuntimeError if state lacks a
-    name, has one too many, or a tensor of another shape. The default device is afterwards as before, also after this
+    Each parameter and buffer has the values, the dtype and the device of its tensor in state or rest. It's a copy: a
+    later write into that tensor doesn't change the model. Parameters require grad as build made them, and
+    state_dict() still leaves out what it left out. state and rest aren't changed. Raises RuntimeError if state lacks a
+    name, has one too many, or a tensor of another shape. Afterwards the default device is as before, also after this
     error.
     """
     ### BEGIN SOLUTION
@@ -102,11 +102,11 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
 # It has exactly -> example, other_cases
 # No tensor of state -> flags, other_cases
 # Each parameter and buffer -> other_cases
-# It is a copy -> example, other_cases
+# It's a copy -> example, other_cases
 # Parameters require grad -> flags
-# state and rest are -> keeps_arguments
+# state and rest aren't -> keeps_arguments
 # Raises RuntimeError -> refused
-# The default device -> default_device
+# Afterwards the default -> default_device
 
 
 # %% domain
@@ -120,8 +120,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is a tensor still on meta? Which option of load_state_dict takes the tensor in place of copying into it?",
-        "assign=True for what state has. What it has not, you set yourself: setattr at the module that owns it.",
+        "Is a tensor still on meta? Which option of load_state_dict takes the tensor instead of copying from it?",
+        "assign=True for what state has. What it lacks, you set yourself: setattr on the module that owns it.",
     ),
 ):
     source = Scaled(3, 2).eval()
@@ -139,8 +139,8 @@ with check(
         {
             "copying into a tensor on meta does nothing": nothing,
             "what state_dict() leaves out has no values yet": forgotten,
-            "the model's tensors are those of state: whoever writes into one changes both": of_state,
-            "the model's tensors are those that you were given: whoever writes into one changes both": aliases,
+            "the model's tensors are those of state: a write into one changes both": of_state,
+            "the model's tensors are those of state and rest: a write into one changes both": aliases,
         },
         name="your model's tensors",
     )
@@ -181,10 +181,10 @@ def computed(values, x):
 
 with check(
     "other_cases",
-    "other sizes and dtypes: values, and what the model gives",
+    "other sizes and dtypes: values, and what the model returns",
     weight=5,
     required=True,
-    hint="Which dtype has a parameter after assign, and which one after copying? Whose memory is it?",
+    hint="Which dtype does a parameter have after assign, and which one after copying? Whose memory is it?",
 ):
     for features, hidden, dtype, rest_dtype in (
         (4, 3, torch.float32, None),
@@ -216,7 +216,7 @@ with check(
         assert_close(got["built on"], ["meta"], name="the devices on which the model was built")
 with check(
     "default_device",
-    "the default device is afterwards as before, after an error too",
+    "afterwards the default device is as before, after an error too",
     guard=True,
     hint="What happens after set_default_device if load_state_dict raises an error?",
 ):
@@ -227,7 +227,7 @@ with check(
         assert_close(got, True, name="whether the default device is as before")
 with check(
     "refused",
-    "a name that is missing, or one too many, raises a RuntimeError",
+    "a missing name, or one too many, raises a RuntimeError",
     hint="What does strict=False hide?",
 ):
     for lost, wrong_name, wrong_shape in (
@@ -247,8 +247,8 @@ with check(
             if not isinstance(error, NotImplementedError):
                 continue
             raise
-        raise AssertionError("a state that does not fit the model was accepted")
-with check("keeps_arguments", "state and rest are not changed", guard=True, hint="Do you take anything out of a dict?"):
+        raise AssertionError("a state that doesn't fit the model was accepted")
+with check("keeps_arguments", "state and rest aren't changed", guard=True, hint="Do you take anything out of a dict?"):
     for seed, frozen in enumerate((["first.weight"], [])):
         state, rest, x = a_state(2, 4, seed, torch.float32)
         want = [copied(state), copied(rest)]
@@ -325,7 +325,7 @@ def materialize(build, state, rest):
     return model
 
 
-# %% wrong "nobody's tensor is copied" fails=example,other_cases,flags
+# %% wrong "no tensor is copied" fails=example,other_cases,flags
 def materialize(build, state, rest):
     with torch.device("meta"):
         model = build()

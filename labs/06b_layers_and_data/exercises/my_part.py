@@ -1,13 +1,13 @@
 # %% given
 class Worker(NamedTuple):
-    """What get_worker_info() says in a worker, as far as it is needed here: one of num_workers, with the number id."""
+    """The part of get_worker_info() that is needed here: worker number id of num_workers."""
 
     id: int
     num_workers: int
 
 
 class Counting:
-    """An iterable for the checks, which notes how many items were read. It has no end, and gives up after 500."""
+    """An iterable for the checks that counts how many items were read. It raises an error after 500."""
 
     def __init__(self, items):
         self.items, self.read = items, 0
@@ -22,13 +22,12 @@ class Counting:
 
 # %% exercise
 def my_part(items: Iterable, info: Worker | None) -> Iterator:
-    """Those of items that belong to the worker that info tells about, in their order.
+    """Yields the items that belong to the worker that info describes, in their order.
 
-    info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1. Items are dealt out as cards
-    are: number n, counted from 0, belongs to the worker n % num_workers. If there is no worker, info is None, and all
-    items are yielded. items: an iterable of anything, of which one iterator is made and read once. It may be without a
-    length and without an end. Nothing is read before the first next(), and then no more than up to the item that is
-    handed out.
+    info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1. Items are dealt like
+    cards: number n, counted from 0, belongs to worker n % num_workers. Outside a worker info is None, and all items are
+    yielded. items: an iterable of anything, from which one iterator is made and read once. It may have no length and no
+    end. Nothing is read before the first next(), and then nothing beyond the item that is yielded.
     """
     ### BEGIN SOLUTION
     for number, item in enumerate(items):
@@ -38,17 +37,17 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
 
 
 # %% promises
-# Those of items -> example, other_cases
+# Yields the items -> example, other_cases
 # info: has the attributes -> example, other_cases
 # Items are dealt -> example, other_cases
-# If there is no worker -> alone, other_cases
+# Outside a worker -> alone, other_cases
 # items: an iterable -> other_cases, endless
-# It may be without -> endless
+# It may have -> endless
 # Nothing is read -> endless
 
 
 # %% domain
-# The order of reading counts, and only an iterator of the check's own shows it.
+# The order of reading counts, and only the check's own iterator shows it.
 
 
 # %% checks
@@ -58,26 +57,26 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which items does worker 0 yield, and which ones worker 1? Does any item come twice?",
-        "Whose turn is item number n, with three workers? Numbers are counted with enumerate.",
+        "Which items does worker 0 yield, and which ones worker 1? Does any item appear twice?",
+        "Whose turn is item number n, with three workers? enumerate counts them.",
     ),
 ):
     explain(
         [list(my_part(range(10, 17), Worker(n, 3))) for n in range(3)],
         [[10, 13, 16], [11, 14], [12, 15]],
         {
-            "an item of one worker is no other's": [[*range(10, 17)]] * 3,
-            "items are dealt out one by one, and not in blocks": [[10, 11, 12], [13, 14], [15, 16]],
-            "the number of an item counts, and not the item": [[12, 15], [10, 13, 16], [11, 14]],
+            "each item belongs to one worker only": [[*range(10, 17)]] * 3,
+            "items are dealt one by one, not in blocks": [[10, 11, 12], [13, 14], [15, 16]],
+            "the number of an item counts, not its value": [[12, 15], [10, 13, 16], [11, 14]],
         },
         name="the items of the three workers",
     )
 with check(
     "alone",
-    "outside of a worker: all items",
+    "outside a worker: all items",
     hint=(
-        "What does get_worker_info() give where there is no worker?",
-        "info is None there. Ask for that before you ask for info.id.",
+        "What does get_worker_info() return outside a worker?",
+        "info is None there. Test that before you read info.id.",
     ),
 ):
     assert_close(list(my_part(["a", "b", "c"], None)), ["a", "b", "c"])
@@ -103,10 +102,10 @@ with check(
     assert_close(list(my_part(iter([4, 7, 1]), None)), [4, 7, 1])
 with check(
     "endless",
-    "items without an end, which are read up to the one that is handed out",
+    "items without an end, read only up to the one that is yielded",
     weight=3,
     required=True,
-    hint="Which of your calls reads all items before it gives the first one?",
+    hint="Which of your calls reads all items before it yields the first one?",
 ):
     for number, workers in ((0, 3), (2, 4), (None, 1)):
         source, first = Counting(itertools.count(5)), number or 0

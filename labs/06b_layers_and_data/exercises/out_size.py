@@ -1,10 +1,9 @@
 # %% exercise
 def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """The number of values that a convolution gives along one dimension, an int: one for each window that fits.
+    """The number of values that a convolution returns along one dimension, an int: one for each window that fits.
 
-    All five are ints of at most 100,000. size, at least 0, is that of the input. padding, at least 0, is added at both
-    ends. The kernel has `kernel` taps, dilation apart: 1 for neighbours. stride is the distance from one window to the
-    next. kernel, stride and dilation are at least 1. A window that would reach beyond the end, padding included, is
+    All five are ints of at most 100,000. size, at least 0, is the input's. padding, at least 0, is added at both ends.
+    The kernel has `kernel` taps that are dilation apart: 1 means neighbours. stride is the distance between windows. kernel, stride and dilation are at least 1. A window that would reach beyond the end, padding included, is
     left out. Raises ValueError if not even one window fits.
     """
     ### BEGIN SOLUTION
@@ -78,8 +77,8 @@ with check(
     "dilated",
     "a size of 14, a kernel of 3, dilation 4",
     hint=(
-        "From the first tap to the last: over how many places does the kernel reach?",
-        "Taps at 0, 4 and 8 reach over 9 places, and not over 12.",
+        "How many places does the kernel span, from the first tap to the last?",
+        "Taps at 0, 4 and 8 span 9 places, not 12.",
     ),
 ):
     explain(
@@ -91,20 +90,20 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other sizes: what PyTorch gives",
+    "other sizes: what PyTorch returns",
     weight=4,
     required=True,
-    hint="Where does the last window begin that fits? How many are there up to it?",
+    hint="Where does the last window that fits begin? How many are there up to it?",
 ):
     arguments.assert_results(out_size, "", "size 0", "one tap", "neighbours", "stride 1", "no padding")
     arguments.assert_results(out_size, "windows up to the end", "a stride beyond the end", "large")
     for trial in arguments.iter_trials(out_size, "", "large"):
-        assert isinstance(trial.report.result, int), "your result is no int"
+        assert isinstance(trial.report.result, int), "your result isn't an int"
 with check(
     "just_fits",
-    "if one window fits, it gives 1; if none does, a ValueError",
+    "1 if one window fits, a ValueError if none does",
     weight=2,
-    hint="What is the smallest size for these taps? What does // make of a negative number?",
+    hint="What is the smallest size for these taps? What does // do to a negative number?",
 ):
     arguments.assert_results(out_size, "one window", "one place short", "far too short")
 

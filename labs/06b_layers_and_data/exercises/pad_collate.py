@@ -6,9 +6,9 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
     all. d is at least 1. d, the dtype and the device are the same for all sequences. The dtype is a floating or an
     integer one, strides may be any, and none requires grad. fill: a number that this dtype and float64 can hold, also
     NaN or an infinity. It may occur in a sequence too.
-    padded (n, longest t, d): the sequences from step 0 on, with fill behind them, in their dtype and on their device.
-    lengths (n,): each t, and labels (n,), both int64, in CPU memory. Each of the three has memory of its own. The list
-    and its sequences stay as they are.
+    padded (n, longest t, d): the sequences from step 0 on, followed by fill, in their dtype and on their device.
+    lengths (n,): each t, and labels (n,), both int64, in CPU memory. Each of the three has its own memory. The list and
+    its sequences aren't changed.
     """
     ### BEGIN SOLUTION
     longest = max(len(sequence) for sequence, _ in samples)
@@ -90,7 +90,7 @@ with check(
         pad_collate(t, -9.0),
         (want, lengths, labels),
         {
-            "padding comes behind a sequence": (front, lengths, labels),
+            "padding follows a sequence, at its end": (front, lengths, labels),
             "padding has the value fill": (want.where(want > -9, torch.zeros(())), lengths, labels),
             "samples are the first dimension, steps the second": (want.transpose(0, 1), lengths, labels),
         },
@@ -100,7 +100,7 @@ with check(
     "one sequence without a step",
     hint=(
         "What is the length of an empty sequence, and what is in its row?",
-        "Its row is fill in all steps, and its length is 0. It is not left out.",
+        "Its row is fill in all steps, and its length is 0. It isn't left out.",
     ),
 ):
     t = [(torch.empty(0, 1), 5), (torch.tensor([[1.0], [2.0]]), 0)]
@@ -113,7 +113,7 @@ with check(
     "other lengths, sizes and dtypes",
     weight=4,
     required=True,
-    hint="Which dtype has a tensor of zeros, and on which device is it? And the lengths?",
+    hint="Which dtype and device does torch.zeros choose? And what are those of the lengths?",
 ):
     arguments.assert_results(pad_collate, "", "float32", "float16", "bfloat16", "large integers", "uint8", "one sample")
     arguments.assert_results(pad_collate, "equal lengths", "one step each", "one feature", "some empty", "large labels")
@@ -123,7 +123,7 @@ with check("all_empty", "all sequences are empty", weight=1, hint="Which shape h
     arguments.assert_results(pad_collate, "all empty", "one sample, all empty")
 with check(
     "own_memory",
-    "padded has memory of its own, and the samples stay as they are",
+    "padded has its own memory, and the samples aren't changed",
     weight=1,
     guard=True,
     hint="What does a view of the only sequence share with it?",

@@ -1,6 +1,6 @@
 # %% given
 class Source:
-    """Batches for the checks: it notes in log what it is asked for. A batch that is an exception is raised."""
+    """Batches for the checks: it writes to log what it's asked for. A batch that is an exception is raised."""
 
     def __init__(self, log, batches):
         self.log, self.batches, self.place = log, batches, 0
@@ -25,7 +25,7 @@ class Source:
 
 
 class Shelf:
-    """An iterable for the checks, with a Source as its iterator. It notes when one is made, and calls of close()."""
+    """An iterable for the checks, with a Source as its iterator. It logs when one is made, and calls of close()."""
 
     def __init__(self, log, batches):
         self.log, self.batches = log, batches
@@ -39,7 +39,7 @@ class Shelf:
 
 
 class Mover:
-    """A function move for the checks, which notes its calls. It gives 100 times the batch, and raises at `bad`."""
+    """A function move for the checks, which logs its calls. It returns 100 times the batch, and raises at `bad`."""
 
     def __init__(self, log, bad=None):
         self.log, self.bad = log, bad
@@ -47,13 +47,13 @@ class Mover:
     def move(self, batch):
         if batch == self.bad:
             self.log.append("move-raises")
-            raise ArithmeticError("this batch cannot be moved")
+            raise ArithmeticError("this batch can't be moved")
         self.log.append(f"move {batch}")
         return 100 * batch
 
 
 def followed(log, got, steps=None, close=False):
-    """Notes steps of what prefetch returned, all of them if there is no number, and how they end."""
+    """Logs steps of what prefetch returned, all of them if there is no number, and how they end."""
     try:
         for _ in itertools.count() if steps is None else range(steps):
             log.append(f"step {next(got)}")
@@ -73,17 +73,17 @@ def moved_errors(prefetch, batches):
 
 # %% exercise
 def prefetch(batches: Iterable, move: Callable) -> Iterator:
-    """Yields move(batch) for each of batches, in order, and has the next one ready before it hands one out.
+    """Yields move(batch) for each of batches, in order, with the next one ready before it yields one.
 
-    With the first next(), the first batch is read and moved, then the second one, and the first is handed out. From
-    then on each next() reads and moves one more batch, and hands out the one before. When no batch is left to read, the
-    last one is handed out. Nothing is read before the first next(), and never more than one batch ahead. Batches and
+    With the first next(), the first batch is read and moved, then the second one, and the first is yielded. From then
+    on each next() reads and moves one more batch, and yields the one before. When no batch is left to read, the last
+    one is yielded. Nothing is read before the first next(), and never more than one batch ahead. Batches and
     what move returns may be anything, also None.
-    If batches or move raises an Exception, it arrives at the place of its batch: those before are handed out first, the
-    next next() raises it, and no more is read; move raises no StopIteration.
-    batches: an iterable. One iterator is made of it, read once, and closed once, which means that its close() is called
-    if it has one. This happens at the latest before StopIteration or the exception reaches the caller. If the caller
-    stops early, after a next(), and calls close() of what prefetch returned, it happens then.
+    If batches or move raises an Exception, it waits until its batch is due: those before are yielded first, the next
+    next() raises it, and no more is read; move never raises StopIteration.
+    batches: an iterable. One iterator is made from it, read once, and closed once: its close() is called if it has one.
+    This happens before StopIteration or the exception reaches the caller. If the caller stops early, after a next(),
+    and calls close() of what prefetch returned, it happens then.
     """
     ### BEGIN SOLUTION
     source = iter(batches)
@@ -120,12 +120,12 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 # If batches or move -> errors, closed
 # batches: an iterable -> no_close, example
 # One iterator is made -> closed
-# This happens at -> closed
+# This happens before -> closed
 # If the caller stops -> closed
 
 
 # %% domain
-# The order of reading counts, and only an iterator of the check's own shows it.
+# The order of reading counts, and only the check's own iterator shows it.
 
 
 # %% checks
@@ -135,22 +135,22 @@ with check(
     weight=1,
     required=True,
     hint=(
-        "Which batch is handed out last, and is it there at all?",
-        "When nothing is left to read, one batch is still waiting.",
+        "Which batch is yielded last, or isn't it yielded at all?",
+        "When there's nothing left to read, one batch is still waiting.",
     ),
 ):
     explain(
         list(prefetch([1, 2, 3], lambda batch: 10 * batch)),
         [10, 20, 30],
         {
-            "the last batch waits, and is not handed out": [10, 20],
-            "each batch is handed out once": [10, 10, 20, 30],
-            "what is handed out was moved": [1, 2, 3],
+            "the last batch still waits, and was never yielded": [10, 20],
+            "each batch is yielded once": [10, 10, 20, 30],
+            "the batches that were yielded weren't moved": [1, 2, 3],
         },
     )
 with check(
     "ahead",
-    "the next batch is read and moved before one is handed out",
+    "the next batch is read and moved before one is yielded",
     weight=3,
     required=True,
     hint=(
@@ -169,9 +169,9 @@ with check(
         [event for event in log if event not in ("closed", "StopIteration")],
         moved,
         {
-            "a batch is moved when the step before it has not begun yet": plain,
+            "a batch is moved before the step with the previous one begins": plain,
             "the next batch is read ahead, and moved ahead too": late,
-            "one batch ahead, and not all": everything,
+            "one batch ahead, not all": everything,
         },
         name="the order of the events",
     )
@@ -224,7 +224,7 @@ with check(
     "lazy",
     "nothing before the first next(), and one batch ahead of each",
     weight=2,
-    hint="Which of your lines run when prefetch is called? A function with a yield runs none of them.",
+    hint="Which of your lines run when prefetch is called? In a function with a yield, none.",
 ):
     for steps, want in ((0, ""), (1, "r3 r5 s3"), (2, "r3 r5 s3 r2 s5")):
         log = []
@@ -234,9 +234,9 @@ with check(
         assert_events(log, by_hand(want))
 with check(
     "errors",
-    "an exception arrives behind the batches before it",
+    "an exception arrives after the batches before it",
     weight=3,
-    hint="If reading the third batch fails: which batches has the caller had until then?",
+    hint="If reading the third batch fails: which batches has the caller got until then?",
 ):
     for t, bad, want, last in (
         ([1, 2, KeyError("no file"), 4], None, ["r1 r2 s1", "source-raises", "s2"], "KeyError"),

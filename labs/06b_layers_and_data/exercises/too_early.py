@@ -1,19 +1,19 @@
 # %% exercise
 def too_early(events: list[tuple[str, ...]]) -> list[int]:
-    """The places in events, from 0 on and in order, of the reads and writes of the host that come too early.
+    """The indices in events, in order, of the program's reads and writes that are too early.
 
     events: what the program does, in its order. All names are strings. A stream, an event and a buffer may have the
     same one.
-    ("copy", stream, source, target): a copy between two buffers is put into a stream. The program goes on at once.
-    ("record", event, stream): the event stands for all that was put into the stream until now. An event that is
-        recorded again stands for the later moment alone.
-    ("wait", stream, event): what is put into this stream from now on begins after that for which the event stands now.
-        If the stream is recorded later, that belongs to what the new record stands for, even without a copy in between.
-    ("finish", event): the program waits for that for which the event stands now. ("synchronize",): for everything.
+    ("copy", stream, source, target): launches a copy between two buffers into a stream. The program continues at once.
+    ("record", event, stream): the event marks all work launched into the stream so far. If it's recorded again, only
+        the new mark counts.
+    ("wait", stream, event): work launched into this stream from now on starts only after the work that the event marks
+        now. A later record of the stream marks that work too, even without a copy in between.
+    ("finish", event): the program waits for the work that the event marks now. ("synchronize",): for everything.
     ("read", buffer), ("write", buffer): the program reads or writes it.
-    Work in one stream runs in order. Work in two streams may run in any order, unless a wait says otherwise. An event
-    that was not recorded stands for nothing. A read is too early if a copy into its buffer may not be done yet. A write
-    is too early if a copy into its buffer or out of it may not be done yet. events stays as it is.
+    Work in one stream runs in order. Work in two streams may run in any order, unless a wait orders it. An event that
+    wasn't recorded marks nothing. A read is too early if a copy into its buffer may not be done yet. A write is too
+    early if a copy into its buffer or out of it may not be done yet. events isn't changed.
     """
     ### BEGIN SOLUTION
     inside: dict[str, set[int]] = {}  # the copies that are done when a stream has come to its end
@@ -40,25 +40,25 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
 
 
 # %% promises
-# The places in events -> example, pinned, programs
+# The indices in events -> example, pinned, programs
 # events: what the program does -> programs
 # All names are strings -> programs
 # A stream, an event -> programs
 # ("copy", stream -> streams, programs
-# The program goes on -> example, streams
+# The program continues -> example, streams
 # ("record", event -> streams, example
-# An event that is -> recorded_again
+# If it's recorded -> recorded_again
 # ("wait", stream -> waits
-# If the stream is -> waits
+# A later record -> waits
 # ("finish", event): -> streams, programs
 # ("synchronize",): -> streams
 # ("read", buffer) -> programs, streams
 # Work in one stream -> streams
 # Work in two streams -> streams, waits
-# An event that was not -> streams, waits
+# An event that wasn't -> streams, waits
 # A read is too early -> pinned, streams, programs
 # A write is too early -> pinned, streams, programs
-# events stays -> keeps_events
+# events isn't -> keeps_events
 
 
 # %% domain
@@ -122,8 +122,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "At which moment does the program know that the copy is done?",
-        "Only finish and synchronize let the program wait. Recording an event does not.",
+        "When does the program know that the copy is done?",
+        "Only finish and synchronize make the program wait. Recording an event doesn't.",
     ),
 ):
     t = [("copy", "s", "gpu", "host"), ("read", "host"), ("record", "e", "s"), ("read", "host")]
@@ -132,16 +132,16 @@ with check(
         too_early(t),
         [1, 3],
         {
-            "to record an event is not to wait for it": [1],
+            "recording an event isn't waiting for it": [1],
             "what was waited for is done": [1, 3, 5],
-            "a place is counted in all events, from 0 on": [2, 4],
+            "indices begin at 0": [2, 4],
         },
     )
 with check(
     "pinned",
     "a buffer that is written while it may still be copied",
     hint=(
-        "Which of its two buffers may a copy not have finished with? Does a read of the source matter?",
+        "Which of its two buffers may a copy still be using? Does a read of the source matter?",
         "A read of the source does no harm. A write into it may change what is copied.",
     ),
 ):
@@ -149,16 +149,16 @@ with check(
     explain(
         too_early(t),
         [2],
-        {"two may read at the same time": [1, 2], "a copy still reads its source": []},
+        {"reading the source of a running copy is fine": [1, 2], "a copy still reads its source": []},
     )
 
 # %% hidden checks
 with check(
     "streams",
-    "two streams: which of them was waited for",
+    "two streams, of which one was waited for",
     weight=4,
     required=True,
-    hint="Does an event of one stream say anything of the other one? Of what was put there later?",
+    hint="Does an event of one stream say anything about the other one? About work launched later?",
 ):
     arguments.assert_results(too_early, "one stream finished", "the other one finished", "recorded before")
     arguments.assert_results(too_early, "a copy after the record", "not recorded", "two records", "a second copy")
@@ -169,7 +169,7 @@ with check(
     "a stream that waits for another one",
     weight=3,
     required=True,
-    hint="What is done, if the last work of a stream is done that began after an event?",
+    hint="If a stream waited for an event and its last work is done, what else is done?",
 ):
     arguments.assert_results(too_early, "joined", "joined, one finished", "a wait before the record")
     arguments.assert_results(too_early, "a wait after a record", "a record after a wait", "three streams")
@@ -179,7 +179,7 @@ with check(
     "recorded_again",
     "an event that is recorded a second time",
     weight=2,
-    hint="For what does an event stand after the second record? And what of a wait that came before it?",
+    hint="What does an event mark after the second record? And a wait between the two records?",
 ):
     arguments.assert_results(too_early, "recorded for another stream", "recorded after the finish")
     arguments.assert_results(too_early, "recorded for no work", "then recorded", "recorded later on")
@@ -188,10 +188,10 @@ with check(
     "longer programs",
     weight=3,
     required=True,
-    hint="Go through the events once more: what does the program know to be done, and of which stream does it know it?",
+    hint="Go through the events once more: which copies does the program know to be done, and of which stream?",
 ):
     arguments.assert_results(too_early, "", "the same names")
-with check("keeps_events", "events stays as it is", guard=True, hint="Do you take anything out of events?"):
+with check("keeps_events", "events isn't changed", guard=True, hint="Do you take anything out of events?"):
     arguments.assert_arguments(too_early)
 
 
