@@ -491,7 +491,7 @@ hint(
 # ## A good place to stop
 #
 # This is the end of the first sitting. You know what layers promise, and how to look into them. The second half is a
-# subject of its own: how batches arrive. After a break, Python has forgotten everything. Choose *Run > Run All Above
+# different subject: how batches arrive. After a break, Python has forgotten everything. Choose *Run > Run All Above
 # Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]

@@ -12,7 +12,7 @@ def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -
     tokens (n, t, features): the next t tokens of n sequences, t at least 1. project(tokens) returns their queries, keys
     and values, each (n, heads, t, d). It's called once, with exactly these tokens. cache: None at the beginning of the
     sequences, and otherwise what the call before returned: [keys, values] of all earlier tokens, each (n, heads, s, d).
-    Each new token sees all earlier tokens, itself, and none after it. Its output is the mean of the values of the
+    Each new token sees all earlier tokens, itself, and none after it. Its output is a weighted mean of the values of the
     tokens that it sees. The weights are the softmax of query times key, divided by the square root of d.
     Returns output (n, heads, t, d) for the new tokens only, and the cache [keys, values], each (n, heads, s + t, d).
     The cache passed in isn't changed, so two calls may continue from the same one.
