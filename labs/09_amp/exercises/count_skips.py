@@ -38,10 +38,9 @@ def arguments(draw, edge):
     }.get(edge, moves)
     first = draw(st.sampled_from([8.0, 1024.0, 65536.0]))
     small = {"below 1": first * 2.0**-40, "below the floats of float32": first * 2.0**-200}
-    moves = (
-        [-3, 2, -2, 3, -4, 1, -1] if edge == "no powers of two" else moves
-    )  # math.log2(28) - math.log2(7) is below 2
-    first = {**small, "no powers of two": 7.0}.get(edge, first)
+    if edge == "no powers of two":  # from 28 to 7 and so on: math.log2(28) - math.log2(7) is below 2
+        moves = [-2, *(n for pair in draw(st.permutations([(3, -3), (4, -4), (2, -2)])) for n in pair)]
+    first = {**small, "no powers of two": 28.0}.get(edge, first)
     return ([first * 2.0 ** sum(moves[:n]) for n in range(count)],)
 
 

@@ -163,7 +163,7 @@ def n_graphs(fn, *args):
     return count
 
 
-# %% wrong "breaks plus one, by the counters" fails=example,repeated_graphs,break_at_end
+# %% wrong "breaks plus one, by the counters" fails=example,repeated_graphs,break_at_end,called_once
 def n_graphs(fn, *args):
     forget()
     torch.compile(fn, backend="eager")(*args)

@@ -251,7 +251,7 @@ def save_clean(model):
     return {re.sub(r"(^|\.)_orig_mod\.", r"\1", k): v for k, v in model.state_dict().items()}
 
 
-# %% right "collected module by module, as copies"
+# %% wrong "collected module by module: a module with two names once" fails=shared_weight
 def save_clean(model):
     state = {}
 

@@ -5,11 +5,8 @@ def net_of(weights):
     return model
 
 
-def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale, frozen):
-    model = net_of(weights)
-    for name in frozen:
-        model.get_parameter(name).requires_grad_(False)
-    ddp = DDP(model)
+def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale):
+    ddp = DDP(net_of(weights))
     optimizer = torch.optim.SGD(ddp.parameters(), lr=lr, momentum=momentum)
     for name, p in ddp.module.named_parameters():
         p.grad = stale.get(name)
@@ -18,9 +15,9 @@ def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale, f
 
 
 @probes.probe
-def ddp_stepped(function, weights, shards, lr, momentum=0.0, stale=None, frozen=()):
+def ddp_stepped(function, weights, shards, lr, momentum=0.0, stale=None):
     """Each rank's losses and weights after a step by SGD on each of its shards (x, y). stale: gradients before."""
-    return in_group(steps_on, function, weights, shards, lr, momentum, stale or {}, frozen, world_size=len(shards))
+    return in_group(steps_on, function, weights, shards, lr, momentum, stale or {}, world_size=len(shards))
 
 
 def sharded(sizes, seed):
@@ -35,9 +32,9 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
     """One step of training on this rank's shard, called on every rank. Returns the loss, a float, equal on all ranks.
 
     The loss is the mean of the cross entropy over the samples of all ranks, with the weights before the step. optimizer
-    has this rank's parameters, and makes one step with the gradient of the loss. Gradients that are there before the
-    call do not count. x is (n, d) float32, and y is (n,) int64. n may differ from rank to rank, and be 0 on all ranks
-    but one.
+    has this rank's parameters, each of which requires grad, and makes one step with the gradient of the loss. Gradients
+    that are there before the call do not count. x is (n, d) float32, and y is (n,) int64. n may differ from rank to
+    rank, and be 0 on all ranks but one.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
@@ -63,25 +60,16 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
 
 
 # %% domain
-@domain(
-    reference,
-    "one step",
-    "one sample",
-    "no momentum",
-    "gradients from before",
-    "frozen ones hold gradients",
-    call=ddp_stepped,
-)
+@domain(reference, "one step", "one sample", "no momentum", "gradients from before", call=ddp_stepped)
 def arguments(draw, edge):
     g = draw.make_generator()
     seeds = torch.randint(10**6, (3,), generator=g).tolist()
     sizes = [1, 1] if edge == "one sample" else [draw(st.integers(2, 5)) for _ in range(1 if edge == "one step" else 2)]
     lr, momentum = draw(st.sampled_from([0.2, 0.5])), 0.0 if edge == "no momentum" else 0.75
-    stale = drawn(make_net(0), seeds[2]) if "gradients" in edge else {}
-    frozen = list(stale)[:1] if "frozen" in edge else []
+    stale = drawn(make_net(0), seeds[2]) if edge == "gradients from before" else {}
     for t in stale.values():
         t.view(-1)[:1] = math.inf
-    return drawn(make_net(0), seeds[0]), [sharded(sizes, seeds[1])], lr, momentum, stale, frozen
+    return drawn(make_net(0), seeds[0]), [sharded(sizes, seeds[1])], lr, momentum, stale
 
 
 # %% checks
@@ -150,7 +138,7 @@ with check(
 with check("one_rank", "one rank alone", weight=1):
     arguments.assert_results(ddp_step, "", "one step", "one sample", "no momentum")
 with check("old_grad", "gradients from before do not count", weight=1, hint="When are gradients set to zero?"):
-    arguments.assert_results(ddp_step, "gradients from before", "frozen ones hold gradients")
+    arguments.assert_results(ddp_step, "gradients from before")
 
 
 # %% right "gradients are scaled after backward"
