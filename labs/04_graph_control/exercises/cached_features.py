@@ -291,7 +291,7 @@ def head_trained(cached_features, encoder, batches, head):
     return {"features": features, "requires_grad": False, "gradient": 2 * features.T @ (features @ head)}
 
 
-# %% wrong "one batch needs no copy" fails=grad_of_batches,keeps_input
+# %% wrong "one batch needs no copy" fails=writable,grad_of_batches,keeps_input raises=RuntimeError
 def cached_features(encoder, batches):
     with torch.no_grad():
         if len(batches) == 1:

@@ -229,7 +229,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return torch.stack(penalties).mean()
 
 
-# %% wrong "the backward pass is part of the loss anyway" fails=reaches_weights,gradient,zero_gradient,no_input_grad
+# %% wrong "the backward pass is part of the loss anyway" fails=reaches_weights,gradient,zero_gradient,small_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -237,7 +237,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong "it must require grad, so mark it" fails=gradient,zero_gradient,no_input_grad
+# %% wrong "it must require grad, so mark it" fails=gradient,zero_gradient,small_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -245,7 +245,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean().requires_grad_()
 
 
-# %% wrong "the norm of the gradient" fails=example,reaches_weights,other_cases,gradient,zero_gradient,no_input_grad
+# %% wrong "the norm of the gradient" fails=example,reaches_weights,other_cases,gradient,zero_gradient,small_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -253,7 +253,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.norm() - 1).square()
 
 
-# %% wrong "the mean score has the same gradient" fails=example,reaches_weights,other_cases,gradient,zero_gradient,no_input_grad
+# %% wrong "the mean score has the same gradient" fails=example,reaches_weights,other_cases,gradient,zero_gradient,small_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -261,7 +261,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong "mix belongs to the fake" fails=example,reaches_weights,other_cases,gradient,zero_gradient,no_input_grad
+# %% wrong "mix belongs to the fake" fails=example,reaches_weights,other_cases,gradient,zero_gradient,small_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * fake + (1 - mix) * real).detach().requires_grad_()
@@ -269,14 +269,14 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong "one mix for the whole batch" fails=example,reaches_weights,other_cases,gradient,zero_gradient,no_input_grad
+# %% wrong "one mix for the whole batch" fails=example,reaches_weights,other_cases,gradient,zero_gradient,small_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     points = (mix[0] * real + (1 - mix[0]) * fake).detach().requires_grad_()
     (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong "a sample has one axis" fails=other_cases,gradient
+# %% wrong "a sample has one axis" fails=other_cases,gradient,small_gradient
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -308,7 +308,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (points.grad.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong "1e-12 under the root does no harm" fails=small_gradient
+# %% wrong "1e-12 under the root does no harm" fails=zero_gradient,small_gradient
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
@@ -316,7 +316,7 @@ def gradient_penalty(critic, w, real, fake, mix):
     return ((slopes.flatten(1).square().sum(1) + 1e-12).sqrt() - 1).square().mean()
 
 
-# %% wrong "a number under the root only needs to be small enough for float32" fails=small_gradient
+# %% wrong "a number under the root only needs to be small enough for float32" fails=zero_gradient,small_gradient
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()

@@ -230,7 +230,7 @@ def hvp(f, x, v):
     return torch.autograd.grad(total, leaf)[0].detach() * v.detach()
 
 
-# %% wrong "second derivatives are elementwise" fails=example,other_cases,v_is_x,requires_grad,many_numbers,inside_no_grad
+# %% wrong "second derivatives are elementwise" fails=example,other_cases,v_is_x,requires_grad,many_numbers,two_passes,inside_no_grad
 def hvp(f, x, v):
     leaf = x.detach().requires_grad_()
     with torch.enable_grad():
