@@ -341,9 +341,9 @@ for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
 # ## The loop, and its order
 #
 # These five lines are the heart of every script, and most wrong versions of them run without an error. For each batch,
-# set the gradients to `None`, compute the loss, go back, make a step. It's often said that `zero_grad` has to come
-# first. Does it? The next cell trains the same layer for 60 steps in five orders. The first is zero, forward, backward,
-# step.
+# set the gradients to `None`, compute the loss, run backward, and take a step. It's often said that `zero_grad` has to
+# be first. Does it? The next cell trains the same layer for 60 steps in five orders. The first is zero, forward,
+# backward, step.
 
 # %% predict: equal_orders
 # **Predict.** Which orders reach the same loss as the first one, to the last digit?

@@ -64,8 +64,8 @@ def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: to
     when it is needed, or between two epochs of a DataLoader.
     model, optimizer: as for their load_state_dict, each tensor in its own dtype. generator: its state. rng: the state
     of PyTorch's own CPU generator. Nothing in it changes when training goes on. It holds tensors, numbers, strings,
-    None, and lists, tuples and dicts of these, so that torch.load reads what torch.save wrote of it. The call changes
-    no state: training goes on as without it.
+    None, and lists, tuples and dicts of these, so torch.load reads what torch.save wrote of it. The call changes no
+    state: training continues as if there had been no call.
     """
     ### BEGIN SOLUTION
     return {
