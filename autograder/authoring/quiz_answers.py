@@ -16,12 +16,13 @@ def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
     capitals = {question: ", ".join(reversed(letters.upper())) for question, letters in key.items()}
     keywords = ", ".join(f"{question}={letters!r}" for question, letters in key.items())
     guess = dict.fromkeys(key, key["q1"])
-    all_checks = ("form", *_find_failing_checks(quiz, dict.fromkeys(key, "")))
+    unknown = dict.fromkeys(key, "?")
+    is_no_dict = ("form", *_find_failing_checks(quiz, dict.fromkeys(key, "")))
     answers: list[tuple[str, str, tuple[str, ...]]] = [
         ("capitals, in another order, with commas", json.dumps(capitals), ()),
         ("keywords of dict", f"dict({keywords})", ()),
-        ("no letters at all", json.dumps(dict.fromkeys(key, "?")), all_checks),
-        ("one string for all questions", repr(" ".join(key.values())), all_checks),
+        ("no letters at all", json.dumps(unknown), ("form", *_find_failing_checks(quiz, unknown))),
+        ("one string for all questions", repr(" ".join(key.values())), is_no_dict),
         ("the same guess for each question", json.dumps(guess), _find_failing_checks(quiz, guess)),
     ]
     for name, question in zip(key, quiz.questions, strict=True):

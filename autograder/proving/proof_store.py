@@ -1,8 +1,8 @@
 """Stores the proofs of all labs in `labs/proofs.json`, with digests of everything that they depend on.
 
-Proving all labs takes some ten minutes on two cores. A proof stays valid while the lab, the code and the versions are
-the same. The digest of code and versions is there once, so renewing all proofs after a change of the examiner that
-changes none of them is a change of one line.
+Proving all labs takes some ten minutes on two cores. A proof stays valid while the lab's exercises and code, Gradlab's
+code and the versions are the same; prose doesn't matter. The digest of code and versions is there once, so renewing all
+proofs after a change of the examiner that changes none of them is a change of one line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def load_proof(lab: Lab) -> Proof | None:
     """Return the stored proof of this lab, or None if there is none for its present state."""
     try:
         record = load_records(lab.path.parent)[lab.name]
-        return Proof(**record["proof"], kept=True) if record["lab"] == digest_files(lab.path) else None
+        return Proof(**record["proof"], kept=True) if record["lab"] == _digest_lab(lab) else None
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -40,9 +40,17 @@ def save_proof(lab: Lab, proof: Proof) -> None:
             for name, value in asdict(proof).items()
             if name != "breaches" and (value or name in ("lab", "points"))
         }
-        records = load_records(lab.path.parent) | {lab.name: {"lab": digest_files(lab.path), "proof": values}}
+        records = load_records(lab.path.parent) | {lab.name: {"lab": _digest_lab(lab), "proof": values}}
         text = json.dumps({"code": compute_code_digest(), "labs": records}, indent=1, sort_keys=True)
         (lab.path.parent / PROOFS_FILE).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _digest_lab(lab: Lab) -> str:
+    """Digest what a proof of this lab depends on: the files of its exercises, and the code in its other cells."""
+    code = [cell for cell in lab.cells if not cell.kind.traits.markdown]
+    parts = [part for cell in code for part in (cell.kind, cell.name, cell.source)]
+    files = [folder for folder in (lab.path / "exercises",) if folder.is_dir()]
+    return digest(*parts, str(lab.points), *(str(exercise.points) for exercise in lab.exercises), digest_files(*files))
 
 
 def load_records(labs: Path) -> dict[str, Any]:

@@ -442,8 +442,8 @@ hint(
 # %% [markdown]
 # The next picture is a whole network, with two inputs, three hidden numbers and one result. A hidden number is the
 # `tanh` of a weighted sum, and the loss is half the squared distance from the result to a target. The derivative of the
-# loss with respect to each number is in brackets. "step" moves every weight against its derivative, by the learning
-# rate times the derivative. Press "play". How many steps does it take until the loss is below 0.0001? What happens with
+# loss with respect to each number is in brackets. "step" subtracts the learning rate times the derivative from every
+# weight. Press "play". How many steps does it take until the loss is below 0.0001? What happens with
 # a learning rate of 1?
 
 # %% example

@@ -37,7 +37,7 @@ from labkit import assert_answered, assert_letters, check
 #   > It is added to.
 # - [x] It may be `None`.
 #   > Before the first backward.
-# - [x] It has the shape of the tensor.
+# - [ ] It has another shape than the tensor.
 #   > It is one number for each.
 # - [ ] Every tensor has one.
 #   > Only leaves that require grad.
@@ -76,7 +76,7 @@ def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
 def test_the_worked_solution_says_why() -> None:
     solution = build_solution_notebook(read_lab_text(LAB)).cells[4].source
     assert "    # q1 b, false: One that does not is a leaf too, by convention.\n" in solution
-    assert '{"q1": "ac", "q2": "bc", "q3": "a"}' in solution
+    assert '{"q1": "ac", "q2": "b", "q3": "a"}' in solution
 
 
 @pytest.mark.slow

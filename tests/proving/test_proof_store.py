@@ -28,12 +28,21 @@ def test_a_proof_is_kept_with_what_it_found(small_course: Path) -> None:
     assert (proof.right, proof.wrong, proof.points, proof.written_liar_points) == (2, 4, 2, {"sum_of_squares": 0.5})
 
 
-@pytest.mark.parametrize("file", ["lab.py", "exercises/sum_of_squares.py"])
-def test_a_lab_that_changed_is_not_proved(small_course: Path, file: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "text"), [("lab.py", "\n# %% given\nmore = 1\n"), ("exercises/sum_of_squares.py", "\n")]
+)
+def test_a_lab_that_changed_is_not_proved(small_course: Path, file: str, text: str) -> None:
     save_proof(read_first_lab(small_course), PROOF)
     path = small_course / "labs" / "01_squares" / file
-    path.write_text(path.read_text() + "\n")
+    path.write_text(path.read_text() + text)
     assert load_proof(read_first_lab(small_course)) is None
+
+
+def test_a_change_of_prose_keeps_the_proof(small_course: Path) -> None:
+    save_proof(read_first_lab(small_course), PROOF)
+    path = small_course / "labs" / "01_squares" / "lab.py"
+    path.write_text(path.read_text() + "\n# %% [markdown]\n# One more sentence.\n")
+    assert load_proof(read_first_lab(small_course)) is not None
 
 
 def test_a_proof_by_other_code_or_another_torch_is_invalid(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:

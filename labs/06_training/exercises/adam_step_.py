@@ -344,7 +344,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * m / (v.sqrt() + eps)
 
 
-# %% wrong "one count of steps for all parameters" fails=no_gradient,decay
+# %% wrong "one count of steps for all parameters" fails=no_gradient,empty_state,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     state["t"] = t = state.get("t", 0) + 1
     with torch.no_grad():
