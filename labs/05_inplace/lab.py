@@ -986,7 +986,7 @@ hint(
 # The numbers are back. Is everything back? Think of a graph that was recorded before the call and that keeps `w`.
 
 # %% answer [markdown]
-# The version counter didn't go back. It counts writes, two more of them here, and there's no way to un-count one. A graph
+# The version counter isn't reset. It counts writes, two more of them here, and there's no way to un-count one. A graph
 # that keeps `w` will refuse its backward pass, although `w` holds the right numbers again.
 #
 # You can write through `w.data`, which isn't counted. That's safe here, since the right numbers are back before anyone
