@@ -242,12 +242,12 @@ for loss_of in (one_by_one, all_at_once):
             print(f"    {entry.key:10} {entry.cpu_time_total / 1e3:7.2f} ms")
 
 # %% [markdown]
-# In our run the loss took 6.5 ms in place of 0.13, and `backward` 14 ms in place of 0.5. The slow line is in `loss`.
+# In our run the loss took 6.5 ms instead of 0.13, and `backward` 14 ms instead of 0.5. The slow line is in `loss`.
 # Most of its cost is in `backward`: 512 small losses make 512 small graphs, and all of them have to be walked back. So
 # the region at the top of the list need not be the one to change. Ask what it works on, and who made it.
 #
-# The number of calls gives it away. Where `aten::nll_loss_forward` was called 512 times in one step, somebody wrote a
-# loop. Each call is short. Calling an operator has a price of some microseconds, whatever it computes, and the profiler
+# The number of calls gives it away. Where `aten::nll_loss_forward` was called 512 times in one step, there is a loop in
+# Python. Each call is short. Calling an operator has a price of some microseconds, whatever it computes, and the profiler
 # itself adds to it: a profiled step with thousands of small calls is slower than the same step alone. Compare
 # profiles with profiles, and clocks with clocks.
 #
@@ -255,7 +255,7 @@ for loss_of in (one_by_one, all_at_once):
 # (`profile(with_stack=True)` notes the lines of Python too. It makes the profile slower.) PyTorch makes some regions
 # itself: you will meet `Optimizer.step#SGD.step`, without having written it.
 #
-# Try it. The step below has one more slow line, of a kind that stands in many training scripts. Which is it? Put
+# Try it. The step below has one more slow line, of a kind found in many training scripts. Which is it? Put
 # `record_function` around what you suspect, and add its name to the last line.
 
 
@@ -285,13 +285,60 @@ for entry in profiler.key_averages():
 # It is the accuracy: `aten::argmax` has 512 calls. In our run the report took 9 ms, and the training 2. Written as
 # `(out.argmax(1) == labels).sum()` it has one call.
 #
-# The calls of `argmax` are only 1 of these 9 ms. The rest is what else stands in that line: taking a row, comparing,
+# The calls of `argmax` are only 1 of these 9 ms. The rest is what else that line does: taking a row, comparing,
 # making an `int` of the result, and Python between the calls. No operator's row holds the time that Python takes. It is
 # in the self time of the region around it.
 #
 # The line with `max` is a loop as well, over four parameters. It takes no time that matters. Count the calls before you
 # rewrite a line because it is a loop.
+
+# %% [markdown]
+# ### An epoch of the digits script
 #
+# This script trains well, and most of an epoch isn't training. `prepare` turns one scan into a tensor, as a data set
+# does whose images are read one by one. Which region takes most of the epoch, and which calls in the table give the
+# line away? Run the cell. Then replace `prepare_one_by_one` by a function that prepares all scans once, before the
+# epochs, and returns `prepared[rows]`. By what factor does the last number shrink?
+
+# %% scratch
+from sklearn.datasets import load_digits
+
+mixed = torch.randperm(1797, generator=torch.Generator().manual_seed(1))
+files, digits = load_digits().images[mixed], torch.tensor(load_digits().target)[mixed]
+torch.manual_seed(0)
+reader = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+adamw = torch.optim.AdamW(reader.parameters(), lr=0.01)
+
+
+def prepare(scan):
+    return (torch.tensor(scan, dtype=torch.float32).flatten() - 8) / 8
+
+
+def prepare_one_by_one(rows):
+    return torch.stack([prepare(files[n]) for n in rows])
+
+
+def epoch_of(load):
+    for rows in torch.randperm(1500).split(100):
+        with record_function("load"):
+            pixels = load(rows)
+        with record_function("train"):
+            loss = functional.cross_entropy(reader(pixels), digits[rows])
+            adamw.zero_grad()
+            loss.backward()
+            adamw.step()
+
+
+epoch_of(prepare_one_by_one)  # warm-up
+with profile(activities=[ProfilerActivity.CPU]) as profiler:
+    epoch_of(prepare_one_by_one)
+print(profiler.key_averages().table(sort_by="self_cpu_time_total", row_limit=6, max_name_column_width=30))
+begin = time.perf_counter()
+epoch_of(prepare_one_by_one)
+print(f"an epoch without the profiler: {1000 * (time.perf_counter() - begin):.0f} ms")
+
+# %% [markdown]
+# ## Which steps are recorded?
 # ## Which steps are recorded?
 #
 # A training has many thousands of steps. The slow step above had 16,000 events, and in a file each takes about 270
