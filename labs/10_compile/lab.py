@@ -265,6 +265,45 @@ hint(
 # A clamp, a mask or a double `where` will do. Where both sides are expensive, `torch.cond(condition, f, g, (x,))` puts
 # a real branch into the graph. You meet it again in the last section.
 #
+# ### The digits script, compiled
+#
+# The next cell compiles the forward pass and the loss of the digits script, and trains for an epoch. The log of losses
+# is inside the compiled function. How many graphs are there after 15 batches? Then take the log out: delete the line
+# in `loss_of`, write `log.append(loss.item())` below `loss.backward()`, and run the cell again. In the end, set
+# `batch_size` to 128. Why is there one graph more?
+
+# %% scratch
+from sklearn.datasets import load_digits
+
+epochs, batch_size = 1, 100
+
+torch.manual_seed(0)
+mixed = torch.randperm(1797)
+pixels = ((torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8)[mixed]
+answers = torch.tensor(load_digits().target)[mixed]
+reader = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+adamw = torch.optim.AdamW(reader.parameters(), lr=0.01)
+log: list[float] = []
+
+
+def loss_of(rows):
+    loss = nn.functional.cross_entropy(reader(pixels[rows]), answers[rows])
+    log.append(loss.item())
+    return loss
+
+
+forget()
+digit_graphs = Recorder()
+compiled_loss = torch.compile(loss_of, backend=digit_graphs)
+for rows in torch.cat([torch.randperm(1500) for _ in range(epochs)]).split(batch_size):
+    loss = compiled_loss(rows)
+    adamw.zero_grad()
+    loss.backward()
+    adamw.step()
+is_right = reader(pixels[1500:]).argmax(dim=1) == answers[1500:]
+print(f"{len(digit_graphs.graphs)} graphs, {len(log)} losses; right {is_right.float().mean():.0%}")
+
+# %% [markdown]
 # ## Guards, and compiling again
 #
 # A graph is good for the calls that fulfil its guards. Where a call does not, Dynamo compiles again, and keeps both.

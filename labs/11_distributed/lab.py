@@ -434,6 +434,48 @@ hint(
 # Empty shards do happen: at the end of an epoch, or when a filter drops every sample. A rank that leaves the loop early
 # leaves the others waiting.
 #
+# ### The digits, on two ranks
+#
+# Here two processes run the digits script. Both make the same network and draw the same order of the scans. Of each
+# batch, rank 0 takes the half with the smaller digits and rank 1 the other half, as if they were stored on two
+# machines. Run the cell. What does each rank read, and why? Then set `is_averaged` to `True`. How many digits can the
+# two networks read now, and are they the network that one process trains with whole batches?
+
+# %% scratch
+from sklearn.datasets import load_digits
+
+is_averaged = False
+
+mixed = torch.randperm(1797, generator=torch.Generator().manual_seed(1))
+pixels = ((torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8)[mixed]
+digits = torch.tensor(load_digits().target)[mixed]
+
+
+def train_reader(rank, world_size, is_averaged):
+    torch.manual_seed(0)
+    reader = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    sgd = torch.optim.SGD(reader.parameters(), lr=0.3)
+    for rows in torch.cat([torch.randperm(1500) for _ in range(10)]).split(100):
+        mine = rows[digits[rows].argsort()].chunk(world_size)[rank]
+        loss = F.cross_entropy(reader(pixels[mine]), digits[mine])
+        sgd.zero_grad()
+        loss.backward()
+        for parameter in reader.parameters():
+            if is_averaged:
+                dist.all_reduce(parameter.grad)
+                parameter.grad /= world_size
+        sgd.step()
+    is_right = reader(pixels[1500:]).argmax(dim=1) == digits[1500:]
+    return nn.utils.parameters_to_vector(reader.parameters()).detach(), is_right.float().mean().item()
+
+
+(one_network, one_share), *_ = probes.ranks(train_reader, False, world_size=1)
+pair = probes.ranks(train_reader, is_averaged)
+print("right:", *(f"{share:.1%}" for _, share in pair), f"and {one_share:.1%} in one process")
+print(f"the ranks' weights differ by {(pair[0][0] - pair[1][0]).abs().max():.1g}")
+print(f"rank 0's differ from one process's by {(pair[0][0] - one_network).abs().max():.1g}")
+
+# %% [markdown]
 # ## Many micro-batches, one all-reduce
 #
 # Lab 6 accumulated gradients over micro-batches. With DDP, each `backward` averages the gradients over the ranks. The
