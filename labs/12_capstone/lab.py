@@ -2,7 +2,8 @@
 # # A training script that you would sign
 #
 # Most broken training code runs. It prints a loss that falls, and saves a file. To sign a script means to say: I know
-# what each line does, and I have looked for what could be wrong and not show.
+# what each line does, and I have looked for what could be wrong and not show. At the end, the digits script has its last
+# form, with the number that each lab's change gave it.
 #
 # After this lab you can
 #
@@ -837,6 +838,81 @@ hint(
 # For grading: one point for five checks that are run, not read, each with a bug that it would show; one for a sensible
 # order (cheap and general ones first) and a kind of bug that they leave.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## The digits script, from 10% to 99%
+#
+# The script of lab 1 ran without an error and read 10%. Each lab changed it, and a number shows what the change gave.
+# "Right" is the share of scans that the network hasn't seen.
+#
+# | lab | change | before | after |
+# |---|---|---|---|
+# | 1 | float pixels, `zero_grad()`, no softmax before the loss | 10% right | 88% right |
+# | 2 | guesses compared with labels of the same shape | 10% reported | 88% reported |
+# | 3 | PyTorch's ReLU instead of `detach()` and NumPy | 81% right | 88% right |
+# | 4 | `eval()`, `train()` and `no_grad()` around validation | 82% right | 89% right |
+# | 5 | noise added to a copy of the scans | 24% right with noise | 51% right with noise |
+# | 6 | shuffling, AdamW, a random split, early stopping | 88% right | 98% right |
+# | 6b | convolutions, and `eval()` for scans read one by one | 92% right | 99% right |
+# | 7 | no graph kept in validation | 5.1 MB alive | 2 KB alive |
+# | 7b | scans prepared once | 97 ms for an epoch | 16 ms |
+# | 7c | activations kept in `bfloat16` | 1.72 MB kept | 1.32 MB kept |
+# | 8 | a straight-through gradient for one-bit weights | 5% right | 93% right |
+# | 9 | autocast instead of `bfloat16` weights, at a small rate | 9% right | 54% right |
+# | 10 | the log moved out of the compiled function | 8 graphs | 1 graph |
+# | 11 | gradients averaged over two processes | 57% right | 95% right |
+#
+# The next cell is the script in its last form. Which of the table's changes are in it, and which would gain nothing with
+# a network this small? Then delete `reader.eval()`. Which of the last two numbers falls, and why does the other one not?
+
+# %% scratch
+torch.manual_seed(0)
+mixed = torch.randperm(1797, generator=torch.Generator().manual_seed(1))
+scans = (torch.tensor(load_digits().images, dtype=torch.float32)[mixed, None] - 8) / 8
+answers = torch.tensor(load_digits().target)[mixed]
+reader = nn.Sequential(
+    *(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
+    *(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
+    *(nn.Flatten(), nn.Linear(128, 10)),
+)
+adamw = torch.optim.AdamW(reader.parameters(), lr=0.01)
+
+
+def measure(first, last, size):
+    reader.eval()
+    with torch.no_grad():
+        guesses = torch.cat([reader(part).argmax(dim=1) for part in scans[first:last].split(size)])
+    reader.train()
+    return (guesses == answers[first:last]).float().mean().item()
+
+
+best_share, best_state = 0.0, {}
+for _ in range(8):
+    for rows in torch.randperm(1200).split(100):
+        digit_loss = F.cross_entropy(reader(scans[rows]), answers[rows])
+        adamw.zero_grad()
+        digit_loss.backward()
+        adamw.step()
+    share = measure(1200, 1500, 300)
+    if share > best_share:
+        best_share, best_state = share, copy.deepcopy(reader.state_dict())
+reader.load_state_dict(best_state)
+print(f"right for {best_share:.1%} of the validation scans and {measure(1500, 1797, 1):.1%} of the test scans")
+
+# %% answer [markdown]
+# Labs 1 to 4, 6 and 6b changed lines that you see: float pixels, `zero_grad()`, logits, guesses and answers of shape
+# (297,), `nn.ReLU`, the modes, `no_grad()`, shuffling, AdamW, the random split, a best state that's a copy, and the
+# convolutions. `.item()` is lab 7's, and `scans` is prepared once, as in lab 7b. Early stopping became the best of
+# eight epochs. Labs 7c to 11 pay for large networks: memory, 16 bits, compiling and more processes gain nothing here,
+# and one-bit weights cost accuracy. Lab 5's noise helps if the scanner is noisy.
+#
+# | | validation, 300 at a time | test, one by one |
+# |---|---|---|
+# | the script | 99.0% | 99.0% |
+# | without `reader.eval()` | 99.3% | 96.3% |
+#
+# In training mode, batch norm uses the statistics of the scans that it's given. 300 mixed scans have nearly the same
+# statistics as the training batches, one scan hasn't. A measurement with other batches than those in use hides it.
 
 # %% [markdown]
 # ## On one sheet
