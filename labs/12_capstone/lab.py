@@ -2,8 +2,8 @@
 # # A training script that you would sign
 #
 # Most broken training code runs. It prints a loss that falls, and saves a file. To sign a script means to say: I know
-# what each line does, and I have looked for what could be wrong and not show. At the end, the digits script has its last
-# form, with the number that each lab's change gave it.
+# what each line does, and I have looked for what could be wrong and not show. At the end, the digits script has its
+# last form, with the number that each lab's change gave it.
 #
 # After this lab you can
 #
@@ -862,8 +862,9 @@ hint(
 # | 10 | the log moved out of the compiled function | 8 graphs | 1 graph |
 # | 11 | gradients averaged over two processes | 57% right | 95% right |
 #
-# The next cell is the script in its last form. Which of the table's changes are in it, and which would gain nothing with
-# a network this small? Then delete `reader.eval()`. Which of the last two numbers falls, and why does the other one not?
+# The next cell is the script in its last form. Which of the table's changes are in it, and which would gain nothing
+# with a network this small? Then delete `reader.eval()`. Which of the last two numbers falls, and why doesn't the other
+# one?
 
 # %% scratch
 torch.manual_seed(0)
