@@ -660,7 +660,7 @@ show_memory({"plain": first_run, "one segment": as_one_run})
 
 # %% [markdown]
 # When backward begins, one activation is alive instead of 16. The saved bytes look perfect. But then all layers are
-# computed again, and all their activations are there at once. The peak is 19 in place of 20. Only the peak decides
+# computed again, and all their activations are there at once. The peak is 19 instead of 20. Only the peak decides
 # whether you run out. So the model must be cut into several segments: then one segment at a time is there again.
 #
 # The price is one more forward pass. A linear layer multiplies matrices once in the forward pass (`addmm`) and twice
@@ -778,7 +778,7 @@ for name, forward in {"plain": blocks, "each block": each_block}.items():
 # %% [markdown]
 # Far more than half: the peak falls from 82 inputs to 26. What are the 26? Six are results of the six blocks. Eleven
 # are the inside of the block that is computed again. Nine are made by its backward pass for a moment: gradients, and
-# most of them four times as large as its input, as its inner layer has 256 features in place of 64.
+# most of them four times as large as its input, as its inner layer has 256 features instead of 64.
 #
 # That is for activations only. Weights, gradients and optimizer states are as large as before, so the whole saves less.
 #
@@ -910,12 +910,12 @@ hint(
 #
 # **Checkpointing**
 # - [ ] One segment around the whole model makes the peak much lower.
-#   > In backward all layers are computed again, and all activations are there at once. The peak was 19 in place of 20.
+#   > In backward all layers are computed again, and all activations are there at once. The peak was 19 instead of 20.
 # - [x] It leaves the gradients as they were.
 #   > The same operations run on the same inputs once more. Only the time at which activations exist is another one.
 # - [x] It costs about one more forward pass.
 #   > Each segment runs once more in backward. `addmm` was called twice as often and `mm` as often as before: four
-#   > products in place of three.
+#   > products instead of three.
 # - [ ] It also saves optimizer states.
 #   > It is about activations only. States depend on the parameters, which stay.
 # - [ ] The best number of segments is the square root of the number of layers, for every model.

@@ -172,8 +172,8 @@ show_trace(linear_layer)
 # **Predict.** How many microseconds is the self time of `aten::linear` in this picture?
 
 # %% [markdown]
-# Nobody wrote into the rows who called whom. It follows from the times: on one thread, what begins and ends inside a
-# row was called by it. On another thread it was not. That thread only ran at the same time.
+# The rows don't say which of them called which. The times do: on one thread, a row that begins and ends inside another
+# was called by it. A row of another thread wasn't: that thread only ran at the same time.
 #
 # ### Your turn: self_times
 # Compute self times from the rows.
@@ -417,7 +417,7 @@ hint(
 # %% [markdown]
 # ### Your turn: slowest_region
 # Now profile a step that somebody else wrote. It is a function, you know the names of its regions, and one of them is
-# slow once the step is warm. (The check's steps sleep in place of computing. A profiler sees no difference: it is time
+# slow once the step is warm. (The check's steps sleep instead of computing. A profiler sees no difference: it is time
 # between a beginning and an end.)
 
 # %% given
@@ -766,7 +766,7 @@ hint(
 #
 # **A slow step**
 # - [x] A loss in a Python loop over samples can show up as a slow `backward`.
-#   > Each round of the loop leaves nodes in the graph. In our run backward took 14 ms in place of 0.5.
+#   > Each round of the loop leaves nodes in the graph. In our run backward took 14 ms instead of 0.5.
 # - [ ] The region with the largest time is the one that has the slow line.
 #   > It may work through what another region made, or wait for it.
 # - [x] Many calls of a short operator are a sign of a loop in Python.

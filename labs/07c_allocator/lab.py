@@ -2,7 +2,7 @@
 # # The allocator, and what is kept
 #
 # "Out of memory", says the GPU, and the same message says that gigabytes are reserved and not in use. Is that a
-# mistake? In this lab you look into the allocator that stands between your tensors and the GPU. Then you look at what
+# mistake? In this lab you look into the allocator between your tensors and the GPU. Then you look at what
 # is kept for the backward pass, and change it: the digits network will keep a quarter less and read as well.
 #
 # After this lab you can
@@ -122,7 +122,7 @@ print("free the first     ", strip([(0, 4 * MIB, False), (4 * MIB, 6 * MIB, True
 
 # %% [markdown]
 # The first request got the beginning of the segment. The rest became a block of its own, which is free. *Splitting* is
-# to cut a block into what a request gets and a free rest. A freed block stays where it is. It goes back to nobody.
+# to cut a block into what a request gets and a free rest. A freed block stays where it is.
 #
 # Now there are two free blocks, of 4 MiB and of 10 MiB. A request of 2 MiB comes. Which block does it get? *Best fit*
 # is the rule to take the smallest free block that is large enough. PyTorch follows it: it leaves the large block whole,
@@ -579,12 +579,12 @@ with torch.autograd.graph.saved_tensors_hooks(look, lambda t: t):
 # The first layer keeps its input. `tanh` keeps its result, and the second layer keeps the same tensor as its input: so
 # it comes twice. The second layer also needs its weight, to pass the gradient on. (The first one does not: its input
 # needs no gradient.) What is kept is the transposed weight, 6 by 3. That is a view, and a view of a `Parameter` is an
-# ordinary tensor. Whoever asks `isinstance(t, nn.Parameter)` finds no weight here. Ask for the memory: a view has the
+# ordinary tensor. `isinstance(t, nn.Parameter)` therefore finds no weight here. Compare the memory: a view has the
 # storage of its base.
 #
 # ### Half the bytes
 #
-# `bfloat16` has 2 bytes a number in place of 4. It has the range of `float32`, with 8 significant bits in place of 24.
+# `bfloat16` has 2 bytes a number instead of 4. It has the range of `float32`, with 8 significant bits instead of 24.
 # So pack activations into it. Here are two networks of four layers, with 512 samples. Both are run plainly and packed,
 # and then once more in `torch.autocast`, which computes in `bfloat16` as well.
 
@@ -633,7 +633,7 @@ for activation in (nn.Tanh, nn.GELU):
 # %% [markdown]
 # With `gelu`, packing halves the bytes. With `tanh` it saves none. `tanh`'s result is kept twice, and unpacked that is
 # one storage. `pack` is called twice and makes two copies, each of half the size. The same happens to views: two
-# halves of a tensor share one memory, and packed they are two. Whoever wants one copy has to remember, for each
+# halves of a tensor share one memory, and packed they are two. To get one copy, you'd have to remember, for each
 # storage, which copy was made of it, and for how long the storage lives.
 #
 # And the accuracy? Only gradients change: the forward pass is as exact as before. In our run the gradient was off by
@@ -1067,7 +1067,7 @@ for parts in (1, 4, 8, 16, 64):
 # - [ ] `isinstance(t, nn.Parameter)` tells a pack hook what a linear layer keeps of its weight.
 #   > The layer keeps the transposed weight. A view of a parameter is an ordinary tensor in the parameter's memory.
 # - [x] With a hook that returns its tensor unchanged, a later change in place gives a wrong gradient and no error.
-#   > Autograd compares no version of what a hook returned. In our run the gradient was 6 in place of 4.
+#   > Autograd compares no version of what a hook returned. In our run the gradient was 6 instead of 4.
 #
 # Hint: What did the prints of look show, and what did save_on_cpu give for b?
 #

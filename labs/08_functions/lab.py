@@ -70,7 +70,7 @@ print("x >= 0 has history", (x >= 0).float().requires_grad)
 #
 # You do it with a class that holds two functions, both static methods. `forward` computes the result. Nothing that it
 # does is recorded. `backward` takes the gradient by the result and returns the gradient by the input. In lab 3 this was
-# the upstream gradient `v`, and `v @ J`. Between the two stands `setup_context`. It is called after `forward`, with its
+# the upstream gradient `v`, and `v @ J`. `setup_context` is called after `forward`, with its
 # inputs and its output, and writes down in `ctx` what `backward` will need. You never call these three. You call
 # `apply`.
 
@@ -106,16 +106,16 @@ print(x.grad)
 show_straight_through({"torch.round": torch.round, "RoundThrough": RoundThrough.apply})
 
 # %% [markdown]
-# From the first one nothing, wherever it stands. The second one follows the straight line behind the steps.
+# From the first one it learns nothing, at any place. The second one follows the straight line through the steps.
 #
 # You may know an older form, with `forward(ctx, x)` and no `setup_context`. It still works with `backward`. It does not
 # work with `torch.func`, which comes later in this lab.
 #
 # ### The clipped estimator
 #
-# The plain estimator has a weakness. An `x` of 3 is far behind the step, and no small change of it changes the result.
+# The plain estimator has a weakness. An `x` of 3 is far from the step, and no small change of it changes the result.
 # It gets gradients all the same, and may move farther and farther away. The remedy is to send no gradient where
-# $|x| > 1$. The code that is passed around for it is below. It gets $-3$, $-0.5$, $0.5$ and $3$, in `float64`,
+# $|x| > 1$. The code that's often copied for it is below. It gets $-3$, $-0.5$, $0.5$ and $3$, in `float64`,
 # with an upstream gradient of 5 each.
 
 # %% predict: misprint
@@ -226,15 +226,15 @@ def read_digits(rows, bit):
     return (pixels[rows] @ bit(first)).relu() @ bit(second)
 
 
-ways = {"float": torch.clone, "sign": lambda w: w.sign() / 8, "through": lambda w: SignThrough.apply(w) / 8}
+bits = {"float": torch.clone, "sign": lambda w: w.sign() / 8, "through": lambda w: SignThrough.apply(w) / 8}
 first, second = ((torch.randn(64, columns) / 8).requires_grad_() for columns in (64, 10))
 adamw = torch.optim.AdamW([first, second], lr=3e-3)
 for rows in torch.cat([torch.randperm(1500) for _ in range(10)]).split(100):
-    loss = F.cross_entropy(read_digits(rows, ways[way]), answers[rows])
+    loss = F.cross_entropy(read_digits(rows, bits[way]), answers[rows])
     adamw.zero_grad()
     loss.backward()
     adamw.step()
-for name, used in {"as in training": ways[way], "in one bit each": ways["sign"]}.items():
+for name, used in {"as in training": bits[way], "in one bit each": bits["sign"]}.items():
     is_right = read_digits(torch.arange(1500, 1797), used).argmax(dim=1) == answers[1500:]
     print(f"weights {name:15}  right {is_right.float().mean():.0%}")
 
@@ -647,7 +647,7 @@ with warnings.catch_warnings():
 
 # %% [markdown]
 # It rejects `RoundThrough`, and it must: an estimator is not a derivative, and does not claim to be one. Test it by the
-# values of its gradient. It accepts `OneMinus`, also in the tail: 0 in place of 4e-18 is within its absolute tolerance.
+# values of its gradient. It accepts `OneMinus`, also in the tail: 0 instead of 4e-18 is within its absolute tolerance.
 # And it rejects `x ** 2` in `float32`, where nothing is wrong. So a judge finds wrong formulas. It does not find lost
 # digits, and it knows only the points and the dtype that you gave it.
 
@@ -705,7 +705,7 @@ print("one gradient by w for each sample:", tuple(gradients.shape))
 # - [x] `branch`: an `if` on a sum
 # - [x] `item`: a product with `.item()`
 # - [x] `positive`: the elements above zero
-# - [ ] `chosen_by_where`: `torch.where` in place of the `if`
+# - [ ] `chosen_by_where`: `torch.where` instead of the `if`
 # - [x] `noisy`: a sum with random numbers
 
 # %% example
@@ -755,7 +755,7 @@ for randomness in ("same", "different"):
 # there is one pass for all.
 #
 # A model is no function of its parameters. `torch.func.functional_call(model, parameters, (x,))` makes it one: it calls
-# the model with these tensors, a dict from names to tensors, in place of its own.
+# the model with these tensors, a dict from names to tensors, instead of its own.
 #
 # One remark on tests. The mean of the result must be the gradient of the mean loss. Is that test enough?
 #
@@ -923,7 +923,7 @@ hint(
 # - [x] `torch.func` needs `setup_context`.
 #   > The older form, with `forward(ctx, x)`, works with `backward` alone.
 # - [ ] A tensor in an attribute of `ctx` may be changed in place, and `backward` raises an error.
-#   > An attribute has no check. `SquareByAttribute` gave 60 in place of 6, without a word; `save_for_backward` is what
+#   > An attribute has no check. `SquareByAttribute` gave 60 instead of 6, without a word; `save_for_backward` is what
 #   > raises.
 #
 # Hint: Which of the two squares raised an error?
@@ -971,7 +971,7 @@ hint(
 # - [x] `gradcheck` in `float32` rejects right functions.
 #   > It said False to `x ** 2`. The rounding of the differences is larger than its tolerances.
 # - [ ] A backward that passes `gradcheck` on [-5, 5] has its digits at 40.
-#   > 0 in place of 4e-18 is within its absolute tolerance. `OneMinus` passed even with points at 40, and had lost its
+#   > 0 instead of 4e-18 is within its absolute tolerance. `OneMinus` passed even with points at 40, and had lost its
 #   > digits.
 #
 # Hint: What did the four lines of gradcheck say?
@@ -1023,7 +1023,7 @@ hint(
 # gradcheck in float64 with its own tolerances, at random points of both signs, in the middle and on both sides of the
 # place where the formula changes, but not exactly on it. For the tails I would compare values and gradients with a
 # reference in float64, or with the formula on paper, by relative error, in float32 as well, since an absolute
-# tolerance accepts 0 in place of a small gradient. gradgradcheck if it is differentiated twice. Her test could not find
+# tolerance accepts 0 instead of a small gradient. gradgradcheck if it is differentiated twice. Her test could not find
 # a gradient that is 0 or has lost its digits for large errors, which is what the training shows; a wrong sign on one
 # side; a missing mask; a factor, if the gradient at zero is zero; a result of the wrong dtype for float64.
 #

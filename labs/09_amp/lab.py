@@ -39,7 +39,6 @@ from labkit import (
     device,
     explain,
     explore_formats,
-    memory,
     probes,
     show_curves,
     show_dtypes,
@@ -596,6 +595,8 @@ hint(
 # %% scratch
 from sklearn.datasets import load_digits
 
+from labkit import memory
+
 rate = 0.01
 
 mixed = torch.randperm(1797, generator=torch.Generator().manual_seed(1))
@@ -665,7 +666,7 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 #
 # **The formats**
 # - [x] `bfloat16` has the range of `float32`, with fewer digits.
-#   > Both have 8 bits of exponent. The fraction has 7 bits in place of 23.
+#   > Both have 8 bits of exponent. The fraction has 7 bits instead of 23.
 # - [ ] In `float16`, everything below 6.1e-5 becomes 0.
 #   > 6.1e-5 is only the smallest normal number. The subnormal ones reach down to 6e-8, with ever fewer digits.
 # - [x] Between 256 and 512, the numbers of `bfloat16` are 2 apart.

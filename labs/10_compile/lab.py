@@ -190,7 +190,7 @@ for function in (smooth, branching, printing, asking, appending, by_shape):
 # Look at `branching` once more. Two graphs, and the counter says 0. In PyTorch 2.13 this kind of break is not counted
 # there. A counter that shows no break is no proof.
 #
-# At which line does each of the three break? And what stands in its second graph?
+# At which line does each of the three break? And what is in its second graph?
 
 # %% example
 show_breaks({function.__name__: (function, (torch.ones(3),)) for function in (printing, asking, branching)})
@@ -203,7 +203,7 @@ show_breaks({function.__name__: (function, (torch.ones(3),)) for function in (pr
 # logged with its reason.
 #
 # ### Your turn: n_graphs
-# Count graphs. The function may have been compiled before, by somebody else and many times. This is a warm-up of about
+# Count graphs. The function may have been compiled before, many times. This is a warm-up of about
 # ten minutes.
 
 # %% given

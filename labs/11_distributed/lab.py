@@ -108,7 +108,7 @@ print("here:", x.tolist())
 # ### The mean of all
 #
 # Three ranks evaluate a model. The first has four samples, the second two, the third one. Each computes the mean of its
-# losses. Somebody averages the three means. Is that the mean loss?
+# losses. You average the three means. Is that the mean loss?
 
 # %% given
 parts = [torch.tensor([1.0, 1.0, 1.0, 1.0]), torch.tensor([2.0, 2.0]), torch.tensor([9.0])]
@@ -202,7 +202,7 @@ hint(
 #
 # *DistributedDataParallel*, DDP for short, trains one model on many ranks. Each rank has a whole copy of the model, an
 # optimizer of its own and a part of the batch, its *shard*. If all copies begin equal, and all optimizers see the same
-# gradients, the copies stay equal for ever. Nobody has to send weights again.
+# gradients, the copies stay equal, and the weights needn't be sent again.
 #
 # So DDP does two things. At its construction it sends the parameters and buffers of rank 0 to all. In backward it
 # averages the gradients. Below, every rank makes a model from a seed of its own. What are the differences of the
@@ -416,7 +416,7 @@ for name, sizes, reduction, around in (
 # error of 4. And if one process used the sum over all ten samples, DDP's gradient would be half of it. It always
 # divides by the number of ranks. A sum needs another learning rate for each number of ranks.
 #
-# The last line is the worst. `ddp.module` is the bare model. Nothing is sent, nothing is averaged, and no error comes.
+# The last line is the worst. `ddp.module` is the bare model. Nothing is sent or averaged, and no error is raised.
 # The copies grow apart from the first step on. Call the wrapper, also for a loss that needs a method of the model.
 #
 # ### Your turn: ddp_step
@@ -805,7 +805,7 @@ print("devices", parallel.device_ids, " names", list(parallel.state_dict()))
 #
 # **Accumulation and unused parameters**
 # - [ ] Without `no_sync`, accumulation over micro-batches gives wrong gradients.
-#   > They are right, since each `backward` averages what is added. It only sends four times in place of once.
+#   > They are right, since each `backward` averages what is added. It only sends four times instead of once.
 # - [x] `no_sync` must be around the forward pass too.
 #   > DDP decides in forward whether a pass will be averaged. Around backward alone it had no effect.
 # - [ ] An unused parameter raises an error in the backward pass that did not use it.

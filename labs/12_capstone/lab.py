@@ -2,8 +2,13 @@
 # # A training script that you would sign
 #
 # Most broken training code runs. It prints a loss that falls, and saves a file. To sign a script means to say: I know
+<<<<<<< HEAD
 # what each line does, and I have looked for what could be wrong and not show. At the end, the digits script has its
 # last form, with the number that each lab's change gave it.
+=======
+# what each line does, and I have looked for what could be wrong and not show. At the end, you see the digits script
+# in its last form, and the number that each lab's change gave.
+>>>>>>> 6b1df183 (Say plainly what labs 7 to 12 said in odd words)
 #
 # After this lab you can
 #
@@ -191,7 +196,7 @@ hint(
 # %% exercise: train_window points=5
 
 # %% [markdown]
-# The division stands at the loss. The gradients then add up to that of the mean, and the scaled loss does not grow with
+# Divide at the loss. The gradients then add up to that of the mean, and the scaled loss does not grow with
 # the window. Dividing the gradients by hand, after `unscale_` and before clipping, gives the same
 # numbers, as long as nothing overflows before.
 #
@@ -234,7 +239,7 @@ hint(
 
 # %% [markdown]
 # The sum of the matrix's diagonal, divided by the sum of all, is the accuracy. All else is a mistake with a name. Loss
-# and matrix are best counted on the device, too, and read at the end: one wait in place of two for each batch.
+# and matrix are best counted on the device, too, and read at the end: one wait instead of two for each batch.
 #
 # ## Saving a run
 #
@@ -388,13 +393,13 @@ for compiling in (False, True):
 # There is no error and no warning. With `backend="aot_eager"` the norm was right, and without dropout too. Other
 # versions may do either.
 #
-# Nobody finds that by reading the script. A comparison finds it in a second: the same seed, one step, a setting on and
+# No one finds that by reading the script. A comparison finds it in a second: the same seed, one step, a setting on and
 # off. Settings that should not change a number belong in a test, alone and in pairs.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# The script stands, from parts that are yours. What comes next are bugs: in loops of others, in a function to repair,
+# You have a script made of your own parts. Next are bugs: in loops of others, in a function to repair,
 # and in steps that only a test can judge. After a break Python has forgotten everything. Choose *Run > Run All Above
 # Selected Cell*, or press *Check*, which runs what it needs.
 
@@ -543,7 +548,7 @@ def loop12(model, batches, held_out, optimizer, epochs, validate):
 # - h. A limit is compared with numbers in another unit.
 # - i. The first value of the learning rate is never used.
 # - j. A function is called again later, and finds another object than before: the gradients of some layers are wrong.
-# - k. A loss is applied to probabilities in place of logits.
+# - k. A loss is applied to probabilities instead of logits.
 # - l. A number is measured with batch statistics, and measuring changes the model.
 # - m. Memory grows with each batch, until a number is taken out at the end.
 # - n. A value is changed where autograd does not see it, so a gradient is that of another function.
@@ -767,7 +772,7 @@ hint(
 #
 # **Memory**
 # - [x] Checkpointing trades work for memory, and pays where activations are large.
-#   > It runs the block again in place of keeping its inside. The script kept fewer bytes, with the same loss and
+#   > It runs the block again instead of keeping its inside. The script kept fewer bytes, with the same loss and
 #   > gradient.
 # - [x] `losses.append(loss)` with the loss of a validation batch that recorded keeps its activations.
 #   > Without a backward pass nothing frees them, and the loss leads to its graph. Take `.item()`, or use `no_grad`.
@@ -863,8 +868,13 @@ hint(
 # | 11 | gradients averaged over two processes | 57% right | 95% right |
 #
 # The next cell is the script in its last form. Which of the table's changes are in it, and which would gain nothing
+<<<<<<< HEAD
 # with a network this small? Then delete `reader.eval()`. Which of the last two numbers falls, and why doesn't the other
 # one?
+=======
+# with a network this small? Then delete `reader.eval()`. Which of the last two numbers falls, and why doesn't the
+# other?
+>>>>>>> 6b1df183 (Say plainly what labs 7 to 12 said in odd words)
 
 # %% scratch
 torch.manual_seed(0)
