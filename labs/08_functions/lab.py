@@ -189,6 +189,10 @@ show_over(
     },
 )
 
+# %% answer [markdown]
+# For 0.5 and 1: clamping to [-1, 1] leaves every number in that range as it is. Only the panel for 5 shows the
+# difference, where the misprint gives 1 and the plain estimator 5.
+
 # %% [markdown]
 # ### The digits with one-bit weights
 #

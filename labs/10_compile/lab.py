@@ -311,7 +311,7 @@ print(f"{len(digit_graphs.graphs)} graphs, {len(log)} losses; right {is_right.fl
 # | the log outside | 1 | 97% |
 # | the log outside, batches of 128 | 2 | 97% |
 #
-# Each graph is made for a list of one length: the guard is `len(log) == 0`, then `== 1`, and so on, so each batch
+# Each graph is made for a list of one length: the guards are `not log`, `len(log) == 1` and so on, so each batch
 # compiles again. At 8 graphs Dynamo gives up, and the rest of the training runs in eager mode. Without the log's line,
 # nothing that the function reads changes. With batches of 128, the last batch has 92 rows, and the second graph is for
 # other sizes, as the next sections explain.
