@@ -2,13 +2,8 @@
 # # A training script that you would sign
 #
 # Most broken training code runs. It prints a loss that falls, and saves a file. To sign a script means to say: I know
-<<<<<<< HEAD
-# what each line does, and I have looked for what could be wrong and not show. At the end, the digits script has its
-# last form, with the number that each lab's change gave it.
-=======
 # what each line does, and I have looked for what could be wrong and not show. At the end, you see the digits script
 # in its last form, and the number that each lab's change gave.
->>>>>>> 6b1df183 (Say plainly what labs 7 to 12 said in odd words)
 #
 # After this lab you can
 #
@@ -868,13 +863,8 @@ hint(
 # | 11 | gradients averaged over two processes | 57% right | 95% right |
 #
 # The next cell is the script in its last form. Which of the table's changes are in it, and which would gain nothing
-<<<<<<< HEAD
-# with a network this small? Then delete `reader.eval()`. Which of the last two numbers falls, and why doesn't the other
-# one?
-=======
 # with a network this small? Then delete `reader.eval()`. Which of the last two numbers falls, and why doesn't the
 # other?
->>>>>>> 6b1df183 (Say plainly what labs 7 to 12 said in odd words)
 
 # %% scratch
 torch.manual_seed(0)
