@@ -66,7 +66,7 @@ def build_assignment(otter: Path, lab: Lab, folder: Path) -> Path:
         total = sum(check.weight for check in exercise.checks)
         text = TEST.format(name=exercise.check_id, cell=sources[exercise.check_id])
         for number, check in enumerate(exercise.checks):
-            points = exercise.points * check.weight / total
+            points = exercise.worth * check.weight / total
             text += CASE.format(points=points, hidden=check.hidden, number=number, label=check.label)
         (tests / f"{exercise.check_id}.py").write_text(text)
     options = ["--no-environment", "--no-requirements", "--no-config"]

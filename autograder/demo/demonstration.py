@@ -110,7 +110,7 @@ def _report_marks(
 ) -> list[str]:
     """Print the table of marks, and return the students whose mark isn't the expected one."""
     by_hand = sum(c.points for c in lab.questions)
-    table = Table("student", "points", "expected", title=f"{lab.name}, {lab.points:g} points, {by_hand:g} by hand")
+    table = Table("student", "points", "expected", title=f"{lab.name}, {lab.worth:g} points, {by_hand:g} by hand")
     wrong = []
     for member in members:
         result = results.get(member.student)

@@ -45,7 +45,7 @@ class DemoSubmission:
 def make_class(lab: Lab) -> Iterator[DemoSubmission]:
     """Make right, partly right, wrong, blank, damaged and hostile submissions. Points exclude those given by hand."""
     right = collect_reference(lab)
-    auto = sum(e.points for e in lab.exercises)
+    auto = sum(e.worth for e in lab.exercises)
     yield _make_submission("all_right", fill_notebook(lab, right), auto)
     yield _make_submission("all_right_and_warns", fill_notebook(lab, _add_warnings(lab, right)), auto)
     for number, chosen in enumerate(_iter_rounds(lab, right=True), start=1):
@@ -53,11 +53,11 @@ def make_class(lab: Lab) -> Iterator[DemoSubmission]:
     for number, chosen in enumerate(_iter_rounds(lab, right=False), start=1):
         yield _submit_answers(f"wrong_{number}", lab, right, chosen)
     first = {e.name for e in lab.exercises[: len(lab.exercises) // 2]}
-    half = sum(e.points for e in lab.exercises if e.name in first)
+    half = sum(e.worth for e in lab.exercises if e.name in first)
     yield _make_submission("half_done", fill_notebook(lab, {k: v for k, v in right.items() if k in first}), half)
     yield _make_submission("blank", build_release_notebook(lab), 0)
     yield DemoSubmission("not_a_notebook", b"this is not JSON {", 0)
-    yield _make_submission("deleted_cells", _delete_cells(lab, right), auto - lab.exercises[0].points)
+    yield _make_submission("deleted_cells", _delete_cells(lab, right), auto - lab.exercises[0].worth)
     yield _make_submission("duplicated_cells", _duplicate_cells(lab, right), auto)
     yield _make_submission("rewrote_the_checks", _replace_checks(lab), 0)
     yield _make_submission("patched_torch", _insert_cell(build_release_notebook(lab), PATCHES), 0)
@@ -66,7 +66,7 @@ def make_class(lab: Lab) -> Iterator[DemoSubmission]:
     yield _make_submission(
         "ended_its_process",
         fill_notebook(lab, {**right, lab.exercises[0].name: ending}),
-        auto - lab.exercises[0].points,
+        auto - lab.exercises[0].worth,
     )
 
 

@@ -37,7 +37,7 @@ def run(context: GpuContext) -> PartResult:
     submissions.insert(3, ("hangs", _fill_notebook(lab, {**right, first: f"{right[first]}\n{HANGS}"})))
     limits = {"memory_gib": 3, "gpu_memory_gib": LIMIT_GIB, "cell_seconds": 20}
     grades = grade_submissions(lab, submissions, context.device, context.jobs, **limits)
-    worth = sum(exercise.points for exercise in lab.exercises)
+    worth = sum(exercise.worth for exercise in lab.exercises)
     points = {student: sum(cell.points for cell in result.cells) for student, result in grades.results.items()}
     cell_id = lab.exercise(first).cell_id
     errors = {student: _find_error(grades.outputs[student][cell_id]) for student in ("greedy", "hangs")}

@@ -60,7 +60,7 @@ def test_a_check_cell_names_the_hidden_checks_by_their_labels(labs: list[Lab]) -
         cells = {cell.metadata.gradlab.exercise: cell for cell in build_release_notebook(lab).cells if is_check(cell)}
         for exercise in lab.exercises:
             last = cells[exercise.name].source.rpartition("check.score(")[2]
-            assert last.startswith(f'"{exercise.name}", points={exercise.points:g}')
+            assert last.startswith(f'"{exercise.name}", points={exercise.worth:g}')
             assert all(json.dumps(c.label, ensure_ascii=False) in last for c in exercise.checks if c.hidden)
 
 

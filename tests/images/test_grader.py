@@ -110,4 +110,4 @@ def test_the_image_grades_a_class(grader: str, options: tuple[str, ...], folder:
     with (folder / "results" / "marks.csv").open() as file:
         marks = {row["id"]: float(row[LAB]) for row in csv.DictReader(file)}
     (lab,) = (lab for lab in labs if lab.name == LAB)
-    assert marks == {"worked": sum(e.points for e in lab.exercises), "blank": 0, "damaged": 0}
+    assert marks == {"worked": sum(e.worth for e in lab.exercises), "blank": 0, "damaged": 0}
