@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -20,14 +20,16 @@ from autograder.authoring.notebooks import (
 from autograder.base.errors import GradlabError, SourceError
 from autograder.base.toml_lines import find_entry_line, find_error_line
 from autograder.model.course import Course, Lab, LabEntry
-from autograder.model.term import read_term
 
 GENERATED = {"source": build_source_notebook, "release": build_release_notebook, "solutions": build_solution_notebook}
 
 
-def read_course(root: Path) -> Course:
-    """Read the manifest `labs/course.toml` in `root`, and which further exercises term.toml makes count."""
-    term = read_term(root)
+def read_course(root: Path, further: Mapping[str, tuple[str, ...]] | None = None) -> Course:
+    """Read the manifest `labs/course.toml` in `root`.
+
+    Args:
+        further: The further exercises of each lab that earn points this term. Proofs don't depend on them.
+    """
     path = root / "labs" / "course.toml"
     text, labs = "", list[LabEntry]()
     try:
@@ -35,8 +37,7 @@ def read_course(root: Path) -> Course:
         data = tomllib.loads(text)
         for entry in data.get("labs", []):
             labs.append(LabEntry(**{"seed": data.get("seed", 1), **entry}))
-        further = {name: lab.further for name, lab in term.labs.items()}
-        course = Course(title=data["title"], root=root, labs=tuple(labs), further=further)
+        course = Course(title=data["title"], root=root, labs=tuple(labs), further=dict(further or {}))
     except FileNotFoundError:
         raise GradlabError(
             f"{path} is missing", fix="run gradlab in a course's folder, or pass it with --course"
@@ -99,11 +100,15 @@ def find_stale_files(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
     return sorted(_find_differing(files) + ([] if names else _find_strays(course, files)))
 
 
-def is_stale(root: Path, lab: str) -> bool:
-    """Return whether this lab's source notebook differs from what its sources give. False for a lab without sources."""
+def is_stale(root: Path, lab: str, further: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether this lab's source notebook differs from what its sources give. False for a lab without sources.
+
+    Args:
+        further: See read_course().
+    """
     if not (root / "labs" / "course.toml").exists():
         return False
-    course = read_course(root)
+    course = read_course(root, further)
     if lab not in (entry.name for entry in course.labs):
         return False
     built = root / "source" / lab / f"{lab}.ipynb"

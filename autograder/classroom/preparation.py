@@ -20,7 +20,7 @@ from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.metadata import make_stock_name
-from autograder.model.term import TERM_FILE, Term
+from autograder.model.term import TERM_FILE, Term, read_term
 from autograder.stock.content import read_kept_names
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def refuse_stale_lab(course: Path, lab: str) -> None:
         return
     from autograder.authoring.course_folder import is_stale  # takes half a second, only after an edit
 
-    if is_stale(course, lab):  # a checkout gives files any dates
+    if is_stale(course, lab, read_term(course).further):  # a checkout gives files any dates
         raise GradlabError(
             f"{edited[0]} was edited after source/{lab} was built", fix="gradlab build, then the same command"
         )

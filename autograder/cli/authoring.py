@@ -11,6 +11,7 @@ import typer
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import CPUS, PER_CPU, CoursePath, LabNames, app, err, format_count, out, pause_gc
+from autograder.model.term import read_term
 
 if TYPE_CHECKING:
     from autograder.proving.proof import Proof
@@ -37,7 +38,7 @@ def build(
     from autograder.authoring.course_folder import build_course, find_stale_files, read_course
 
     require_labs(course)
-    manifest, names = read_course(course), tuple(labs or ())
+    manifest, names = read_course(course, read_term(course).further), tuple(labs or ())
     count_text = format_count(len(set(names)) or len(manifest.labs), "lab")
     if check:
         if files := find_stale_files(manifest, names):
@@ -64,7 +65,7 @@ def release(
     from autograder.authoring.student_release import write_student_release
 
     require_labs(course)
-    path = write_student_release(read_course(course), folder.resolve(), tuple(labs or ()))
+    path = write_student_release(read_course(course, read_term(course).further), folder.resolve(), tuple(labs or ()))
     out.print(f"wrote {folder} and {path.name}. Next: hand out the zip; its README says how to start")
 
 

@@ -130,6 +130,11 @@ class Term(StrictModel):
         """The labs whose marks are in no export and no total."""
         return frozenset(name for name, lab in self.labs.items() if lab.practice)
 
+    @property
+    def further(self) -> dict[str, tuple[str, ...]]:
+        """The further exercises of each lab that earn points."""
+        return {name: lab.further for name, lab in self.labs.items()}
+
     def get_extensions(self, lab: str) -> dict[str, datetime]:
         """Return when each student's extension ends, in naive UTC, as nbgrader keeps times."""
         return {e.student: to_naive_utc(e.until) for e in self.extension if e.lab == lab}

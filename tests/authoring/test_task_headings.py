@@ -9,6 +9,7 @@ from autograder.authoring.notebooks import build_release_notebook
 from autograder.base.errors import SourceError
 from autograder.model.course import Lab, Level
 from autograder.model.metadata import read_cell_metadata
+from autograder.model.term import read_term
 from tests.lab_files import read_lab_text, write_files
 
 EXERCISE = '''# ---- exercises/{name}.py
@@ -124,7 +125,7 @@ def test_the_terms_choice_is_built_into_the_notebooks(tmp_path: Path) -> None:
     release = tmp_path / "release" / "x" / "x.ipynb"
     assert "Further practice: twice" in release.read_text()
     (tmp_path / "term.toml").write_text('[labs.x]\nfurther = ["twice"]\n')
-    course = read_course(tmp_path)
+    course = read_course(tmp_path, read_term(tmp_path).further)
     assert next(read_labs(course)).worth == 3
     build_course(course)
     assert "Your turn: twice, 2 points, hard" in release.read_text()
