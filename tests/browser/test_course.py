@@ -164,7 +164,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     # The mark counts hidden checks, and its page explains why a statement is true.
     page.keyboard.press("Control+Alt+m")
     mark_page = page.frame_locator("iframe")
-    expect(mark_page.get_by_text("2 of 5 points")).to_be_visible()
+    expect(mark_page.get_by_text("3.11 of 5 points")).to_be_visible()
     expect(mark_page.get_by_text("Nothing was added.")).to_be_visible()
     expect(work).to_contain_text("2 of 2 points")
     page.screenshot(path=ARTIFACTS / "course_marked.png")
