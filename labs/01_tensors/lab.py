@@ -294,7 +294,8 @@ for text, result in {
 # gives the default dtype too. `sum` of integers gives int64, so small dtypes don't wrap around in it.
 #
 # A *cast* is a change of dtype that you ask for: `t.to(torch.uint8)`. To an integer dtype, it cuts off the decimals. It
-# doesn't limit: an integer outside the range wraps around, and for a float outside it, the result is undefined.
+# doesn't limit: an integer outside the range wraps around, and for a float outside it, the result is undefined. To
+# do that yourself, `t.round()` rounds to the nearest integer, and `t.clamp(0, 255)` limits to a range.
 #
 # `mean` of integers raises an error. An in-place operation can't change its tensor's dtype, so `u.mul_(1.5)` is an
 # error too.
