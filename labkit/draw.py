@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -83,6 +84,7 @@ def draw_inputs(draw_arguments: DrawArguments, edge: str, count: int, number: in
         number: The seed.
     """
     from hypothesis import HealthCheck, Phase, given, seed, settings
+    from hypothesis.internal.conjecture.providers import HypothesisProvider
     from hypothesis.strategies import composite
 
     inputs: list[DrawnInput] = []
@@ -109,7 +111,10 @@ def draw_inputs(draw_arguments: DrawArguments, edge: str, count: int, number: in
     def collect(_: None) -> None:
         pass
 
-    collect()
+    # Hypothesis also draws constants that it finds in the source of whatever modules are imported. Then the inputs
+    # would depend on what a process imported first, and on the folder that Gradlab is installed in.
+    with mock.patch.object(HypothesisProvider, "_maybe_draw_constant", return_value=None):
+        collect()
     return inputs
 
 
