@@ -6,7 +6,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := .venv/.installed
 
-.PHONY: help setup demo lab mark quick test nightly image-test lint bench gpu build pictures clean
+.PHONY: help setup demo lab mark quick test gate nightly image-test lint bench gpu build pictures clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,12 +47,15 @@ quick: $(STAMP) ## ruff, mypy, imports, and the tests that need no browser, kern
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/labkit/probes/test_probes.py --ignore tests/labkit/pictures/test_compilations.py --ignore tests/authoring/test_glossary.py tests/authoring tests/labkit tests/rpc tests/reports tests/repository/test_knows_no_lab.py; \
 	tested=$$?; wait $$types && exit $$tested
 
-test: $(STAMP) ## run all but the nightly tests, in random order (at most 10 minutes on two idle cores)
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+test: $(STAMP) ## run the tests, in random order (at most 10 minutes on two idle cores)
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not gate"
+
+gate: $(STAMP) ## run the longer tests of CI: systems that are attacked, killed or damaged, and marks against nbgrader
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m gate
 
 nightly: $(STAMP) image-test ## longer checks: images, mutants, PyTorch's own behaviour, whole labs, fifty times the fuzzing, all tests on a busy machine
 	$(BIN)/gradlab prove --again --mutate
-	$(BIN)/python -m scripts.busy_machine 4 $(MAKE) test
+	$(BIN)/python -m scripts.busy_machine 4 $(MAKE) test gate
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 --dist loadfile -m nightly
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 -m "not nightly" tests/authoring tests/rpc tests/intake tests/examiner/test_output_filter.py tests/examiner/test_probes_trust.py tests/gradebook tests/reports tests/grading tests/workers tests/classroom tests/exchange tests/watch tests/cli tests/demo tests/student_process
 

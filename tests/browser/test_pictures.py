@@ -15,7 +15,7 @@ from labkit.pictures.picture import Picture
 from labkit.pictures.playground import RATE, START, compute_pass
 from tests.lab_server import LabServer, run_lab_server
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.gate, pytest.mark.browser, pytest.mark.slow]
 
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
 

@@ -41,6 +41,8 @@ from tests.classroom.graded_class import (
 )
 from tests.classroom.processes import list_children, wait_for
 
+pytestmark = pytest.mark.gate
+
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
 GRADE_AND_KILL = """
 import sys

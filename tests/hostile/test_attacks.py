@@ -14,7 +14,7 @@ from tests.hostile.attacked_class import (
 from tests.hostile.attackers import list_attack_names, list_slow_names, read_attack
 
 MOST = 30_000_000  # characters
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.gate, pytest.mark.slow, pytest.mark.timeout(7200)]
 each = pytest.mark.parametrize(
     "name",
     [

@@ -12,6 +12,8 @@ from tests.hostile.damaged import Case, cells, fields, files, folders
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, write
 from tests.hostile.small_class import grade, make_course, make_folder
 
+pytestmark = pytest.mark.gate
+
 THEMES = (cells, fields, files, folders)
 CASES = {name: case for theme in THEMES for name, case in vars(theme).items() if isinstance(case, Case)}
 NAMES = sorted(CASES)

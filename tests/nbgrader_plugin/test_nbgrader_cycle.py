@@ -25,6 +25,8 @@ from autograder.model.course import Lab
 from autograder.reports.feedback import write_feedback
 from tests.authoring.secret_lines import find_secret_lines
 
+pytestmark = pytest.mark.gate
+
 LAB = "01_squares"
 NOISY = (
     "def sum_of_squares(x):\n    import sys, warnings\n    warnings.warn('careful')\n"

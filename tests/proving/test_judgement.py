@@ -13,6 +13,8 @@ from autograder.proving.judge import judge_edge, judge_ineffective_edges, judge_
 from autograder.proving.proof import Proof, prove_lab
 from autograder.proving.workbench import Workbench, iter_workbenches
 
+pytestmark = pytest.mark.gate
+
 EXERCISE = "sum_of_squares.py"
 ENTRY = LabEntry(name="01_squares", title="Squares", minutes=1)
 CALL = "    assert_close(sum_of_squares(torch.tensor([3.0, 4.0])), torch.tensor(25.0))"  # of the first check

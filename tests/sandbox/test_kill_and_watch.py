@@ -33,6 +33,8 @@ from tests.sandbox.conftest import Needs
 from tests.sandbox.supervision import LONG, RunEnd, measure_own_memory, supervise, wait_for_looks
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.gate
+
 T = TypeVar("T")
 
 WAYS = {

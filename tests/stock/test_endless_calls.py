@@ -21,6 +21,8 @@ from tests.stock.stock_course import (
     write,
 )
 
+pytestmark = pytest.mark.gate
+
 SOURCE = make_notebook(
     make_solution("word", "### BEGIN SOLUTION\ndef word():\n    return 'ab'\n### END SOLUTION"),
     make_solution("count", "### BEGIN SOLUTION\ndef count():\n    return 3\n### END SOLUTION"),

@@ -8,6 +8,8 @@ from tests.stock.kept import LABS, grade_with_stock, load_kept_marks, read_marks
 from tests.stock.small_course import make
 from tests.stock.stock_course import OURS, copy_course, release, run
 
+pytestmark = pytest.mark.gate
+
 
 @pytest.fixture(scope="module")
 def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
