@@ -103,7 +103,7 @@ def _start_prover(config: pytest.Config) -> ProcessPoolExecutor:
 def _prove(lab: Lab, number: int, answer: Answer | None) -> list[str]:
     """Return the problems of this answer, or of everything else."""
     from autograder.proving import judge
-    from autograder.proving.proof import try_generated_answers
+    from autograder.proving.exercise_proof import try_generated_answers
 
     try:
         workbench = _find_workbench(lab, lab.exercises[number].name)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from autograder.authoring.course_folder import read_course, read_labs
+from autograder.model.course import Lab
 from autograder.proving.proof_store import PROOFS_FILE
 
 ROOT = Path(__file__).parent.parent
@@ -18,34 +21,33 @@ HEAD = """\
 """
 
 
-def format_liar_table(labs: Path) -> str:
-    """Return the table, with a row for each lab that has a proof."""
-    records = sorted(_load_records(labs).items())
-    return HEAD + "".join(_format_row(labs / name, record["proof"]) for name, record in records)
+def format_liar_table(labs: Sequence[Lab]) -> str:
+    """Return the table, with a row for each lab. Raises KeyError if a lab has no proof."""
+    records = _load_records()
+    return HEAD + "".join(_format_row(lab, records[lab.name]) for lab in sorted(labs, key=lambda lab: lab.name))
 
 
-def _load_records(labs: Path) -> dict[str, Any]:
-    return dict(json.loads((labs / PROOFS_FILE).read_text(encoding="utf-8"))["labs"])
+def _load_records() -> dict[str, Any]:
+    return dict(json.loads((ROOT / "labs" / PROOFS_FILE).read_text(encoding="utf-8"))["labs"])
 
 
-def _format_row(lab: Path, proof: dict[str, Any]) -> str:
+def _format_row(lab: Lab, proofs: dict[str, dict[str, float]]) -> str:
     number = lab.name.partition("_")[0]
-    generated_liar_points, written_liar_points = (
-        sum(proof.get("generated_liar_points", {}).values()),
-        sum(proof.get("written_liar_points", {}).values()),
+    lies, generated, written = (
+        sum(proof.get(name, 0) for proof in proofs.values())
+        for name in ("lies", "generated_liar_points", "written_liar_points")
     )
-    exercises = (file.read_text(encoding="utf-8") for file in lab.glob("exercises/*.py"))
-    second = f"{written_liar_points:.3g}" if any("\n# %% liar" in text for text in exercises) else "none written"
-    return f"| {number} | {proof.get('lies', 0)} | {generated_liar_points:g} of {proof['points']:g} | {second} |\n"
+    second = f"{written:.3g}" if any(a.liar for e in lab.exercises for a in e.answers) else "none written"
+    return f"| {number} | {lies} | {generated:g} of {lab.points:g} | {second} |\n"
 
 
 def main() -> None:
     """Replace the table on the page. Exits with a message if a lab has no proof, or the page no table."""
-    unproved = {path.parent.name for path in (ROOT / "labs").glob("*/lab.py")} - _load_records(ROOT / "labs").keys()
-    if unproved:
+    labs = list(read_labs(read_course(ROOT)))
+    if unproved := {lab.name for lab in labs} - _load_records().keys():
         sys.exit(f"no proof of {', '.join(sorted(unproved))}: run gradlab prove first")
     page = PAGE.read_text(encoding="utf-8")
-    page, count = re.subn(re.escape(HEAD) + r"(\|.*\n)*", format_liar_table(ROOT / "labs"), page)
+    page, count = re.subn(re.escape(HEAD) + r"(\|.*\n)*", format_liar_table(labs), page)
     if not count:
         sys.exit(f"{PAGE} has no such table")
     PAGE.write_text(page, encoding="utf-8")

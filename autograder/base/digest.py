@@ -18,11 +18,6 @@ def digest(*parts: str | bytes) -> str:
     return sha.hexdigest()
 
 
-def digest_files(*paths: Path) -> str:
-    """Digest these files, and all Python files in these folders, with their relative paths."""
-    return digest(*(part for name, path in _list_files(paths) for part in (name, path.read_bytes())))
-
-
 def digest_statements(*paths: Path) -> str:
     """Digest what these Python files do: docstrings and lines of comment don't change it."""
     return digest(*(part for name, path in _list_files(paths) for part in (name, _read_statements(path))))

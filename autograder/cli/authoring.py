@@ -96,8 +96,8 @@ def prove(
     problems = updated = 0
     for proof in iter_proofs(selected, jobs, mutate, exercise, again):
         _print_proof(proof, mutate)
-        if exercise:
-            _print_breaches(proof.breaches.get(exercise, {}))
+        if exercise in proof.exercises:
+            _print_breaches(proof.exercises[exercise].breaches)
         outdated = proof.outdated if update else {}
         if outdated:
             out.print(update_fails_options(outdated.values()), markup=False)
@@ -147,14 +147,19 @@ def _print_proof(proof: Proof, mutate: bool) -> None:
     Args:
         mutate: Whether small edits of each reference were tried, too.
     """
+    proofs = proof.exercises.values()
     line = f"{proof.lab}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
     if mutate:
-        line += f", {format_count(proof.mutants, 'mutant')} ({len(proof.survivors)} equivalent)"
+        survivors = sum(len(p.survivors) for p in proofs)
+        line += f", {format_count(sum(p.mutants for p in proofs), 'mutant')} ({survivors} equivalent)"
     line += (
-        f"; {proof.lies} lies earn {sum(proof.generated_liar_points.values()):g} points outside observed checks, "
-        f"false claims of a technique {sum(proof.written_liar_points.values()):g} of {proof.points:g}"
+        f"; {proof.lies} lies earn {proof.generated_liar_points:g} points outside observed checks, "
+        f"false claims of a technique {proof.written_liar_points:g} of {proof.points:g}, "
+        f"{format_count(len(proof.problems), 'problem')}"
     )
-    out.print(f"{line}, {'unchanged' if proof.kept else format_count(len(proof.problems), 'problem')}")
+    if kept := sum(p.kept for p in proofs):
+        line += f"; {'unchanged' if kept == len(proofs) else f'{kept} of {len(proofs)} exercises unchanged'}"
+    out.print(line)
 
 
 @app.command(rich_help_panel="Write a course")

@@ -1,212 +1,89 @@
-"""Proves one lab: tries every answer, written and generated, and collects the problems of its checks."""
+"""Proves one lab: each of its exercises, and what only the whole lab shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
 
-from autograder.base.errors import format_problem
 from autograder.base.fork_memory import make_forks_cheap
-from autograder.model.course import Exercise, Lab, Promise
-from autograder.proving.answer_result import AnswerResult
-from autograder.proving.edge_spoilers import WRONG_AT
-from autograder.proving.expected_failures import FailingChecks, can_update
-from autograder.proving.judge import (
-    judge_answer,
-    judge_blank,
-    judge_coverage,
-    judge_edge,
-    judge_generated,
-    judge_ineffective_edges,
-    judge_liars,
-    judge_lie,
-    judge_promises,
-    judge_reference,
-)
-from autograder.proving.mutants import make_mutants
-from autograder.proving.workbench import Workbench, compute_notebook_points, iter_workbenches
+from autograder.model.course import Lab
+from autograder.proving.exercise_proof import ExerciseProof, prove_exercise
+from autograder.proving.expected_failures import FailingChecks
+from autograder.proving.judge import judge_blank, judge_liars
+from autograder.proving.workbench import compute_notebook_points, iter_workbenches
 
 
 @dataclass
 class Proof:
-    """The answers that were tried, by number, and every problem found."""
+    """The proofs of a lab's exercises, and the problems of the lab as a whole."""
 
     lab: str
     points: float = 0.0
     """The points of the lab."""
-    right: int = 0
-    wrong: int = 0
-    generated: int = 0
-    lies: int = 0
-    generated_liar_points: dict[str, float] = field(default_factory=dict)
-    """Points of the best generated liar, without observed checks, by exercise."""
-    written_liar_points: dict[str, float] = field(default_factory=dict)
-    """Points of the best liar that a person wrote, by exercise."""
-    mutants: int = 0
-    survivors: list[tuple[str, str]] = field(default_factory=list)
-    """Mutants with full marks: exercise and description."""
-    outdated: dict[str, FailingChecks] = field(default_factory=dict)
-    """Problems that update_fails_options() can fix, and the checks that the answer failed."""
-    breaches: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    """By exercise and sentence of its docstring, the answers that break only this sentence."""
-    problems: list[str] = field(default_factory=list)
-    kept: bool = False
-    """Whether this is an earlier proof that is still valid."""
+    exercises: dict[str, ExerciseProof] = field(default_factory=dict)
+    lab_problems: list[str] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        return [p for proof in self.exercises.values() for p in proof.problems] + self.lab_problems
+
+    @property
+    def outdated(self) -> dict[str, FailingChecks]:
+        """Problems that update_fails_options() can fix, and the checks that the answer failed."""
+        return {p: checks for proof in self.exercises.values() for p, checks in proof.outdated.items()}
+
+    @property
+    def right(self) -> int:
+        return sum(proof.right for proof in self.exercises.values())
+
+    @property
+    def wrong(self) -> int:
+        return sum(proof.wrong for proof in self.exercises.values())
+
+    @property
+    def generated(self) -> int:
+        return sum(proof.generated for proof in self.exercises.values())
+
+    @property
+    def lies(self) -> int:
+        return sum(proof.lies for proof in self.exercises.values())
+
+    @property
+    def generated_liar_points(self) -> float:
+        """Points of the best generated liars, without observed checks."""
+        return sum(proof.generated_liar_points for proof in self.exercises.values())
+
+    @property
+    def written_liar_points(self) -> float:
+        """Points of the best liars that a person wrote."""
+        return sum(proof.written_liar_points for proof in self.exercises.values())
 
 
-def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
+def prove_lab(
+    lab: Lab, mutate: bool = False, only: str = "", stored: Mapping[str, ExerciseProof] | None = None
+) -> Proof:
     """Try all answers in forks of this process, which runs given cells, and of a student process. Uses one thread.
 
     Args:
         only: The only exercise to try.
+        stored: Valid proofs of exercises, by name, which aren't tried again.
     """
-    torch.set_num_threads(1)
-    make_forks_cheap()  # saves a third of the time, since each answer is tried in a fork
-    proof = Proof(lab.name, lab.points)
-    blank: dict[str, AnswerResult] = {}
-    for workbench in iter_workbenches(lab):
-        if not only or workbench.exercise.name == only:
-            is_right = _prove_exercise(lab, workbench, proof, blank)
-            if mutate and is_right:
-                _try_mutants(lab, workbench.exercise, workbench, proof)
-    blank_points = compute_notebook_points(lab, {})  # after the workbenches, which report a cell that raises
-    for name, result in blank.items():
-        proof.problems += judge_blank(lab, lab.exercise(name), blank_points[name], result)
-    proof.problems += judge_liars(lab, proof.written_liar_points)
+    proof = Proof(lab.name, lab.points, dict(stored or {}))
+    names = {e.name for e in lab.exercises if not only or e.name == only} - proof.exercises.keys()
+    if names:
+        torch.set_num_threads(1)
+        make_forks_cheap()  # saves a third of the time, since each answer is tried in a fork
+        for workbench in iter_workbenches(lab):
+            if workbench.exercise.name in names:
+                proof.exercises[workbench.exercise.name] = prove_exercise(lab, workbench, mutate)
+        blank_points = compute_notebook_points(lab, {})  # after the workbenches, which report a cell that raises
+        for name in names:
+            exercise_proof = proof.exercises[name]
+            if exercise_proof.blank:
+                exercise_proof.problems += judge_blank(
+                    lab, lab.exercise(name), blank_points[name], exercise_proof.blank
+                )
+    proof.lab_problems += judge_liars(lab, {name: p.written_liar_points for name, p in proof.exercises.items()})
     return proof
-
-
-def _prove_exercise(lab: Lab, workbench: Workbench, proof: Proof, blank: dict[str, AnswerResult]) -> bool:
-    """Try the answers of an exercise. Returns whether the reference is right; if not, no others are tried.
-
-    Args:
-        blank: What the empty exercises get, by name.
-    """
-    exercise = workbench.exercise
-    answers = [a for a in exercise.answers if not a.liar]
-    reference = workbench.try_source(lab.cell(exercise.cell_id).source)
-    if problems := list(judge_reference(lab, exercise, reference)):
-        proof.problems += problems
-        return False
-    results = [workbench.try_source(a.source) for a in answers]
-    for answer, result in zip(answers, results, strict=True):
-        problems = list(judge_answer(answer, exercise, result))
-        proof.problems += problems
-        if (
-            not answer.right
-            and result.failed_checks
-            and set(result.failed_checks) != set(answer.fails)
-            and can_update(answer)
-        ):
-            proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, result.failed_checks)
-    written = {a.label: result for a, result in zip(answers, results, strict=True) if not a.right}
-    generated = try_generated_answers(lab, workbench, written)
-    proof.problems += generated.problems
-    proof.breaches[exercise.name] = generated.breaches
-    blank[exercise.name] = workbench.try_blank()
-    _try_lies(lab, exercise, workbench, proof)
-    proof.problems += judge_coverage(lab, exercise, answers, results, workbench.find_constant_parameters())
-    proof.right += sum(a.right for a in answers)
-    proof.wrong += sum(not a.right for a in answers)
-    proof.generated += generated.count
-    return True
-
-
-@dataclass(frozen=True)
-class GeneratedProof:
-    """What the wrong answers show that gradlab makes from an exercise's reference."""
-
-    count: int
-    """How many were tried that have to fail."""
-    problems: list[str]
-    breaches: dict[str, tuple[str, ...]]
-    """The answers that break only this sentence of the docstring, by sentence."""
-
-
-def try_generated_answers(lab: Lab, workbench: Workbench, written: Mapping[str, AnswerResult]) -> GeneratedProof:
-    """Try the reference spoiled in each way, at each edge, and with each side effect.
-
-    Args:
-        written: The results of the author's wrong answers, by label. They break promises too.
-    """
-    exercise, problems = workbench.exercise, list[str]()
-    generated, edges = workbench.try_generated(), workbench.try_edges()
-    for label, result in generated.items():
-        problems += judge_generated(lab, exercise, label, result)
-    for edge, result in edges.items():
-        problems += judge_edge(lab, exercise, edge, result)
-    problems += judge_ineffective_edges(lab, exercise, workbench.find_ineffective_edges())
-    breaches = {}
-    if exercise.promises:
-        at_edges = {f"{WRONG_AT}: {edge}": result for edge, result in edges.items()}
-        others = workbench.try_side_effects() | workbench.try_near_misses()
-        breaches = find_breaches(exercise.promises, at_edges | others | generated | dict(written))
-        problems += judge_promises(lab, exercise, breaches)
-    return GeneratedProof(len(generated) + len(edges), problems, breaches)
-
-
-def find_breaches(promises: Sequence[Promise], tried: Mapping[str, AnswerResult]) -> dict[str, tuple[str, ...]]:
-    """Return, by sentence, the answers that fail checks of this promise and no others."""
-    return {
-        promise.sentence: tuple(
-            label
-            for label, result in tried.items()
-            if result.failed_checks and set(result.failed_checks) <= set(promise.checks)
-        )
-        for promise in promises
-    }
-
-
-def _try_lies(lab: Lab, exercise: Exercise, workbench: Workbench, proof: Proof) -> None:
-    """Try the liars that gradlab makes and those of the author, and record the most points that each kind earns."""
-    lies = workbench.try_lies()
-    for label, result in lies.items():
-        proof.problems += judge_lie(lab, exercise, label, result)
-    proof.lies += len(lies)
-    proof.generated_liar_points[exercise.name] = max(
-        (t.compute_unobserved_points(exercise.points) for t in lies.values()), default=0.0
-    )
-    liars = [(answer, workbench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
-    for answer, result in liars:
-        if result.failure:
-            proof.problems.append(
-                format_problem(
-                    f'{answer.path}:{answer.line}: liar of {exercise.name} "{answer.label}": it can\'t be tried: '
-                    f"{result.failure}",
-                    "correct the answer",
-                )
-            )
-    proof.written_liar_points[exercise.name] = max((result.points for _, result in liars), default=0.0)
-
-
-def _try_mutants(lab: Lab, exercise: Exercise, workbench: Workbench, proof: Proof) -> None:
-    """Try mutants and near misses. One with full marks is a problem unless the author says why it's equivalent."""
-    cell = lab.cell(exercise.cell_id)
-    mutants = make_mutants(cell.source)
-    near_misses = workbench.try_near_misses()
-    proof.mutants += len(mutants) + len(near_misses)
-    survivors = [d for d, source in mutants.items() if _has_full_marks(workbench.try_source(source))]
-    survivors += [d for d, result in near_misses.items() if _has_full_marks(result)]
-    for description in survivors:
-        if description in exercise.equivalent:
-            proof.survivors.append((exercise.name, description))
-        else:
-            proof.problems.append(
-                format_problem(
-                    f"{cell.path}:{cell.line}: a mutant of {exercise.name} gets full marks: {description}",
-                    "add a check that it fails, or say below the answers why it's equivalent: "
-                    f'# %% equivalent "{description}"',
-                )
-            )
-    for description in exercise.equivalent.keys() - set(survivors):
-        proof.problems.append(
-            format_problem(
-                f"{cell.path}:{cell.line}: {exercise.name} has no surviving mutant {description!r}", "remove its reason"
-            )
-        )
-
-
-def _has_full_marks(result: AnswerResult) -> bool:
-    return not result.failure and not result.failed_checks

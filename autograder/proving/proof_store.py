@@ -1,8 +1,9 @@
-"""Stores the proofs of all labs in `labs/proofs.json`, with digests of everything that they depend on.
+"""Stores the proofs of all exercises in `labs/proofs.json`, with digests of everything that they depend on.
 
-Proving all labs takes some ten minutes on two cores. A proof stays valid while the lab's exercises and code, Gradlab's
-code and the versions are the same; prose doesn't matter. The digest of code and versions is there once, so renewing all
-proofs after a change of the examiner that changes none of them is a change of one line.
+Proving all labs takes some twenty minutes on two cores. A proof stays valid while the exercise, the other code of its
+lab, Gradlab's code and the versions are the same; prose and the checks of other exercises don't matter. The digest of
+code and versions is there once, so renewing all proofs after a change of the examiner that changes none of them is a
+change of one line.
 """
 
 from __future__ import annotations
@@ -15,46 +16,58 @@ from typing import Any
 
 import torch
 
-from autograder.base.digest import digest, digest_files
-from autograder.model.course import Lab
+from autograder.base.digest import digest
+from autograder.model.course import CellKind, Exercise, Lab
 from autograder.model.fingerprint import PROOFS, digest_code
+from autograder.proving.exercise_proof import ExerciseProof
 from autograder.proving.proof import Proof
 
 PROOFS_FILE = "proofs.json"
+COUNTS = ("right", "wrong", "generated", "lies", "generated_liar_points", "written_liar_points")
 
 
-def load_proof(lab: Lab) -> Proof | None:
-    """Return the stored proof of this lab, or None if there is none for its present state."""
-    try:
-        record = load_records(lab.path.parent)[lab.name]
-        return Proof(**record["proof"], kept=True) if record["lab"] == _digest_lab(lab) else None
-    except (ValueError, KeyError, TypeError):
-        return None
+def load_proofs(lab: Lab) -> dict[str, ExerciseProof]:
+    """Return the stored proofs of this lab's exercises that are valid for their present state, by name."""
+    proofs: dict[str, ExerciseProof] = {}
+    records = load_records(lab.path.parent).get(lab.name)
+    for exercise in lab.exercises:
+        record = records.get(exercise.name) if isinstance(records, dict) else None
+        if isinstance(record, dict) and record.pop("digest", None) == _digest_exercise(lab, exercise):
+            if record.keys() <= {*COUNTS}:
+                proofs[exercise.name] = ExerciseProof(**record, kept=True)
+    return proofs
 
 
 def save_proof(lab: Lab, proof: Proof) -> None:
-    """Write the proof of this lab, unless it has problems. Proofs by other code or versions are removed."""
-    if not proof.problems:
-        values = {
-            name: value
-            for name, value in asdict(proof).items()
-            if name != "breaches" and (value or name in ("lab", "points"))
-        }
-        records = load_records(lab.path.parent) | {lab.name: {"lab": _digest_lab(lab), "proof": values}}
+    """Write the proofs of this lab's exercises that have no problems. Those by other code or versions are removed."""
+    new = {
+        exercise.name: {"digest": _digest_exercise(lab, exercise)} | _list_counts(proof.exercises[exercise.name])
+        for exercise in lab.exercises
+        if exercise.name in proof.exercises and not proof.exercises[exercise.name].problems
+    }
+    if new:
+        records = load_records(lab.path.parent) | {lab.name: new}
         text = json.dumps({"code": compute_code_digest(), "labs": records}, indent=1, sort_keys=True)
         (lab.path.parent / PROOFS_FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _digest_lab(lab: Lab) -> str:
-    """Digest what a proof of this lab depends on: the files of its exercises, and the code in its other cells."""
-    code = [cell for cell in lab.cells if not cell.kind.traits.markdown]
+def _list_counts(proof: ExerciseProof) -> dict[str, Any]:
+    """List the numbers to store, without zeros."""
+    return {name: value for name, value in asdict(proof).items() if name in COUNTS and value}
+
+
+def _digest_exercise(lab: Lab, exercise: Exercise) -> str:
+    """Digest what the proof of an exercise depends on: its answers and checks, and the lab's other code."""
+    code = [
+        c for c in lab.cells if not c.kind.traits.markdown and (c.kind != CellKind.CHECK or c.name == exercise.name)
+    ]
     parts = [part for cell in code for part in (cell.kind, cell.name, cell.source)]
-    files = [folder for folder in (lab.path / "exercises",) if folder.is_dir()]
-    return digest(*parts, str(lab.points), *(str(exercise.points) for exercise in lab.exercises), digest_files(*files))
+    places = {"answers": {"__all__": {"path", "line"}}}
+    return digest(*parts, exercise.model_dump_json(exclude={"worth": True, **places}))
 
 
 def load_records(labs: Path) -> dict[str, Any]:
-    """Return the records of valid proofs, by lab. A file that's missing or damaged has none."""
+    """Return the records of valid proofs, by lab and exercise. A file that's missing or damaged has none."""
     try:
         store = json.loads((labs / PROOFS_FILE).read_text(encoding="utf-8"))
         return dict(store["labs"]) if store["code"] == compute_code_digest() else {}

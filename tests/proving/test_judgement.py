@@ -59,7 +59,7 @@ def test_the_template_of_a_new_lab_is_proved(template_proof: Proof) -> None:
     assert template_proof.problems == []
     assert (template_proof.right, template_proof.wrong) == (2, 4)
     assert template_proof.generated >= 6
-    assert template_proof.mutants >= 3
+    assert template_proof.exercises["sum_of_squares"].mutants >= 3
 
 
 # Each line is a mistake and the problem that names it. Independent mistakes are tried in one proof, of which
@@ -117,7 +117,7 @@ def test_an_edge_has_to_change_what_is_drawn(folder: Path) -> None:
 
 
 def test_each_promise_is_broken_alone_by_an_answer(template: Path, template_proof: Proof) -> None:
-    breaches = template_proof.breaches["sum_of_squares"]
+    breaches = template_proof.exercises["sum_of_squares"].breaches
     assert list(breaches) == [
         "Sum of x * x over all elements of x: a 0-dim tensor of x's dtype.",
         "x has any shape, and is float32 or float64.",
@@ -150,7 +150,7 @@ def test_a_surviving_mutant_needs_a_check_or_a_reason_and_a_reason_a_survivor(fo
     assert len(proof.problems) == 2
     assert any("a mutant of" in problem and survivor in problem for problem in proof.problems)
     assert any("no surviving mutant 'gone'" in problem for problem in proof.problems)
-    assert proof.survivors == [("sum_of_squares", explanation)]
+    assert proof.exercises["sum_of_squares"].survivors == [explanation]
 
 
 @pytest.mark.parametrize(
