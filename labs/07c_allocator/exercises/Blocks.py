@@ -439,7 +439,7 @@ class Blocks:
                 self.found[k][1] += self.found.pop(k + 1)[1]
 
 
-# %% wrong "every rest becomes a block, in large segments too" fails=large,equal
+# %% wrong "every rest becomes a block, in large segments too" fails=large
 class Blocks:
     def __init__(self, size):
         self.least = 512
@@ -468,7 +468,7 @@ class Blocks:
                 self.found[k][1] += self.found.pop(k + 1)[1]
 
 
-# %% wrong "a rest of exactly 1 MiB becomes a block" fails=large,equal
+# %% wrong "a rest of exactly 1 MiB becomes a block" fails=large
 class Blocks:
     def __init__(self, size):
         self.least = 512 if size == 2 * MIB else MIB

@@ -269,7 +269,7 @@ def fragmentation(segments):
     return found
 
 
-# %% wrong "free bytes of one segment add up" fails=others,small_segments,awaiting
+# %% wrong "free bytes of one segment add up" fails=others,awaiting
 def fragmentation(segments):
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
     for one in segments:

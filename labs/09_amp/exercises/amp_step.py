@@ -372,7 +372,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "clip before unscale" fails=clipping,formats,scale,skips_overflow,small_steps,unused,result_type
+# %% wrong "clip before unscale" fails=clipping,formats,scale,skips_overflow,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     with torch.autocast(x.device.type, dtype=dtype):
@@ -488,7 +488,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "no autocast" fails=formats,format_shows,scale,skips_overflow,unused,result_type
+# %% wrong "no autocast" fails=formats,format_shows,scale,skips_overflow,small_steps,scaler_off,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     if True:
@@ -517,7 +517,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "model cast to 16 bits and back" fails=formats,scale,small_steps,scaler_off,unused,result_type
+# %% wrong "model cast to 16 bits and back" fails=formats,scale,small_steps
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
     for p in model.parameters():

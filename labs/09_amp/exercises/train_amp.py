@@ -394,7 +394,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "no autocast" fails=example,formats,forward_autocast,format_shows,under_autocast
+# %% wrong "no autocast" fails=example,forward_autocast,format_shows,under_autocast
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:
@@ -406,7 +406,7 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "only the result is cast" fails=example,formats,forward_autocast,format_shows
+# %% wrong "only the result is cast" fails=example,forward_autocast,format_shows
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
     for x, y in batches:

@@ -295,7 +295,7 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     return ((exact != 0) & (low == 0)).float().mean().item()
 
 
-# %% wrong "float32 gradients, cast" fails=example,other_cases,bfloat16
+# %% wrong "float32 gradients, cast" fails=example,other_cases,dead_or_frozen,bfloat16
 def underflow_fraction(model, x, y, loss_of, dtype, scale):
     params = [p for p in model.parameters() if p.requires_grad]
     exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x), y), params)])

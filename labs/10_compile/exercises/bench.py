@@ -178,7 +178,7 @@ def bench(fn, clock, sync, repeats):
     return statistics.median(times)
 
 
-# %% wrong "waits at the end only" fails=example,other_times,warmup
+# %% wrong "waits at the end only" fails=example,other_times,warmup,late_clock,caller_grad_mode
 def bench(fn, clock, sync, repeats):
     for _ in range(3):
         fn()

@@ -146,7 +146,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong "asks Dynamo" fails=other_calls,zero_one_before,zero_one_between,many_sizes,none_or_one raises=RuntimeError
+# %% wrong "asks Dynamo" fails=other_calls,zero_one_before,zero_one_between,many_sizes raises=RuntimeError
 def predict_compiles(sizes, dynamic):
     torch.compiler.reset()
     seen = Recorder()
@@ -215,7 +215,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong "a first size of 2 or more always has its own graph" fails=zero_one_before
+# %% wrong "a first size of 2 or more always has its own graph" fails=other_calls,zero_one_before
 def predict_compiles(sizes, dynamic):
     exact, open_graph, counts = set(), False, []
     for n in sizes:
@@ -228,7 +228,7 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong "the open graph takes the place of the first" fails=example,other_calls,zero_one_between,many_sizes
+# %% wrong "the open graph takes the place of the first" fails=example,zero_one_between,many_sizes
 def predict_compiles(sizes, dynamic):
     exact, open_graph, counts = set(), False, []
     for n in sizes:

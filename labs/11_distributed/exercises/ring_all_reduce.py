@@ -329,7 +329,7 @@ def ring_all_reduce(rank, world_size, x, send, recv):
     return torch.cat(chunks)
 
 
-# %% wrong "chunk divides into at most N pieces" fails=other_cases,dtypes,fewer_than_ranks,messages raises=IndexError
+# %% wrong "chunk divides into at most N pieces" fails=other_cases,fewer_than_ranks,messages raises=IndexError
 def ring_all_reduce(rank, world_size, x, send, recv):
     chunks = [chunk.clone() for chunk in x.chunk(world_size)]
     for step in range(world_size - 1):

@@ -422,7 +422,7 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "clipped in each batch" fails=uneven_batches,mean_over_samples,clipping,skips_overflow,scaler_off
+# %% wrong "clipped in each batch" fails=uneven_batches,mean_over_samples,clipping,skips_overflow,scaler_off,keeps_modes
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
     count, total = sum(len(y) for _, y in window), 0.0
