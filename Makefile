@@ -53,8 +53,9 @@ test: $(STAMP) ## run the tests, in random order (at most 10 minutes on two idle
 gate: $(STAMP) ## run the longer tests of CI: systems that are attacked, killed or damaged, and marks against nbgrader
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m gate
 
-nightly: $(STAMP) image-test ## longer checks: images, mutants, PyTorch's own behaviour, whole labs, fifty times the fuzzing, all tests on a busy machine
+nightly: $(STAMP) image-test ## longer checks: images, mutants, other seeds, PyTorch's own behaviour, whole labs, fifty times the fuzzing, all tests on a busy machine
 	$(BIN)/gradlab prove --again --mutate
+	$(BIN)/python -m scripts.seed_trials 1000
 	$(BIN)/python -m scripts.busy_machine 4 $(MAKE) test gate
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 --dist loadfile -m nightly
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 -m "not nightly" tests/authoring tests/rpc tests/intake tests/examiner/test_output_filter.py tests/examiner/test_probes_trust.py tests/gradebook tests/reports tests/grading tests/workers tests/classroom tests/exchange tests/watch tests/cli tests/demo tests/student_process
