@@ -30,7 +30,18 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 # %% domain
 @domain(
     reference,
-    *("large", "rows apart", "certain", "float64", "float64, large", "one sample", "one class", "one number", "square"),
+    *(
+        "large",
+        "large, two at the top",
+        "rows apart",
+        "certain",
+        "float64",
+        "float64, large",
+        "one sample",
+        "one class",
+        "one number",
+        "square",
+    ),
     *("many samples", "transposed", "every second one", "expanded"),
 )
 def arguments(draw, edge):
@@ -43,6 +54,11 @@ def arguments(draw, edge):
     labels = torch.randint(c, (n,), generator=g)
     if "large" in edge:
         logits = logits.clamp(-12, 12) * draw(st.integers(600, 800))
+    if edge == "large, two at the top":  # and neither is the label's
+        c, rows = c + 3, torch.arange(n)
+        logits = torch.cat([logits, logits[:, :3]], 1)
+        for place in (1, 2):
+            logits[rows, (labels + place) % c] = 10_000 - 100.0 * rows.double()
     if edge == "rows apart":
         logits += torch.linspace(-900, 900, n)[:, None]
     if edge == "certain":  # of the right class, or of a wrong one
@@ -130,7 +146,7 @@ with check(
     hint="Is the number that you subtract the largest of its own row? Which powers of a row may all become 0?",
 ):
     arguments.assert_results(cross_entropy, "rows apart", "certain", rtol=0, atol=1.1e-3)
-    arguments.assert_results(cross_entropy, "large", rtol=0, atol=1.1e-2)
+    arguments.assert_results(cross_entropy, "large", "large, two at the top", rtol=0, atol=1.1e-2)
 with check(
     "float64", "float64 stays float64, with its precision", hint="Which of your tensors have a dtype of their own?"
 ):

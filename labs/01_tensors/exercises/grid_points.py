@@ -43,6 +43,7 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
         "far from 0",
         "tiny",
         "long",
+        "steps below float64",
     ),
 )
 def arguments(draw, edge):
@@ -58,7 +59,10 @@ def arguments(draw, edge):
         start, stop = start * 1e6, start * 1e6 + 3e6
     if edge == "tiny":
         start, stop = start * 1e-9, stop * 1e-9
-    n = {"n is 0": 0, "long": 20_001}.get(edge, draw(st.integers(3, 60)))
+    if edge == "steps below float64":  # the points are fewer than the steps, so most of them are equal
+        start = 1.0 + abs(start)
+        stop = start + 2**-50
+    n = {"n is 0": 0, "long": 20_001, "steps below float64": 1025}.get(edge, draw(st.integers(3, 60)))
     if edge.startswith(("n is 1", "n is 2")):
         return start, stop, int(edge[5]), not edge.endswith("no end")
     return start, stop, n, draw(st.booleans())
@@ -145,7 +149,7 @@ with check(
                 step = (stop - start) / (n - 1 if endpoint else n)
                 want = torch.tensor([start + step * i for i in range(n)])
                 assert_close(grid_points(start, stop, n, endpoint), want, check_dtype=False)
-    assert_points(grid_points, "n is 2", "n is 2, no end")
+    assert_points(grid_points, "n is 2", "n is 2, no end", "steps below float64")
 with check("none_or_one", "no point, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
     assert_points(grid_points, "n is 0", "n is 1", "n is 1, no end")
 with check("same_ends", "start equal to stop", hint="What is the step here? Which functions refuse such a step?"):
@@ -183,13 +187,13 @@ def grid_points(start, stop, n, endpoint):
     return torch.lerp(torch.tensor(start).double(), torch.tensor(stop).double(), w).float()
 
 
-# %% wrong "arange up to one step after the end" fails=other_cases,point_count,none_or_one,same_ends raises=RuntimeError
+# %% wrong "arange up to one step after the end" fails=other_cases,point_count,none_or_one,same_ends,no_drift raises=RuntimeError
 def grid_points(start, stop, n, endpoint):
     step = (stop - start) / max(n - 1 if endpoint else n, 1)
     return torch.arange(start, stop + step if endpoint else stop, step)
 
 
-# %% wrong "half a step more saves arange" fails=same_ends raises=RuntimeError
+# %% wrong "half a step more saves arange" fails=point_count,same_ends raises=RuntimeError
 def grid_points(start, stop, n, endpoint):
     step = (stop - start) / max(n - 1 if endpoint else n, 1)
     end = stop + step / 2 if endpoint else stop - step / 2
@@ -212,7 +216,7 @@ def grid_points(start, stop, n, endpoint):
     return start + (stop - start) / max(n, 1) * torch.arange(n)
 
 
-# %% wrong "each point is the last one plus a step" fails=no_drift
+# %% wrong "each point is the last one plus a step" fails=other_cases,no_drift
 def grid_points(start, stop, n, endpoint):
     step = (stop - start) / max(n - 1 if endpoint else n, 1)
     points, x = [], torch.tensor(start, dtype=torch.float32)

@@ -123,6 +123,8 @@ with check(
 ):
     arguments.assert_results(slots, "bool", "uint8", "bfloat16", "float64", "complex64", "requires grad")
     assert_close(slots(torch.zeros(2, 40_000, dtype=torch.uint8)[:, ::39_999]), [0, 39_999, 40_000, 79_999])
+    odd = 2**24 + 1  # no float32
+    assert_close(slots(torch.zeros(odd + 3, dtype=torch.uint8)[odd:]), [odd, odd + 1, odd + 2])
 with check(
     "zero_dim_empty",
     "a 0-dim tensor reads one slot, an empty one none",

@@ -100,7 +100,7 @@ class Normalize(nn.Module):
 
 # %% promises
 # Subtracts each channel's mean -> example, other_cases
-# mean, std: shape (C,) -> other_cases, cast
+# mean, std: shape (C,) -> other_cases, cast, state_dict
 # Neither requires grad -> keeps_input, later_writes
 # Later changes to -> later_writes, keeps_input
 # Normalize(mean, std)(x): -> other_cases, keeps_input
@@ -139,6 +139,8 @@ def draw_arguments(draw, edge):
         x = x[:1].expand(x.shape)
     if edge == "strided statistics":
         mean, std = torch.stack([mean, std], 1).T
+    if edge == "expanded statistics":
+        mean, std = mean[:1].expand(mean.shape), std[:1].expand(std.shape)
     return mean, std, x
 
 
@@ -148,7 +150,7 @@ changed_later = domain(reference, "one channel", call=normalised_after_a_change)
 trained = domain(reference, "one channel", "one sample", call=normalised_after_training)(draw_arguments)
 
 
-@domain(reference, "one channel", "float64", call=normalised_after_loading)
+@domain(reference, "one channel", "float64", "expanded statistics", call=normalised_after_loading)
 def loaded(draw, edge):
     mean, std, x = draw_arguments(draw, edge)
     return mean, std, x, mean * 2 - 1, std * 3
@@ -234,7 +236,7 @@ with check(
     weight=2,
     hint="What is in the state_dict, and under which names? Is persistent=False a good idea here?",
 ):
-    loaded.assert_results(Normalize, "", "one channel", "float64")
+    loaded.assert_results(Normalize, "", "one channel", "float64", "expanded statistics")
 with check(
     "later_writes",
     "later changes to the caller's tensors have no effect",
@@ -403,12 +405,12 @@ class Normalize(nn.Module):
         return (x - self.mean) / self.std
 
 
-# %% wrong "register_buffer keeps a copy" fails=later_writes,keeps_input
+# %% wrong "contiguous() always copies" fails=later_writes,keeps_input
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
-        self.register_buffer("mean", mean.reshape(-1, 1, 1))
-        self.register_buffer("std", std.reshape(-1, 1, 1))
+        self.register_buffer("mean", mean.contiguous().reshape(-1, 1, 1))
+        self.register_buffer("std", std.contiguous().reshape(-1, 1, 1))
 
     def forward(self, x):
         return (x - self.mean) / self.std

@@ -1,3 +1,13 @@
+# %% given
+# The checks call your function through this probe, too.
+@probes.probe
+def moved_again(function, t, dtype):
+    """The result for a tensor, and for the same tensor after its numbers changed."""
+    first = function(t, "cpu", dtype).clone()
+    t.mul_(2)
+    return {"first": first, "again": function(t, "cpu", dtype)}
+
+
 # %% exercise
 def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None) -> Any:
     """A nested batch with all of its tensors on device, and its floating-point tensors in dtype.
@@ -25,7 +35,7 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
 
 
 # %% promises
-# A nested batch with all -> example, second_device, nested_second_device, back_to_cpu, nested
+# A nested batch with all -> example, second_device, nested_second_device, back_to_cpu, nested, called_again
 # batch: a tensor -> nested
 # Named tuples are -> container_types
 # Everything else -> non_tensors
@@ -248,6 +258,10 @@ with check(
         sent = [id(item) for item in list_changeable(trial.arguments[0])]
         found = [item for item in list_changeable(trial.report.result) if id(item) in sent]
         assert not found, "a list or dict of your result is one of batch"
+with check("called_again", "a tensor whose numbers changed since the last call", guard=True):
+    t = torch.tensor([[0.5, 1.5], [-2.0, 8.0]])
+    want = {"first": t.double(), "again": t.double() * 2}
+    assert_close(moved_again(to_device, t, torch.float64), want)
 with check("empty", "empty containers and empty tensors", guard=True):
     arguments.assert_results(to_device, "empty containers", "sizes of 0")
 
@@ -281,7 +295,7 @@ def to_device(batch, device, dtype):
             return batch
 
 
-# %% wrong "to changes a tensor where it is" fails=example,second_device,nested,dtypes,container_types,non_tensors,nested_second_device,back_to_cpu,keeps_input,empty
+# %% wrong "to changes a tensor where it is" fails=example,second_device,nested,dtypes,container_types,non_tensors,nested_second_device,back_to_cpu,keeps_input,called_again,empty
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
         batch.to(device, dtype if batch.is_floating_point() else None)
@@ -294,7 +308,7 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong "a batch is a dict of tensors" fails=nested,integers,dtypes,container_types,non_tensors,nested_second_device,back_to_cpu,keeps_input,empty raises=AttributeError
+# %% wrong "a batch is a dict of tensors" fails=nested,integers,dtypes,container_types,non_tensors,nested_second_device,back_to_cpu,keeps_input,called_again,empty raises=AttributeError
 def to_device(batch, device, dtype):
     return {
         k: v.to(device, dtype if v.is_floating_point() else None) if isinstance(v, torch.Tensor) else v

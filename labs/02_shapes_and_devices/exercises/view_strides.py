@@ -98,7 +98,7 @@ def arguments(draw, edge):
     reference,
     *("flat", "ones between", "expanded", "last block expanded"),
     *("first factor dropped", "last factor dropped", "a factor in front", "a factor at the end", "another factor"),
-    *("no dimension left", "no dimension before", "first block dropped"),
+    *("no dimension left", "no dimension before", "first block dropped", "a small gap", "a small overlap"),
 )
 def impossible(draw, edge):
     blocks = [draw(st.lists(st.sampled_from([2, 3, 5]), min_size=2, max_size=3)) for _ in range(2)]
@@ -109,6 +109,8 @@ def impossible(draw, edge):
     else:
         shape = {
             "flat": [torch.Size(size).numel()],
+            "a small gap": [torch.Size(size).numel()],
+            "a small overlap": [torch.Size(size).numel()],
             "first factor dropped": (first + last)[1:],
             "last factor dropped": (first + last)[:-1],
             "a factor in front": [2, *first, *last],
@@ -118,8 +120,15 @@ def impossible(draw, edge):
             "no dimension before": first,
             "first block dropped": last,
         }[edge]
+    place = next(i for i in range(len(size) + 1) if torch.Size(size[:i]).numel() == torch.Size(blocks[0]).numel())
+    if edge in ("a small gap", "a small overlap"):  # less than a step of the inner block
+        stride[place:] = [2 * n for n in stride[place:]]
+        step = size[place] * stride[place] + (1 if edge == "a small gap" else -1) * draw(
+            st.integers(1, stride[place] - 1)
+        )
+        for i in reversed(range(place)):
+            stride[i], step = step, step * size[i]
     if edge == "ones between":
-        place = next(i for i in range(len(size) + 1) if torch.Size(size[:i]).numel() == torch.Size(blocks[0]).numel())
         size.insert(place, 1)
         stride.insert(place, stride[place - 1] if draw(st.booleans()) else size[place + 1] * stride[place])
     if edge == "no dimension before":
@@ -182,7 +191,7 @@ with check(
     required=True,
     hint="Which neighbours of the old shape can be joined? Does every new dimension stay inside what was joined?",
 ):
-    impossible.assert_results(view_strides, "", "flat")
+    impossible.assert_results(view_strides, "", "flat", "a small gap", "a small overlap")
 with check(
     "size_one",
     "sizes of 1 in the old and in the new shape",
