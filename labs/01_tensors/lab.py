@@ -1,25 +1,28 @@
 # %% [markdown]
 # # Tensors: values, views and types
 #
-# You've trained a network, no line raised an error, and it's no better than guessing. Bugs like that cost days,
-# because PyTorch had nothing to complain about: a tensor had another dtype than you thought, two tensors shared their
-# memory and one of them changed, or a shape fitted by accident. You'll begin with a script that has three silent bugs.
-# It reads handwritten digits, and you'll improve it in every lab of this course.
+# You've trained a network without a single error, and it's no better than guessing. Bugs like that cost days because
+# PyTorch sees nothing wrong: a tensor had a different dtype than you thought, a write to one tensor changed another, or
+# two shapes happened to fit. You'll start with a script for recognizing handwritten digits that has three such silent
+# bugs, and you'll improve it throughout the course.
 #
 # After this lab you can
 #
-# - say which dtype an expression has, and where a small dtype loses your numbers;
-# - name the piece of memory behind any element, and tell a view from a copy;
-# - select and add up with masks, `gather` and `scatter_add`;
+# - predict the dtype of an expression, and where a small dtype loses precision or overflows;
+# - find where any element is in memory, and tell a view from a copy;
+# - select and sum elements with masks, `gather` and `scatter_add`;
 # - compute a loss from scores without overflow;
-# - pass data between NumPy and PyTorch, and know which of them share memory.
+# - pass data between NumPy and PyTorch, and know when they share memory.
 #
-# You need Python and a little NumPy. Plan two sittings of about an hour. The five exercises headed "Your turn" are the
-# core, and later labs rely only on them; "Further practice" is optional and earns no points. All numbers were measured
-# with PyTorch 2.13 on a CPU.
+# You need Python and a little NumPy. Plan two sittings of about an hour each. The five exercises marked "Your turn" are
+# the core, and later labs rely only on them; "Further practice" is optional and earns no points. All numbers were
+# measured with PyTorch 2.13 on a CPU.
 #
-# Where it says *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks;
-# those marked *later* run when you press *Mark my work* or hand the lab in. A person reads the last question.
+# When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
+# those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
+#
+# Run the next cell first. It imports `torch`, its class `Tensor`, NumPy as `np`, and this course's own tools from
+# `labkit`.
 
 # %% given
 import io
@@ -41,13 +44,13 @@ from labkit import (
 )
 
 # %% given
-here = use_device()  # where new tensors are made: on the GPU, if there is one
+here = use_device()  # where new tensors are created: on the GPU, if there is one
 
 # %% [markdown]
 # ## A network that learns nothing
 #
-# The next cell is a complete training script. It loads 1,797 small images of handwritten digits, trains a network with
-# 1,500 of them, and counts how many of the other 297 the network recognizes. You don't need to understand every line
+# The next cell is a complete training script. It loads 1,797 small images of handwritten digits, trains a network on
+# 1,500 of them, and reports how many of the other 297 the network gets right. You don't need to understand every line
 # yet. Run it.
 
 # %% scratch
@@ -55,46 +58,48 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 torch.manual_seed(0)
-scans = torch.tensor(load_digits().images, dtype=torch.uint8)  # (1797, 8, 8): from 0, which is white, to 16, black
-digits = torch.tensor(load_digits().target)  # which digit each image shows
-pixels = (scans - 8).flatten(1) / 8  # <- change 1. For each image, a row of 64 numbers from -1 to 1
+scans = torch.tensor(load_digits().images, dtype=torch.uint8)  # (1797, 8, 8): from 0 (white) to 16 (black)
+digits = torch.tensor(load_digits().target)  # the digit in each image
+pixels = (scans - 8).flatten(1) / 8  # <- change 1. A row of 64 numbers per image, from -1 to 1
 
 network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10), nn.Softmax(dim=1))  # <- change 3
 optimizer = torch.optim.SGD(network.parameters(), lr=0.3)
-for _ in range(10):  # ten times through the images
+for _ in range(10):  # ten passes over the images
     for rows in torch.arange(1500).split(100):
         loss = nn.functional.cross_entropy(network(pixels[rows]), digits[rows])
-        loss.backward()  # <- change 2 is a new line above this one
+        loss.backward()  # <- change 2: a new line above this one
         optimizer.step()
 
 guesses = network(pixels[1500:]).argmax(dim=1)
 print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# The script gets 10%, which is as good as guessing, and no error or warning says why. Three lines are wrong. Make the
-# changes in the cell above, one after the other, and run the cell after each.
+# The script gets 10%, no better than guessing, without an error or warning. Three lines are wrong. Fix them in the cell
+# above, one at a time, and rerun the cell after each change.
 #
-# | | change | right |
+# | | change | accuracy |
 # |---|---|---|
-# | | the script as it is | 10% |
-# | 1 | replace `(scans - 8)` by `(scans.float() - 8)` | 74% |
-# | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, indented like it | 80% |
+# | | none | 10% |
+# | 1 | replace `(scans - 8)` with `(scans.float() - 8)` | about 75% |
+# | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, with the same indentation | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
-# (Another processor may give a few percent more or less.) You've trained your first network, and taken three
-# changes on trust. This lab explains the first and the third; lab 3 explains the second.
+# (After change 1, we measured 74% with one thread, 78% with two and 80% with four. Without change 2, gradients pile up
+# and amplify rounding errors, which depend on the number of threads. The other results were the same each time.) You've
+# trained your first network, though you took three changes on trust. This lab explains the first and third; lab 3
+# explains the second.
 
 # %% [markdown]
 # ## Making tensors
 #
-# When something is odd, print a tensor's shape, dtype and device first. This section says what they are, and where
-# PyTorch chooses them for you.
+# When something looks wrong, first print the tensor's shape, dtype and device. This section explains what they are, and
+# when PyTorch chooses them for you.
 #
-# A *tensor* is an array of numbers that all have one type. That type is its *dtype*. Its *shape* says how many elements
-# it has along each *dimension*. `torch.tensor(data)` takes a number or nested lists, and infers the dtype from them.
-# The *factory functions*, such as `zeros`, `ones`, `full`, `arange` and `linspace`, fill a tensor by a rule instead.
+# A *tensor* is an array of numbers that all have the same type, its *dtype*. Its *shape* is the number of elements
+# along each *dimension*. `torch.tensor(data)` takes a number or nested lists and infers the dtype from them. *Factory
+# functions* such as `zeros`, `ones`, `full`, `arange` and `linspace` fill a tensor according to a rule instead.
 #
-# What do you expect from `len(image)` and `image.numel()`?
+# What do you expect `len(image)` and `image.numel()` to return?
 
 # %% example
 image = torch.zeros(3, 4, 5, dtype=torch.uint8)
@@ -103,21 +108,21 @@ print("dim()", image.dim(), " len()", len(image), " numel()", image.numel())
 print("element_size()", image.element_size(), " nbytes", image.nbytes)
 
 # %% [markdown]
-# `len` is the size of the first dimension, and `numel` counts all elements. `element_size` is the bytes of one element.
-# The *device* says whose memory a tensor is in: the CPU's, or a GPU's on a machine that has one. `use_device()` chose
-# it above for all new tensors, and lab 2 says more about it.
+# `len` returns the size of the first dimension, `numel` the total number of elements, and `element_size` the number of
+# bytes in one element. A tensor's *device* is the CPU or GPU whose memory it's in. Above, `use_device()` chose the
+# device for all new tensors; lab 2 covers devices in detail.
 #
 # | dtype | bytes | what it's for |
 # |---|---|---|
 # | float32 | 4 | weights, inputs and gradients: PyTorch's default |
 # | bfloat16 | 2 | the same in half the memory: float32's range, two to three digits |
 # | float16 | 2 | three to four digits, but nothing above 65504 |
-# | float64 | 8 | NumPy's default, and checks that need many digits |
+# | float64 | 8 | NumPy's default, and computations that need many digits |
 # | int64 | 8 | labels, indices and counts |
 # | uint8 | 1 | images, with values from 0 to 255 |
 # | bool | 1 | masks |
 #
-# Which dtype does each of the next seven lines give?
+# Which dtype does each of these seven calls return?
 
 # %% example
 for text, made in {
@@ -133,15 +138,14 @@ for text, made in {
 
 # %% [markdown]
 # A list of integers becomes int64. If one of its numbers is a float, all become float32, which is PyTorch's *default
-# dtype*; NumPy's is float64. `torch.Tensor([1, 2])`, with a capital T, always gives float32. `zeros`, `ones` and
-# `linspace` give the default dtype whatever you pass, while `full` and `arange` look at their arguments. Each of them
-# takes `dtype=` if you want another one.
+# dtype*; NumPy's is float64. `torch.Tensor([1, 2])`, with a capital T, always returns float32. `zeros`, `ones` and
+# `linspace` use the default dtype whatever you pass, while `full` and `arange` look at their arguments. To choose a
+# different dtype, pass `dtype=`.
 #
-# Two factory functions draw random numbers in the default dtype. `rand` draws evenly from 0 up to, but not including,
-# 1, and `randn` from the normal distribution with mean 0 and standard deviation 1. `randint` draws integers. The
-# numbers are taken from a *generator*. `torch.manual_seed(s)` sets PyTorch's own, and
-# `torch.Generator(device).manual_seed(s)` makes one for you to pass along. Which of the first four rows below will be
-# equal?
+# Two factory functions draw random numbers in the default dtype: `rand` uniformly from 0 up to, but not including, 1,
+# and `randn` from the normal distribution with mean 0 and standard deviation 1. `randint` draws integers. The numbers
+# are drawn from a *generator*. `torch.manual_seed(s)` seeds PyTorch's own, and `torch.Generator(device).manual_seed(s)`
+# creates one that you can pass as an argument. Which of the first four rows below will be equal?
 
 # %% example
 torch.manual_seed(3)
@@ -153,14 +157,14 @@ print("your own generator", torch.rand(3, generator=torch.Generator(here).manual
 print("randn             ", torch.randn(3).tolist(), " randint", torch.randint(0, 10, (3,)).tolist())
 
 # %% [markdown]
-# All but the second. Generators with the same seed give the same numbers in the same order, and every draw advances
-# them. A seed makes a result repeatable, which is why the script above sets one.
+# All but the second. Generators with the same seed produce the same sequence of numbers, and every draw advances it. A
+# seed makes a result repeatable, which is why the script above sets one.
 #
-# `arange(start, end, step)` also makes grids of floats. Both lines below ask for steps of 0.1 and an end three steps
-# away. The end is excluded, as in Python's `range`.
+# `arange(start, end, step)` also creates grids of floats. Both lines below ask for steps of 0.1 and an end that's three
+# steps away. The end is excluded, as in Python's `range`.
 
 # %% predict: grid_lengths
-# **Predict.** How many elements have `torch.arange(0, 0.3, 0.1)` and `torch.arange(1, 1.3, 0.1)`?
+# **Predict.** How many elements do `torch.arange(0, 0.3, 0.1)` and `torch.arange(1, 1.3, 0.1)` have?
 #
 # - [ ] three and three
 # - [x] three and four
@@ -172,41 +176,41 @@ print(len(torch.arange(0, 0.3, 0.1)), "elements:", torch.arange(0, 0.3, 0.1))
 print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 
 # %% [markdown]
-# The first has three elements, and the second has four. The number of elements is (end - start) / step, rounded up.
-# 0.1 and 1.3 have no exact form in binary, so the second quotient is 3.0000000000000004, which rounds up to 4. With
-# floats, `arange` can't promise a length, as its documentation says. `linspace(start, end, steps)` can, because you
-# give it the number of points.
+# The first has three elements and the second has four. The number of elements is (end - start) / step, rounded up.
+# Neither 0.1 nor 1.3 can be represented exactly in binary, so the second quotient is 3.0000000000000004, which rounds
+# up to 4. With floats, `arange` can't guarantee a length, as its documentation says. `linspace(start, end, steps)` can,
+# because you specify the number of points.
 #
 # ### Your turn: grid_points
-# Write a grid whose length is certain. Like `numpy.linspace`, it may contain its last point or leave it out.
+# Create a grid whose length is guaranteed. Like `numpy.linspace`, it can include or exclude its endpoint.
 
 # %% given
 hint(
-    "linspace always puts its last point on the end. If you leave the end out, which number follows your last point?",
-    "Draw four points from 0 to 1 without the end: 0, 0.25, 0.5, 0.75. Which linspace contains them?",
+    "linspace always puts its last point on the end. If you exclude the end, which number would come next?",
+    "Write down four points from 0 to 1 without the end: 0, 0.25, 0.5, 0.75. Which linspace contains them?",
 )
 
 # %% exercise: grid_points points=2 level=easy further
 
 # %% [markdown]
-# `start + step * torch.arange(n)` is a grid too: its length is certain, and each point is rounded only a few times. If
-# you add the step again and again in float32, each addition rounds: 20,000 additions of 0.1 give 1999.66, not 2000.
-# Would the same loop in Python's floats be good enough?
+# `start + step * torch.arange(n)` works too: its length is guaranteed, and each point is rounded only a few times. If
+# you add the step repeatedly in float32 instead, every addition rounds: 20,000 additions of 0.1 give 1999.66, not 2000.
+# Would the same loop with Python floats be good enough?
 
 # %% answer [markdown]
-# Yes. Python's floats have 64 bits, and the same loop arrives at 1999.9999999992765. Rounded to float32, that's exactly
-# 2000, because neighbouring float32 numbers are about 0.0001 apart there.
+# Yes. Python floats have 64 bits, and the same loop gives 1999.9999999992765. Rounded to float32, that's exactly 2000,
+# because neighboring float32 numbers are about 0.0001 apart there.
 
 # %% [markdown]
 # ## Elementwise, and the matrix product
 #
-# `*` and `@` both multiply two matrices and give different results, often of the same shape. So mixing them up raises
-# no error.
+# `*` and `@` both multiply two matrices, but the results differ. They often have the same shape, so mixing them up
+# raises no error.
 #
-# `+`, `-`, `*`, `/`, `**`, the comparisons, and functions such as `torch.sqrt` work *elementwise*: each element meets
-# the one at the same place of the other tensor. `@` is the matrix product: its element `[i, j]` is row `i` of the left
-# matrix times column `j` of the right one, added up. `sum`, `mean`, `amax` and others *reduce*, over all elements or
-# along one dimension, which is then gone. Fill in the five results before you run the cell.
+# `+`, `-`, `*`, `/`, `**`, comparisons, and functions such as `torch.sqrt` work *elementwise*: each element is combined
+# with the one at the same position in the other tensor. `@` is the matrix product: its element `[i, j]` is the sum of
+# row `i` of the left matrix times column `j` of the right one. `sum`, `mean`, `amax` and others *reduce* over all
+# elements, or along one dimension, which they remove. Work out the five results before you run the cell.
 
 # %% example
 left = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -218,16 +222,16 @@ print("left.amax(dim=1)", left.amax(dim=1).tolist())
 print("five matrices at once:", tuple((torch.ones(5, 2, 3) @ torch.ones(5, 3, 4)).shape))
 
 # %% [markdown]
-# `*` multiplied four pairs of numbers, and `@` made four sums of two products. `sum(dim=0)` adds along dimension 0,
-# which leaves one sum for each column. `@` needs sizes (n, k) and (k, m), and gives (n, m). If there are more
-# dimensions, `@` multiplies the last two and treats the ones before as a batch: (5, 2, 3) @ (5, 3, 4) is five matrix
-# products. Lab 2 explains what `*` does with two different shapes.
+# `*` multiplied four pairs of numbers, and `@` computed four sums of two products. `sum(dim=0)` adds along dimension 0,
+# which leaves one sum per column. `@` takes shapes (n, k) and (k, m), and returns (n, m). With more dimensions, `@`
+# multiplies matrices in the last two and treats the others as a batch: (5, 2, 3) @ (5, 3, 4) is five matrix products.
+# Lab 2 explains what `*` does with two different shapes.
 
 # %% [markdown]
 # ## Joining, splitting and sorting
 #
-# These are the calls that arrange data around a network: `split` made the batches in the script, and `argmax` its
-# guesses. Say each shape before you run the cell.
+# You'll use these calls to arrange data around a network: in the script, `split` made the batches and `argmax` made the
+# guesses. Predict each result before you run the cell.
 
 # %% example
 first, second = torch.zeros(2, 3), torch.ones(2, 3)
@@ -242,25 +246,31 @@ print("topk(3)      ", votes.topk(3).values.tolist())
 print("argmax       ", votes.argmax().item())
 
 # %% [markdown]
-# `cat` joins tensors along a dimension that they have, and `stack` along a new one. `split(3)` makes parts of length 3;
-# the last may be shorter. `chunk(3)` makes at most 3 parts. `sort`, `topk` and `max(dim=...)` return both values and
-# indices. If values tie, `argmax` returns the first of them, and `sort` keeps their order if you pass `stable=True`.
-# `topk` promises no order of ties, so don't rely on its indices then.
+# `cat` joins tensors along an existing dimension, and `stack` along a new one. `split(3)` makes parts of length 3, of
+# which the last may be shorter, and `chunk(3)` makes at most 3 parts. `sort`, `topk` and `max(dim=...)` return both
+# values and indices. If values tie, `argmax` returns the index of the first, and `sort` keeps their order if you pass
+# `stable=True`. `topk` doesn't guarantee the order of ties, so don't rely on its indices for them.
 
 # %% [markdown]
 # ## What dtypes do to your numbers
 #
-# The script's first bug is in this section: an innocent subtraction whose result doesn't fit its dtype.
+# This section explains the script's first bug: an innocent-looking subtraction whose result doesn't fit its dtype.
 #
-# When two tensors of different dtypes meet, PyTorch computes in a common one: this is called *type promotion*. Every
-# dtype belongs to a category: bool, then integer, then float, then complex. The higher category wins. Within one
-# category, the result is a dtype that is large enough for both: int64 for uint8 with int64, int16 for uint8 with int8,
-# float32 for float16 with bfloat16. (The newer uint16, uint32 and uint64 are left out: with another integer dtype, or
-# with bool, they raise an error.) There's one exception: a Python number, or a *0-dim* tensor (one of shape `()`),
-# changes the dtype of a tensor with dimensions only if its category is higher.
+# When you combine two tensors of different dtypes, PyTorch computes in a common one: this is called *type promotion*.
+# Every dtype belongs to a category. From lowest to highest, these are bool, integer, float and complex.
 #
-# `u` is uint8, the dtype of images, with values 0 to 255. `h` is float16. Say the dtype of each line before you run the
-# cell.
+# | you combine | result | example |
+# |---|---|---|
+# | different categories | the dtype from the higher category | int64 with float16: float16 |
+# | the same category | a dtype large enough for both | uint8 with int64: int64; uint8 with int8: int16; float16 with bfloat16: float32 |
+# | a tensor with dimensions and a single number | the tensor's category decides, unless the number's is higher | uint8 with 10: uint8; uint8 with 1.5: float32 |
+#
+# The last row covers Python numbers and *0-dim* tensors, whose shape is `()`. Such a number changes the dtype only if
+# its category is higher. The newer uint16, uint32 and uint64 aren't promoted: combined with another integer dtype, or
+# with bool, they raise an error.
+#
+# Below, `u` is uint8, the dtype of images, with values from 0 to 255, and `h` is float16. Predict the dtype of each
+# line before you run the cell.
 
 # %% predict: sum_in_uint8
 # **Predict.** What does the first line, `u + 10`, give for `u = torch.tensor([250, 3], dtype=torch.uint8)`?
@@ -289,51 +299,52 @@ for text, result in {
 
 # %% [markdown]
 # The first line is the trap: `250 + 10` is 4. Neither the number 10 nor the 0-dim int64 tensor has a higher category
-# than uint8, so the sum stays in uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote.
-# So does the Python float 1.5, whose category is higher: the result has the default dtype. Dividing integers with `/`
-# gives the default dtype too. `sum` of integers gives int64, so small dtypes don't wrap around in it.
+# than uint8, so the sum stays in uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote
+# `u`. So does the Python float 1.5, whose category is higher: the result has the default dtype, as does dividing
+# integers with `/`. `sum` of integers returns int64, so small dtypes don't wrap around.
 #
-# A *cast* is a change of dtype that you ask for: `t.to(torch.uint8)`. To an integer dtype, it cuts off the decimals. It
-# doesn't limit: an integer outside the range wraps around, and for a float outside it, the result is undefined. To
-# do that yourself, `t.round()` rounds to the nearest integer, and `t.clamp(0, 255)` limits to a range.
+# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)`. A cast to an integer dtype truncates decimals.
+# It doesn't clamp: an integer that's out of range wraps around, and for a float that's out of range, the result is
+# undefined. To control this, round to the nearest integer with `t.round()`, and clamp to a range with `t.clamp(0,
+# 255)`.
 #
-# `mean` of integers raises an error. An in-place operation can't change its tensor's dtype, so `u.mul_(1.5)` is an
-# error too.
+# `mean` of integers raises an error. An in-place operation can't change its tensor's dtype, so `u.mul_(1.5)` raises one
+# too.
 
 # %% scratch
 # Try expressions of your own. Predict first.
 print((torch.tensor([True, True]) + 1).dtype)
 
 # %% answer [markdown]
-# The line in the cell prints `torch.int64`: the number 1 is an integer, which is a higher category than bool, and a
-# Python integer brings int64. To check an expression without data, ask `torch.result_type(a, b)`.
+# The cell prints `torch.int64`: the number 1 is an integer, a higher category than bool, and Python integers promote to
+# int64. To look up the dtype without computing the result, call `torch.result_type(a, b)`.
 
 # %% [markdown]
 # ### Your turn: brighten
-# Brighten an image by the formula $\text{gain} \cdot (\text{pixel} + \text{offset})$. Anything brighter than white
+# Brighten an image with the formula $\text{gain} \cdot (\text{pixel} + \text{offset})$. Anything brighter than white
 # becomes white, and anything darker than black becomes black.
 
 # %% given
 hint(
-    "In which dtype is pixel + offset computed? Write down 250 + 20.",
-    "Convert to float and compute there. Then prepare the numbers for the cast: nearest integer, within 0 to 255.",
+    "Which dtype is pixel + offset computed in? What's 250 + 20 in that dtype?",
+    "Convert to float first and compute in it. Before the cast, round to the nearest integer and clamp to 0 to 255.",
 )
 
 # %% exercise: brighten points=3 level=easy
 
 # %% [markdown]
-# Between float and uint8 there are three steps: round, limit, cast. If you forget one, the picture still looks almost
-# right. Which order of the three works? Is there a second one?
+# Converting float to uint8 takes three steps: round, clamp, cast. If you forget one, the picture still looks almost
+# right. Which order works? Is there another?
 
 # %% answer [markdown]
-# Round, limit, cast. Limit, round, cast works too, because 0 and 255 are integers, so rounding can't leave the range.
-# The cast has to be last: it cuts off decimals, and a number outside 0 to 255 is undefined.
+# Round, clamp, cast. Clamp, round, cast works too: 0 and 255 are integers, so rounding can't leave the range. The cast
+# has to come last, because it truncates decimals, and its result for a number outside 0 to 255 is undefined.
 
 # %% [markdown]
 # ## Why the network learned nothing
 #
-# The first wrong line of the script subtracts 8 from the pixels to center them around 0. Which numbers do you expect
-# for white pixels, which are 0?
+# The script's first wrong line subtracts 8 from the pixels to center them around 0. White pixels are 0. What do they
+# become?
 
 # %% example
 white_to_black = torch.tensor([0, 4, 8, 12, 16], dtype=torch.uint8)
@@ -342,27 +353,28 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 
 # %% [markdown]
 # uint8 has no negative numbers, so 0 - 8 wraps around to 248. After the division, a white pixel is 31 and a black one
-# is 1. The paper becomes large numbers and the ink small ones, and steps that fit numbers from -1 to 1 are far too
-# large for these. The division by 8 gave float32, and that hid the bug: `pixels.dtype` is what you expect. The values
-# aren't. Insert `print(pixels.min(), pixels.max())` below that line of the script, and run it with `.float()` and
-# without. What do you see?
+# is 1. So the paper becomes large numbers and the ink small ones, and training steps that suit inputs from -1 to 1 are
+# far too large for these. Dividing by 8 gave float32, which hid the bug: `pixels.dtype` is what you expect, but the
+# values aren't. Insert `print(pixels.min(), pixels.max())` below that line of the script, and run it with and without
+# `.float()`. What do you see?
 
 # %% answer [markdown]
-# Without `.float()` the values go from 0 to 31.875, with it from -1 to 1. (31.875 is a pixel of 7: 7 - 8 wraps around
-# to 255.) If a network doesn't learn, look at the smallest and largest value of its input, not only at shape and dtype.
+# Without `.float()` the values range from 0 to 31.875, and with it from -1 to 1. (31.875 was a pixel of 7: 7 - 8 wraps
+# around to 255.) If a network doesn't learn, check the smallest and largest values of its input, not just the shape and
+# dtype.
 
 # %% [markdown]
-# ## Sixteen bits are few
+# ## Sixteen bits aren't many
 #
-# A loss that is `inf`, or an average that's wrong in the third digit, often means that a number was kept in 16 bits.
-# float16 has one bit for the sign, five for the exponent and ten for the fraction. Its largest number is 65504, and it
-# keeps three to four decimal digits. Above 32768 its numbers are 32 apart; the smallest positive one is about 6e-8.
-# A number in between is rounded to the nearest one.
+# A loss of `inf`, or an average that's wrong in the third digit, often means that a number was stored in 16 bits.
+# float16 has one sign bit, five for the exponent and ten for the fraction. Its largest number is 65504, and it keeps
+# three to four decimal digits. Above 32768 its numbers are 32 apart; the smallest positive one is about 6e-8. Anything
+# in between is rounded to the nearest float16 number.
 #
-# The last line of the next cell has five numbers. Which of them does float16 keep as something finite and not zero?
+# The last line of the next cell has five numbers. Which of them are finite and nonzero in float16?
 
 # %% predict: counting_in_float16 answer=2048
-# **Predict.** A float16 counter starts at 0, and `count += 1` runs 3000 times. Where does it end?
+# **Predict.** A float16 counter starts at 0, and `count += 1` runs 3,000 times. What's its final value?
 
 # %% example
 count = torch.tensor(0.0, dtype=torch.float16)
@@ -376,31 +388,32 @@ print("mean of 70,000 ones:", many.mean().item())
 print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tolist())
 
 # %% [markdown]
-# The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is rounded back to 2048. The loop runs on
-# and nothing changes. In bfloat16, with seven bits of fraction, it stops at 256.
+# The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is rounded back to 2048. The loop continues,
+# but nothing changes. In bfloat16, which has seven fraction bits, the count stops at 256.
 #
-# The sum of 70,000 ones is larger than 65504, so it becomes `inf`: that's *overflow*. `sum` adds in float32 inside, but
-# its result must be float16, and doesn't fit. `mean` divides before its result becomes float16, so it survives here.
-# With `dtype=torch.float32`, `sum` adds in float32 and returns it.
+# The sum of 70,000 ones is larger than 65504, so it becomes `inf`: that's *overflow*. Internally, `sum` adds in
+# float32, but its float16 result can't hold the sum. `mean` divides before its result becomes float16, so it doesn't
+# overflow here. With `dtype=torch.float32`, `sum` also returns float32.
 #
-# In the last line, 65519 is nearer to 65504 than to the next step, so it's rounded down and stays finite. 65520
-# overflows. At the other end, 3e-8 becomes 6e-8, the smallest positive float16, and 2.9e-8 becomes 0: that's
-# *underflow*.
+# In the last line, 65519 is closer to 65504 than to the next step up, so it's rounded down and stays finite, while
+# 65520 overflows. At the other end, 3e-8 becomes 6e-8, the smallest positive float16 number, and 2.9e-8 becomes 0:
+# that's *underflow*.
 #
 # ### Your turn: mean_of_batches
-# You have the losses of several batches in float16, and the last batch is smaller. What is the mean over all of them?
+# You have losses from several batches in float16, and the last batch is smaller. What's the mean over all of them?
 
 # %% given
 hint(
     "Is the mean of the batch means the mean of all elements? Try batches of 1 and 3 elements.",
-    "You need two numbers: a total and a count. In which dtype do you keep each of them?",
+    "You need two numbers: a total and a count. Which dtype should each of them have?",
 )
 
 # %% exercise: mean_of_batches points=3 level=medium further
 
 # %% [markdown]
-# The rule is: store small, add up wide. `torch.cat([batch.flatten() for batch in batches]).mean()` is close, but still
-# rounds its result to float16. Why does the mean of 2000 and 2001 suffer from that, and the mean of 1 and 2 doesn't?
+# The rule is to store in a small dtype but add in a wide one. `torch.cat([batch.flatten() for batch in
+# batches]).mean()` comes close, but still rounds its result to float16. Why does that affect the mean of 2000 and 2001,
+# but not the mean of 1 and 2?
 
 # %% answer [markdown]
 # Between 1024 and 2048, float16 numbers are 1 apart, so 2000.5 is rounded to 2000. Between 1 and 2 they're about 0.001
@@ -409,21 +422,21 @@ hint(
 # %% [markdown]
 # ## Storage, strides and offset
 #
-# A transpose of a huge matrix costs nothing, and one row that you keep can cost gigabytes. Both follow from the way a
-# tensor finds its elements.
+# Transposing a huge matrix costs nothing, while keeping a single row can cost gigabytes. Both follow from how a tensor
+# finds its elements.
 #
-# A *storage* is one flat block of memory with the elements of one tensor or of several. The tensor itself is small: it
-# says how to read the block, with three things. The first is the shape. The *storage offset* is the slot of the storage
-# with the tensor's first element. A *stride* is the number of slots to move when one index grows by one; each dimension
-# has its own. So the element `t[i, j]` is in slot
+# A *storage* is a flat block of memory that holds the elements of one or more tensors. The tensor itself is small.
+# Three things define how it reads the block: its shape, its *storage offset*, which is the slot of its first element,
+# and its *strides*. Each dimension has a stride: the number of slots to move when that index increases by one. So the
+# element `t[i, j]` is in slot
 #
 # $$\text{offset} + i \cdot \text{stride}_0 + j \cdot \text{stride}_1$$
 #
-# All of them are counted in elements. `t.storage_offset()` and `t.stride()` return them. `t.untyped_storage()` returns
-# the storage itself, which knows no dtype, so its size, `.nbytes()`, is in bytes.
+# Offset and strides are counted in elements; `t.storage_offset()` and `t.stride()` return them. `t.untyped_storage()`
+# returns the storage itself, which has no dtype, so its size, `.nbytes()`, is in bytes.
 #
-# The next two pictures show one storage. Above is a tensor of int16 numbers, two bytes each; below, the same bytes are
-# read as uint8. What are the two bytes of 258?
+# The next two pictures show one storage. The first reads it as int16 numbers of two bytes each; the second reads the
+# same bytes as uint8. What are the two bytes of 258?
 
 # %% example
 short = torch.tensor([[1, 258], [-1, 4]], dtype=torch.int16)
@@ -433,12 +446,12 @@ show_strides(short)
 show_strides(short.view(torch.uint8))
 
 # %% [markdown]
-# The eight bytes are 1 0, 2 1, 255 255, 4 0, the low byte of each number first: 258 is 2 + 1 · 256. The storage holds
-# only bytes, and the dtype says how many of them make an element and how to read them.
+# The eight bytes are 1 0, 2 1, 255 255, 4 0, with the low byte of each number first: 258 is 2 + 1 · 256. The storage
+# holds only bytes; the dtype defines how many of them make up an element and how to read them.
 #
-# A tensor that reads the storage of another one is a *view* of it. Transposing moves no element: it exchanges the
-# strides. Before you run the next three cells, say the strides of `table`, of `table.T` and of `table[1:, ::2]`, and
-# the offset of the last one.
+# A tensor that reads another tensor's storage is a *view* of it. Transposing doesn't move any elements: it swaps the
+# strides. Before you run the next three cells, predict the strides of `table`, `table.T` and `table[1:, ::2]`, and the
+# offset of the last one.
 
 # %% example
 table = torch.arange(10, 22).reshape(3, 4)
@@ -451,10 +464,10 @@ show_strides(table.T)
 show_strides(table[1:, ::2])
 
 # %% [markdown]
-# These are three ways to read one storage. The view doesn't read the grey slots, but they're still there.
+# These are three ways to read one storage. The last view doesn't read the gray slots, but they're still there.
 #
-# Here are five more ways. Say the strides and the offset of each before you choose it below. Which of them reads a slot
-# twice, and what stride does that take?
+# Here are five more. In the last one, `expand` stretches the single row of `table[:1]` to shape (3, 4) without copying
+# it. Predict the strides and offset of each before you select it. What stride lets `expand` read a slot more than once?
 
 # %% example
 ways = {
@@ -467,15 +480,15 @@ ways = {
 explore_strides(ways)
 
 # %% [markdown]
-# With a stride of 0, `expand` reads the same slots again and shows one row three times. The diagonal steps by 5, one
-# row and one column at once.
+# A stride of 0: `expand` shows one row three times by reading the same slots. The diagonal has a stride of 5, one row
+# plus one column.
 #
-# A tensor is called *contiguous* if, in its own order, its elements follow each other in memory without a gap. `table`
-# is, and the other two in the pictures aren't. `t.is_contiguous()` tells you, and `t.contiguous()` returns a contiguous
-# tensor: `t` itself if it is one already, else a copy.
+# A tensor is *contiguous* if its elements, read in order, follow each other in memory without gaps. `table` is
+# contiguous; the other two in the pictures aren't. `t.is_contiguous()` checks this, and `t.contiguous()` returns a
+# contiguous tensor: `t` itself if it is one already, otherwise a copy.
 #
-# Sharing has a price. `wide` below has a million elements, and `line` is one of its rows. `nbytes` is the size of the
-# elements that a tensor shows. How many bytes does `line` keep in memory? And how large is a file with `line` in it?
+# Sharing has a cost. Below, `wide` has a million elements, and `line` is one of its rows. `nbytes` is the size of a
+# tensor's own elements. How many bytes does `line` keep in memory? And how large is a file that contains `line`?
 
 # %% example
 wide = torch.zeros(1000, 1000)
@@ -486,36 +499,38 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
     print(f"{name:13} shows {t.nbytes:,} bytes, keeps {t.untyped_storage().nbytes():,}, in a file {file.tell():,}")
 
 # %% [markdown]
-# The row shows 4,000 bytes and keeps 4,000,000: the whole block exists as long as `line` does, and the file holds it
-# too. `clone` makes a storage of its own, with nothing else in it.
+# The row shows 4,000 bytes and keeps 4,000,000: the whole block exists as long as `line` does, and the file contains it
+# too. `clone` creates a new storage with nothing else in it.
 #
 # ### Your turn: slots
-# Which slots does a tensor read? Write it for any number of dimensions.
+# Which slots does a tensor read? Write a function for any number of dimensions.
 
 # %% given
 hint(
-    "Start with a tensor of two dimensions: two nested loops, and the formula above. A 0-dim tensor reads one slot.",
-    "Take one dimension at a time. If you know where each row begins, which slots do its elements read? And before the "
-    "first dimension, which slot do you know?",
+    "Start with two dimensions: two nested loops and the formula above. A 0-dim tensor reads one slot.",
+    "Handle one dimension at a time. If you know where each row starts, which slots do its elements read? Which slot do "
+    "you know before you've handled any dimension?",
 )
 
 # %% exercise: slots points=3 level=medium
 
 # %% [markdown]
-# An element's place is arithmetic, so a view needs no list of places. A tensor whose slots are 5, 4, 3, 2, 1, 0 would
-# need a stride of -1. NumPy has those, and PyTorch doesn't, so `flip` copies. You'll meet that difference again below.
+# An element's slot can be computed, so a view doesn't need a list of slots. A tensor with slots 5, 4, 3, 2, 1, 0 would
+# need a stride of -1. NumPy supports negative strides and PyTorch doesn't, so `flip` copies. You'll see that difference
+# again below.
 
 # %% [markdown]
 # ## Views, copies and writing through them
 #
-# You assign to some elements, no error is raised, and the tensor hasn't changed. Whether a write arrives depends on the
-# kind of indexing.
+# You assign to some elements without an error, and the tensor hasn't changed. Whether a write reaches it depends on how
+# you index.
 #
 # *Basic indexing* uses only integers, slices, `None` and `...`. An offset and strides can describe its result, so it's
-# a view. *Advanced indexing* has a list, a boolean tensor, or a tensor of integers among its indices. (A 0-dim tensor
-# counts as an integer.) No strides describe arbitrary places, so reading that way makes a copy.
+# a view. Iterating over a tensor gives views, too: one for each row. *Advanced indexing* has a list, a boolean tensor
+# or an integer tensor among its indices. (A 0-dim integer tensor counts as an integer.) Strides can't describe
+# arbitrary positions, so reading that way makes a copy.
 #
-# Each of the following three lines tries to set some elements to 5.
+# Each of these three lines tries to set some elements to 5.
 
 # %% predict: writes_into_board
 # **Predict.** `rows` is a tensor of integers. Which of the three lines change `board`?
@@ -540,52 +555,52 @@ board[rows, 1] = 5
 print("board[rows, 1] = 5     changed", int((board == 5).sum()), "elements")
 
 # %% [markdown]
-# The first and the third do. In the first, `board[0:2]` is a view, so the assignment that follows writes into `board`.
-# In the second, `board[rows]` is a copy: the assignment changes the copy, which is then thrown away. The third has one
-# pair of brackets, and an assignment `board[...] = 5` with one pair always writes into `board` itself, with both kinds
-# of indexing. Only *reading* with advanced indexing makes a copy.
+# The first and third do. In the first, `board[0:2]` is a view, so the assignment writes to `board`. In the second,
+# `board[rows]` is a copy: the assignment changes the copy, which is then discarded. The third has one pair of brackets,
+# and an assignment such as `board[...] = 5` always writes to `board` itself, with either kind of indexing. Only
+# *reading* with advanced indexing makes a copy.
 #
-# An operation that changes its tensor is called *in-place*. In PyTorch such methods end in an underscore: `add_`,
-# `fill_`, `masked_fill_`. Augmented assignment, `x += 1`, is in-place too. But `x = x + 1` makes a new tensor and gives
-# it the old name. Other variables that refer to the old tensor don't see the change.
+# An operation that modifies its tensor is called *in-place*. The names of such methods end in an underscore in PyTorch:
+# `add_`, `fill_`, `masked_fill_`. Augmented assignment, `x += 1`, is in-place too. But `x = x + 1` creates a new tensor
+# under the old name, so other variables that refer to the old tensor don't see the change.
 #
 # ### Your turn: blank_padding_
-# Sentences of different lengths share one tensor. The places after a sentence's end hold leftovers, which may be
-# anything, even NaN ("not a number", such as the result of 0 / 0). Blank them, in the tensor itself.
+# Sentences of different lengths share one tensor. The positions after the end of a sentence hold leftovers, which can
+# be anything, even NaN ("not a number", such as the result of 0 / 0). Set them to zero in the tensor itself.
 
 # %% given
 hint(
-    "Iterating over a tensor gives views of its rows. So does an index that is an integer.",
-    "Either loop over the rows and assign to a slice of each, or make a mask (n, t) and assign with it.",
+    "Iterating over a tensor gives views of its rows. So does indexing with an integer.",
+    "Either loop over the rows and assign to a slice of each, or create a mask of shape (n, t) and assign with it.",
 )
 
 # %% exercise: blank_padding_ points=3 level=medium
 
 # %% [markdown]
-# `x = x * keep`, with `keep` of shape (n, t, 1), looks like the same thing. But it computes a new tensor, and the
-# caller's stays as it was, although a name that ends in an underscore promises otherwise. `x *= keep` does write into
-# `x`. Which leftovers does it still not blank?
+# `x = x * keep`, with `keep` of shape (n, t, 1), looks equivalent. But it creates a new tensor and leaves the caller's
+# unchanged, although a name that ends in an underscore promises otherwise. `x *= keep` does write to `x`. Which
+# leftovers does it fail to clear?
 
 # %% answer [markdown]
-# NaN and inf: each of them times 0 is NaN. Assigning 0, or `masked_fill_`, computes nothing with the leftovers.
+# NaN and inf: either one times 0 is NaN. Assigning 0 or calling `masked_fill_` doesn't compute with the leftovers.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# You know what dtypes lose, how a tensor reads its storage, and what a view is. Next are masks, `gather`, a loss, and
-# NumPy. After a break, Python has forgotten everything: choose *Run > Run All Above Selected Cell*, or press
-# *Check*, which runs what it needs.
+# You now know what small dtypes lose, how a tensor reads its storage, and what a view is. Next are masks, `gather`, a
+# loss and NumPy. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press
+# *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Masks, and what NaN does to them
 #
-# One missing value can turn a whole loss into NaN, even if you multiply it by zero.
+# One missing value can turn an entire loss into NaN, even if you multiply it by zero.
 #
-# A *mask* is a boolean tensor: True where an element counts. In an index and in `torch.where`, a uint8 tensor still
-# works as one, with a warning that this is deprecated. `masked_fill`, `masked_select` and `masked_scatter` refuse it
-# with a RuntimeError. A missing value is often stored as NaN.
+# A *mask* is a boolean tensor that's True where an element counts. In an index and in `torch.where`, a uint8 tensor
+# still works as one, with a warning that this is deprecated. `masked_fill`, `masked_select` and `masked_scatter` refuse
+# it with a RuntimeError. Missing values are often stored as NaN.
 #
-# What is NaN times zero? And `x - x.mean(dim=1)` is meant to subtract from each row its mean. What does it do instead?
+# What is NaN times zero? And `x - x.mean(dim=1)` is meant to subtract each row's mean from it. What does it do instead?
 
 # %% example
 values = torch.tensor([2.0, float("nan"), 4.0])
@@ -598,44 +613,46 @@ print("without keepdim:", (square - square.mean(dim=1)).tolist())
 print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 
 # %% [markdown]
-# NaN times anything is NaN, so multiplication can't remove it. `torch.where(condition, a, b)` computes with neither: it
-# takes `a` where the condition is True, and `b` elsewhere. `masked_fill(mask, value)` works alike.
+# NaN times anything is NaN, so multiplication can't remove it. `torch.where(condition, a, b)` doesn't compute with
+# either value: it takes `a` where the condition is True, and `b` elsewhere. `masked_fill(mask, value)` works similarly.
 #
-# The mean along `dim=1` of a (3, 3) tensor has shape (3,). Shapes are lined up from the right, so these three means are
-# above the *columns*: element (i, j) loses the mean of row j instead of row i. The sizes fit only because the input is
-# square. On a (3, 4) tensor you would get an error. With `keepdim=True` the dimension stays, with size 1, and the shape
-# (3, 1) is one mean beside each row. Lab 2 says more about how shapes are lined up.
+# The mean along `dim=1` of a (3, 3) tensor has shape (3,). Shapes are aligned from the right, so these three means line
+# up with the *columns*: the mean of row j is subtracted from element (i, j), instead of the mean of row i. The sizes
+# fit only because the input is square. On a (3, 4) tensor you would get an error. `keepdim=True` keeps the dimension
+# with size 1, so the means have shape (3, 1), one next to each row. Lab 2 explains how shapes are aligned.
 #
 # ### Your turn: center_rows
-# Some measurements are missing. Subtract from each row the mean of those that are there. The visible checks contain no
-# NaN; try some of your own.
+# Some measurements are missing. From each row, subtract the mean of those that aren't. The visible checks don't include
+# NaN, so try some inputs of your own.
 
 # %% given
 hint(
-    "Which two numbers make a mean? Neither may depend on the masked places.",
-    "First make a copy with 0 at the masked places. Then take row sums and row counts, both with keepdim=True.",
-    "What is the mean of a row without a valid element, and where in your result does it end up?",
+    "Which two numbers do you need for a mean? Neither may depend on masked elements.",
+    "First make a copy with 0 at the masked positions. Then compute row sums and row counts, both with keepdim=True.",
+    "What's the mean of a row with no valid elements, and where does it end up in your result?",
 )
 
 # %% exercise: center_rows points=3 level=medium further
 
 # %% [markdown]
-# Do you remove the junk before the subtraction, or after it? Both are right here. With gradients, `where` after a bad
-# computation isn't enough, because NaN returns through the branch that wasn't taken. What would you change so you never
-# compute with NaN?
+# Do you remove the missing values before or after the subtraction? Either works here. With gradients, calling `where`
+# after a bad computation isn't enough, because NaN comes back through the branch that wasn't taken. How would you avoid
+# computing with NaN at all?
 
 # %% answer [markdown]
-# Subtract from the copy without junk, and divide by `mask.sum(dim=1, keepdim=True).clamp(min=1)`, which avoids 0 / 0 in
-# rows without a valid element. Then `torch.where(mask, known - mean, 0)`.
+# Start from `known`, a copy with 0 at the masked positions. To get the mean, divide its row sums by `mask.sum(dim=1,
+# keepdim=True).clamp(min=1)`, which avoids 0 / 0 in rows without a valid element. Then return `torch.where(mask, known
+# - mean, 0)`.
 
 # %% [markdown]
 # ## Gather and scatter
 #
-# A classifier gives each sample a row of scores, one per class. A loss needs, for sample i, the score of its own class
-# `labels[i]`, and an evaluation needs totals per class. Both have a wrong form that raises no error.
+# A classifier gives each sample a row of scores, one per class. To compute a loss, you need the score of each sample's
+# own class, `labels[i]` for sample i; to evaluate the classifier, you need totals per class. Both are easy to get wrong
+# without an error.
 #
-# Which shape has `scores[:, labels]`, for scores of shape (4, 3) and four labels? And what happens if an index occurs
-# twice?
+# If `scores` has shape (4, 3) and there are four labels, what's the shape of `scores[:, labels]`? And what happens if
+# an index occurs twice?
 
 # %% predict: repeated_index
 # **Predict.** `totals` is `[0, 0, 0]`, `index` is `[0, 0, 1]`, `amounts` is `[1, 2, 3]`.
@@ -659,7 +676,8 @@ print("totals[index] += amounts:", totals.tolist())
 print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts).tolist())
 
 # %% [markdown]
-# `scores[:, labels]` takes four columns from every row, so its shape is (4, 4). Two index tensors are paired instead:
+# `scores[:, labels]` takes four columns from every row, so its shape is (4, 4). Two index tensors are paired up
+# instead:
 #
 # | i | row: `torch.arange(4)` | column: `labels` | reads | result |
 # |---|---|---|---|---|
@@ -668,44 +686,46 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # | 2 | 2 | 0 | `scores[2, 0]` | 0.5 |
 # | 3 | 3 | 1 | `scores[3, 1]` | 0.2 |
 #
-# `gather(1, index)` does this along dimension 1: `out[i, j] = scores[i, index[i, j]]`. The index has as many dimensions
-# as the input, so `labels` becomes a column with `labels[:, None]`.
+# `gather(1, index)` does this along dimension 1: `out[i, j] = scores[i, index[i, j]]`. The index must have as many
+# dimensions as the input, so `labels[:, None]` turns `labels` into a column.
 #
-# `totals[index] += amounts` reads `totals[index]`, adds, and writes back. Both writes to place 0 start from 0, and the
-# last one stayed here: 2, not 3. PyTorch doesn't even promise which one stays. `scatter_add` adds every one:
-# `t.scatter_add(0, index, src)` is a copy of `t` in which `out[index[i]] += src[i]` was done for one `i` after the
-# other. `torch.bincount(labels)` counts how often each label occurs.
+# `totals[index] += amounts` reads `totals[index]`, adds, and writes back. Both additions at position 0 start from 0,
+# and here the last write won: 2, not 3. PyTorch doesn't even guarantee which one wins. `scatter_add` adds them all:
+# `t.scatter_add(0, index, src)` returns a copy of `t` to which each `src[i]` has been added at position `index[i]`.
+#
+# `torch.bincount(labels)` counts how often each label occurs, from 0 to the largest label. Pass `minlength=c` to get at
+# least `c` counts, even if the last classes don't occur.
 #
 # ### Your turn: class_confidence
-# How sure is the classifier of the right class, class by class? A good average can hide a class that it always misses.
+# For each class, how confident is the classifier in the right answer? A good average can hide a class that it always
+# misses.
 
 # %% given
 hint(
-    "First find one number per sample: the probability of its own class. Then totals and counts per class.",
-    "gather or a pair of index tensors for the first, scatter_add and bincount(minlength=...) for the second.",
+    "First get one number per sample: the probability of its own class. Then compute totals and counts per class.",
+    "Use gather or a pair of index tensors for the first step, and scatter_add and bincount(minlength=...) for the second.",
 )
 
 # %% exercise: class_confidence points=3 level=medium
 
 # %% [markdown]
-# A loop over classes with `probs[labels == k, k].mean()` does the same task: that line indexes by a mask and by an
-# integer at once, and gives NaN for a class without samples. How often does each of the two versions go through all
-# labels?
+# A loop over classes with `probs[labels == k, k].mean()` does nearly the same: it indexes with a mask and an integer at
+# once, but returns NaN for a class without samples. How often does each version go through all the labels?
 
 # %% answer [markdown]
-# The loop compares all n labels once for each of the c classes, so c · n comparisons. `gather`, `scatter_add` and
-# `bincount` each go through them once, however many classes there are.
+# The loop compares all n labels with each of the c classes, which takes c · n comparisons. `gather`, `scatter_add` and
+# `bincount` each go through the labels once, no matter how many classes there are.
 
 # %% [markdown]
 # ## From scores to a loss
 #
-# The script's third change deleted a softmax. Computing its loss by hand shows why, and a NaN loss often has the cause
-# that you see here.
+# The script's third change deleted a softmax. Computing the loss by hand shows why, and also what often turns a loss
+# into NaN.
 #
-# *Logits* are a classifier's scores before they become probabilities: any numbers, one per class. The *softmax* gives
-# the probabilities of a row $x$ of logits: $p_j = e^{x_j} / \sum_k e^{x_k}$. The *cross entropy* is the mean, over the
-# samples, of minus the log of the probability of the sample's own label. It's 0 for a network that's certain and right,
-# and $\log 10 \approx 2.3$ for a guess among ten.
+# *Logits* are a classifier's scores before they become probabilities: any numbers, one per class. The *softmax* turns a
+# row $x$ of logits into probabilities: $p_j = e^{x_j} / \sum_k e^{x_k}$. To get the *cross entropy*, take minus the log
+# of the probability of each sample's own label, then average over the samples. It's 0 for a network that's certain and
+# right, and $\log 10 \approx 2.3$ for guessing among ten classes.
 #
 # In float32, `exp(89)` is inf and `exp(-104)` is 0. What do the first and the third line print?
 
@@ -718,54 +738,56 @@ certain = torch.tensor([[-200.0, 0.0]])
 print("log of the softmax:          ", certain.softmax(dim=1).log().tolist())
 print("log_softmax:                 ", certain.log_softmax(dim=1).tolist())
 
-nine_zeros = torch.tensor([[50.0] + [0.0] * 9])  # certain that the image shows a 0, and right
+nine_zeros = torch.tensor([[50.0] + [0.0] * 9])  # certain that the image is a 0, and right
 print("loss of the scores:          ", torch.nn.functional.cross_entropy(nine_zeros, torch.tensor([0])).item())
 twice = torch.nn.functional.cross_entropy(nine_zeros.softmax(dim=1), torch.tensor([0]))
 print("loss of their softmax:       ", twice.item())
 
 # %% [markdown]
-# inf / inf is NaN. Subtracting one number from all scores of a row multiplies every power by the same factor, so the
-# probabilities don't change. If it's the row's largest score, no power is above 1 and their sum is at least 1.
+# inf / inf is NaN. Subtracting the same number from all scores in a row scales every exponential by the same factor, so
+# the probabilities don't change. If you subtract the row's largest score, no exponential is above 1 and their sum is at
+# least 1.
 #
-# That saves the softmax but not its log: a probability that underflowed to 0 has the log -inf. So simplify the log on
-# paper first: $\log p_j = x_j - \log \sum_k e^{x_k}$. The term $\log \sum_k e^{x_k}$ is called the *log-sum-exp*. You
-# can subtract the largest score $m$ in it too: $\log \sum_k e^{x_k} = m + \log \sum_k e^{x_k - m}$.
+# That fixes the softmax but not its log: if a probability underflows to 0, its log is -inf. So first simplify the log
+# on paper: $\log p_j = x_j - \log \sum_k e^{x_k}$. The term $\log \sum_k e^{x_k}$ is called the *log-sum-exp*. You can
+# subtract the largest score $m$ here too: $\log \sum_k e^{x_k} = m + \log \sum_k e^{x_k - m}$.
 #
-# The last two lines explain the third change. `cross_entropy` takes scores and computes this itself. With a softmax in
-# the network it's computed twice, and the second sees only numbers from 0 to 1: even a network that's certain and
-# right has a loss of 1.46, so there's little left to learn from. Lab 6 returns to this.
+# The last two lines explain the third change. PyTorch's `nn.functional.cross_entropy(scores, labels)` takes scores and
+# computes the log-softmax itself. If the network ends in a softmax too, the loss sees only numbers from 0 to 1: even
+# when the network is certain and right, the loss is 1.46, so there's little left to learn from. Lab 6 returns to this.
 #
 # ### Your turn: cross_entropy
-# Write the loss for a batch, from `exp`, `log`, sums and indexing. Don't use torch's `softmax`, `log_softmax` or
-# `logsumexp`, nor a loss function: interviewers ask for it without them.
+# Write the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,
+# `logsumexp` or loss functions: interviewers often ask for this.
 
 # %% given
 hint(
     "Write -log p for one sample as a difference of two terms. Which of them overflows for a score of 1000?",
-    "Subtract each row's largest score first, with keepdim=True. The loss is then the log of the row's sum of powers, "
-    "minus the lowered score of the label.",
+    "First subtract each row's largest score, with keepdim=True. A sample's loss is then the log of its row's sum of "
+    "exponentials, minus the label's lowered score.",
 )
 
 # %% exercise: cross_entropy points=3 level=medium
 
 # %% [markdown]
-# Suppose you subtract the largest score of the whole matrix instead of each row's. For which batches is the loss wrong?
+# Suppose you subtract the largest score in the whole matrix instead of each row's. For which batches is the loss wrong?
 
 # %% answer [markdown]
-# Where one row is far below another, for instance `[[1000, 0], [0, 1]]`: all powers of the second row underflow to 0,
-# the log of their sum is -inf, and the loss is no longer finite. From about 104 apart on, float32 has that problem.
+# For batches in which one row is far below another, such as `[[1000, 0], [0, 1]]`: all exponentials in the second row
+# underflow to 0, the log of their sum is -inf, and the loss is no longer finite. In float32, a gap of about 104 is
+# enough.
 
 # %% [markdown]
 # ## NumPy shares its memory
 #
-# You scale an array for a plot, and the network's weights change. Data goes from NumPy to PyTorch and back in several
-# ways. Some copy, some don't, and no error tells you which. If two names reach the same memory, one is an
-# *alias* of the other.
+# You scale an array for a plot, and the network's weights change. There are several ways to pass data between NumPy and
+# PyTorch. Some copy, some don't, and nothing warns you which. If two names refer to the same memory, one is an *alias*
+# of the other.
 #
-# The next cell makes four tensors from the float64 array `[0, 1, 2, 3]`. Which of them isn't float64?
+# The next cell creates four tensors from the float64 array `[0, 1, 2, 3]`. Which of them isn't float64?
 
 # %% predict: begin_with_99
-# **Predict.** Afterwards, `array[0] = 99` is run. Which of the four tensors begin with 99?
+# **Predict.** After the four tensors are created, `array[0] = 99` runs. Which of them now start with 99?
 #
 # - [ ] `torch.tensor(array)`
 # - [x] `torch.from_numpy(array)`
@@ -774,7 +796,7 @@ hint(
 
 # %% example
 array = np.arange(4.0)
-with torch.device("cpu"):  # NumPy knows no GPU
+with torch.device("cpu"):  # NumPy doesn't support GPUs
     ways = {
         "torch.tensor(array)": torch.tensor(array),
         "torch.from_numpy(array)": torch.from_numpy(array),
@@ -787,19 +809,19 @@ for text, made in ways.items():
 
 # %% [markdown]
 # `torch.tensor` always copies, and `from_numpy` always shares. `as_tensor` shares if it can: a new dtype needs new
-# memory, so the last line copies here, and would be an alias if `array` were float32 already. `.float()` works alike:
-# on a float32 tensor it returns the same tensor. `torch.asarray`, `torch.frombuffer` and `torch.from_dlpack` share here
-# too. So does a slice in NumPy itself.
+# memory, so the last line copies here, but it would create an alias if `array` were float32 already. `.float()` works
+# the same way: on a float32 tensor it returns the same tensor. `torch.asarray`, `torch.frombuffer` and
+# `torch.from_dlpack` share here too. So does a slice in NumPy itself.
 #
-# NumPy's default float is float64, and the tensor keeps it. A layer with float32 weights then refuses it: "mat1 and
-# mat2 must have the same dtype, but got Double and Float".
+# NumPy's default is float64, and the tensor keeps that dtype. A layer with float32 weights then raises an error: "mat1
+# and mat2 must have the same dtype, but got Double and Float".
 #
-# Now the way back. `weights` has `requires_grad=True`, so PyTorch records what is computed from it, to find gradients
-# later. NumPy can't record, so `.numpy()` refuses. `weights.detach()` gives a tensor without that recording. A
-# colleague uses it to scale the numbers for a plot. What does the last line of the next cell print?
+# Now for the other direction. `weights` has `requires_grad=True`, so PyTorch records every computation with it in order
+# to find gradients later. NumPy can't record, so `.numpy()` raises an error. `weights.detach()` returns a tensor that
+# isn't recorded. A colleague uses it to scale the numbers for a plot. What does the last line of the next cell print?
 
 # %% example
-weights = torch.ones(3, requires_grad=True, device="cpu")  # NumPy knows no GPU
+weights = torch.ones(3, requires_grad=True, device="cpu")  # NumPy doesn't support GPUs
 try:
     weights.numpy()
 except RuntimeError as error:
@@ -809,13 +831,13 @@ picture *= 100
 print(weights.tolist())
 
 # %% [markdown]
-# Three times 100: the weights themselves were changed. `detach` gives up the recording, not the memory, and `.numpy()`
-# shares. `.cpu()` wouldn't have helped: for a tensor that's on the CPU already, it returns the same tensor.
-# `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares as well. An independent copy is
-# `weights.detach().clone().numpy()`.
+# It prints 100 three times: the weights themselves changed. `detach` stops the recording but still shares the memory,
+# and so does `.numpy()`. `.cpu()` wouldn't have helped: if a tensor is already on the CPU, it returns the same tensor.
+# `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares memory as well. For an
+# independent copy, use `weights.detach().clone().numpy()`.
 #
-# Some data can't cross at all. Two of the next lines go from NumPy to PyTorch, and one goes back. Which property does
-# each have that the other library can't store? (`>f4`: float32 with its bytes in the other order.)
+# Some data can't be converted at all. Two of the next lines go from NumPy to PyTorch, and one goes back. What can't the
+# other library represent in each case? (`>f4` means float32 in the opposite byte order.)
 
 # %% example
 for text, attempt in {
@@ -830,40 +852,47 @@ for text, attempt in {
         print(f"{text}\n    {type(error).__name__}: {str(error)[:72]} ...")
 
 # %% [markdown]
-# A reversed array has a negative stride. An array from an old file may have its bytes in the other order (`>` is
-# *big-endian*, and most of today's machines are little-endian). An array of texts or of Python's objects raises a
-# TypeError too: no dtype holds them. And NumPy has no bfloat16: convert with `.float()` first.
+# A reversed array has a negative stride. An array from an old file may have the opposite byte order (`>` is
+# *big-endian*, and most machines today are little-endian). An array of strings or Python objects raises a TypeError
+# too, because no dtype can hold them. And NumPy has no bfloat16, so convert with `.float()` first.
 #
 # ### Your turn: ingest
-# Write the one function through which all arrays enter your program. Whatever arrives, it returns a float32 tensor with
-# its own memory.
+# Write the single function through which all arrays enter your program. Whatever it receives, it returns a float32
+# tensor with its own memory.
 
 # %% given
 hint(
     "Let NumPy convert before PyTorch sees the array: `array.astype(...)` handles byte order and strides.",
-    "Is your copy a copy for each input dtype? What if the array is float32 already?",
-    "How many digits of 2**60 + 2**36 + 1 does float64 keep? An int64 mustn't pass through it on its way to float32.",
+    "Does your code copy for every input dtype? What if the array is float32 already?",
+    "How many digits of 2**60 + 2**36 + 1 does float64 keep? Don't convert int64 to float32 through float64.",
 )
 
 # %% exercise: ingest points=3 level=medium further
 
 # %% [markdown]
-# `torch.from_numpy(array).float()` passes a quick test, because the conversion copies a float64 array. The day someone
-# saves memory and passes float32, it becomes an alias. How would you test for such a bug in your own code?
+# `torch.from_numpy(array).float()` passes a quick test because the conversion copies a float64 array. As soon as
+# someone passes float32 to save memory, the result is an alias. How would you test your own code for such a bug?
 
 # %% answer [markdown]
-# Run the test once for each input dtype, float32 among them: call the function, write into the array, and compare the
-# tensor with its values from before. `np.shares_memory(array, result.numpy())` asks directly.
+# Run the test once for each input dtype, including float32: call the function, write to the array, and compare the
+# tensor with its earlier values. `np.shares_memory(array, result.numpy())` checks directly.
 
 # %% [markdown]
-# ## Do two tensors meet?
+# ## Do two tensors overlap?
 #
-# If two tensors *overlap*, there's a place in memory that both of them read, and writing through one can change the
-# other. PyTorch refuses some in-place operations for that reason.
+# Two tensors *overlap* if they have an element in the same slot of memory, so writing to one can change the other. For
+# that reason, PyTorch rejects some in-place operations.
 #
-# Several tests suggest themselves. `t.data_ptr()` is the address of a tensor's first element, and
-# `t.untyped_storage().data_ptr()` the address where its storage begins. In which of the four pairs below do the tensors
-# overlap? Which of the two addresses answers that?
+# You could compare two addresses: `t.data_ptr()` is the address of a tensor's first element, and
+# `t.untyped_storage().data_ptr()` is the address where its storage starts. Does either of them detect overlap?
+
+# %% predict: overlapping_pairs
+# **Predict.** `field` has shape (3, 4). In which pairs do the two tensors overlap?
+#
+# - [x] `field` and `field[1:]`
+# - [ ] `field[:1]` and `field[1:]`
+# - [ ] `field[:, ::2]` and `field[:, 1::2]`
+# - [x] `field[1]` and `field[:, 2]`
 
 # %% example
 field = torch.arange(12.0).reshape(3, 4)
@@ -879,45 +908,46 @@ for text, (p, q) in pairs.items():
     print(f"{text:34} same first element: {same_start!s:6} same storage: {same_storage}")
 
 # %% [markdown]
-# The first and the last pair overlap. The address of the first element says no to all four, and the storage says yes to
-# all four, so neither answers the question. In the third pair, the two tensors are interleaved like the fingers of two
-# hands: their ranges in memory cross, and they still have no element in common.
+# The first and last pairs overlap, but the first elements' addresses differ in all four pairs, and the storages'
+# addresses are the same in all four. So neither answers the question. In the third pair, the two tensors are
+# interleaved like the fingers of two hands: their address ranges intersect, but they have no element in common.
 #
 # ### Your turn: overlap
-# Decide it exactly. The tensors are small, so you need no clever method. You may use your `slots`. If an error names a
-# line of `slots`, correct it there: it must work for one dimension too.
+# Find the exact answer. The tensors are small, so you don't need a clever method. You can use your `slots`. If an error
+# points to a line in `slots`, fix it there: it must work for one dimension too.
 
 # %% given
 hint(
-    "Two conditions: they read the same block of memory, and they read a common slot of it.",
-    "Sets of slots can be compared with isdisjoint. What do two tensors have in common that share a storage?",
+    "There are two conditions: they read the same block of memory, and they have a slot in common.",
+    "You can compare sets of slots with isdisjoint. If two tensors share a storage, what else is the same?",
 )
 
 # %% exercise: overlap points=4 level=hard further
 
 # %% [markdown]
-# For small tensors, comparing sets is exact and quick. For large ones the question is hard in general: it amounts to
-# an equation in integers with bounds. `numpy.shares_memory` solves it exactly and may take very long.
-# `numpy.may_share_memory` compares ranges only, and answers "yes" for the interleaved pair. When is such an answer good
+# For small tensors, comparing sets is exact and fast. For large ones the problem is hard in general: it amounts to
+# solving an integer equation with bounds. `numpy.shares_memory` solves it exactly but can take very long.
+# `numpy.may_share_memory` only compares ranges, and answers "yes" for the interleaved pair. When is such an answer good
 # enough?
 #
-# One more trap: `torch.from_numpy(array)` and `torch.from_numpy(array[2:])` read the same memory through two storages,
-# that begin at different addresses, so comparing storages misses it. (The exercise doesn't ask for this case.) What
-# would you compare instead of slots?
+# One more trap: `torch.from_numpy(array)` and `torch.from_numpy(array[2:])` read the same memory through two storages
+# with different start addresses, so comparing storages misses the overlap. (The exercise doesn't require this case.)
+# What would you compare instead of slots?
 
 # %% answer [markdown]
-# A "yes" that's sometimes wrong is good enough if it only costs you time, for instance a copy that wasn't needed. A
-# "no" from `may_share_memory` is always right.
+# A "yes" that's sometimes wrong is good enough if it only costs you time, for instance for an unnecessary copy. A "no"
+# from `may_share_memory` is always right.
 #
-# Compare addresses in bytes: `t.data_ptr()` plus an element's distance from the first one times `t.element_size()`.
-# They mean the same in every storage.
+# Instead of slots, compare addresses in bytes: `t.data_ptr()` plus `t.element_size()` times an element's distance from
+# the first one. They're comparable across storages.
 
 # %% [markdown]
-# ## What's left of the script
+# ## What's next for the script
 #
-# The script reads 88% of the digits, and it has more to teach: lab 2 repairs an evaluation that says 10% whatever the
-# network learned, lab 3 the gradients that `zero_grad` clears and a layer that never learns, lab 4 a validation that
-# makes training worse, lab 5 training that changes its own data, and lab 6 the training itself, up to about 97%.
+# The script now recognizes 88% of the digits, and you'll keep working on it. In lab 2, you'll fix an evaluation that
+# reports 10% whatever the network learned. Lab 3 explains the gradients that `zero_grad` clears and fixes a layer that
+# never learns. In lab 4 validation makes training worse, in lab 5 training changes its own data, and lab 6 improves the
+# training itself, to about 97%.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -926,29 +956,29 @@ hint(
 # - [x] `torch.tensor([1, 2])` has dtype int64.
 #   > `torch.tensor` infers the dtype from its data, and a list of integers becomes int64.
 # - [ ] `torch.zeros(3)` has dtype int64, because 0 is an integer.
-#   > `zeros` sees a shape and no data. It gives the default dtype, float32.
+#   > `zeros` gets a shape but no data, so it uses the default dtype, float32.
 # - [ ] `torch.tensor([1, 2.5])` has dtype float64, as in NumPy.
-#   > One float among the numbers is enough for the default dtype, and PyTorch's is float32. float64 is NumPy's.
+#   > If any number is a float, you get the default dtype, which is float32 in PyTorch. float64 is NumPy's.
 # - [x] `torch.linspace(0, 10, 3)` has dtype float32, although its ends are integers.
-#   > `linspace` gives the default dtype whatever you pass. `arange` is the one that looks at its arguments.
+#   > `linspace` uses the default dtype whatever you pass. `arange` is the one that looks at its arguments.
 # - [ ] `torch.arange(a, a + 1, 0.1)` has 10 elements for every float `a`.
-#   > The length is a quotient of floats, rounded up, and rounding can add one: `arange(1, 1.3, 0.1)` had four elements
-#   > instead of three. Use `linspace` if the length must be certain.
+#   > The length is a quotient of floats, rounded up, and rounding errors can add one: `arange(1, 1.3, 0.1)` had four
+#   > elements instead of three. Use `linspace` if you need a guaranteed length.
 #
-# Hint: What decides the dtype: the data, or the function? And the length of arange?
+# Hint: What determines the dtype: the data or the function? And what determines the length of arange?
 #
 # **Promotion**, with `h` of dtype float16 and shape (3,), and `u` of dtype uint8 and shape (3,)
 # - [x] `h + torch.tensor(1.0)` is float16.
-#   > A 0-dim tensor changes the dtype only if its category is higher. Both are floats here, so `h` decides.
+#   > A 0-dim tensor changes the dtype only if its category is higher. Both are floats here, so `h` determines it.
 # - [ ] `h + torch.ones(1)` is float16, because one element counts as a number.
 #   > Shape (1,) has a dimension, and only 0-dim tensors and Python numbers count as numbers. So float32, the larger of
 #   > the two, wins.
 # - [x] `torch.arange(3) / 2` is float32.
-#   > Division with `/` of integers gives the default dtype, whether or not the quotients are whole.
+#   > Dividing integers with `/` gives the default dtype, whether or not the quotients are whole numbers.
 # - [ ] `u + 10` is int64 if one of the sums is above 255.
 #   > The dtype never depends on the values. The sum stays uint8 and wraps around: 250 + 10 gave 4.
 # - [x] `u.sum()` is int64.
-#   > `sum` gives int64 for all integers, so small dtypes don't wrap around in it.
+#   > `sum` returns int64 for all integers, so small dtypes don't wrap around.
 #
 # Hint: What is the difference between the shapes () and (1,)?
 #
@@ -956,92 +986,93 @@ hint(
 # - [x] Writing into `x[1:3]` changes `x`.
 #   > A slice is basic indexing: an offset and strides over the storage of `x`.
 # - [ ] Writing into `y = x[[1, 2]]`, with `y[0] = 0`, changes `x`.
-#   > A list in the index is advanced indexing. Reading with it makes a copy, and the write changes the copy.
+#   > A list in the index means advanced indexing. Reading with it makes a copy, and the write changes that copy.
 # - [ ] `x[x > 0].zero_()` sets the positive elements of `x` to zero.
-#   > `x[x > 0]` is read first, with advanced indexing, so `zero_` clears a copy that is thrown away.
+#   > `x[x > 0]` is read first, with advanced indexing, so `zero_` clears a copy that's then discarded.
 # - [x] `x[x > 0] = 0` sets the positive elements of `x` to zero.
-#   > With one pair of brackets left of `=`, nothing is read. The assignment writes into `x` itself.
+#   > With one pair of brackets to the left of `=`, nothing is read. The assignment writes to `x` itself.
 # - [x] `x[:, 0].clone()` keeps fewer bytes in memory than `x[:, 0]` does.
-#   > The column is a view and keeps all 24 elements alive. The clone has a storage with its own 4.
+#   > The column is a view that keeps all 24 elements alive. The clone has its own storage with just 4.
 #
-# Hint: Is it read with advanced indexing, or assigned with it?
+# Hint: Does the line read with advanced indexing, or assign with it?
 #
 # **Strides**, with `x = torch.arange(24).reshape(4, 6)`
 # - [ ] `x.T` copies the elements into a new order.
-#   > Transposing moves no element. It exchanges the strides of the same storage.
+#   > Transposing doesn't move any elements. It swaps the strides over the same storage.
 # - [x] `x[2, 3]` reads slot 15 of the storage.
 #   > The strides are (6, 1) and the offset is 0, so the slot is 2 * 6 + 3.
 # - [ ] `x.stride()` is (48, 8), because an int64 has 8 bytes.
-#   > Strides are counted in elements, not in bytes: (6, 1).
+#   > Strides are counted in elements, not bytes: (6, 1).
 # - [ ] Two tensors with the same storage always have an element in common.
-#   > `field[:1]` and `field[1:]` shared a storage and read different slots of it. So did the interleaved columns.
+#   > `field[:1]` and `field[1:]` shared a storage but read different slots of it. So did the interleaved columns.
 # - [x] `x[1:, ::2]` has strides (6, 2) and storage offset 6.
-#   > One row down is still 6 slots, and every second column means 2. The view begins at row 1, in slot 6.
+#   > Moving down one row is still 6 slots, and moving to every second column is 2. The view starts at row 1, in slot 6.
 #
-# Hint: In which unit are strides counted?
+# Hint: What unit are strides counted in?
 #
 # **NumPy**, with `a` a NumPy array and `t` a tensor on the CPU
 # - [ ] `torch.as_tensor(a)` always copies.
-#   > It copies only if it must, for instance for another dtype. Otherwise a write to `a` shows in the tensor.
+#   > It copies only if it must, for instance to change the dtype. Otherwise a write to `a` shows up in the tensor.
 # - [x] `torch.tensor(a)` always copies.
 #   > After `array[0] = 99`, the tensor from `torch.tensor` was the only float64 one that kept its old value.
-# - [ ] `t.detach().numpy()` is a copy, because `detach` cuts it off.
-#   > `detach` gives up the recording, not the memory. `picture *= 100` changed the weights in the lab.
+# - [ ] `t.detach().numpy()` is a copy, because `detach` separates it from `t`.
+#   > `detach` stops the recording but shares the memory. In the lab, `picture *= 100` changed the weights.
 # - [x] `torch.from_numpy(np.ones(3))` is float64.
 #   > float64 is NumPy's default for floats, and `from_numpy` keeps the array's dtype.
 # - [ ] `torch.from_numpy(a).float()` never shares memory with `a`.
-#   > If `a` is float32 already, `.float()` has nothing to do and returns the tensor that shares memory with `a`.
+#   > If `a` is float32 already, `.float()` does nothing and returns the tensor that shares memory with `a`.
 #
-# Hint: What does each of them do if the dtype fits already?
+# Hint: What does each call do if the dtype is already right?
 #
-# **Masks, sums and few bits**
+# **Masks, sums and 16 bits**
 # - [ ] `x * mask` turns NaN into 0 where the mask is False.
-#   > NaN times zero is NaN, so a product can't remove it.
+#   > NaN times zero is NaN, so multiplication can't remove it.
 # - [x] `torch.where(mask, x, 0)` turns NaN into 0 where the mask is False.
-#   > `where` takes 0 there and doesn't compute with the element that it leaves out.
-# - [ ] `out[index] += v` adds each element of `v`, even if `index` repeats itself.
-#   > It reads, adds and writes back once. Two writes to one place both started from 0 in the lab, and one was lost.
-# - [x] `out.scatter_add_(0, index, v)` adds each element of `v`, even if `index` repeats itself.
-#   > It adds one element after the other. In the lab, place 0 got 1 + 2, and `+=` left 2 there.
-# - [x] A float16 counter that starts at 0 and grows by 1 never gets beyond 2048.
-#   > Above 2048 the neighbours are 2 apart, so 2049 is rounded back to 2048 each time.
+#   > `where` takes 0 there and doesn't compute with the element it leaves out.
+# - [ ] `out[index] += v` adds each element of `v`, even if `index` contains duplicates.
+#   > It reads, adds and writes back once. In the lab, two additions at one position both started from 0, and one was
+#   > lost.
+# - [x] `out.scatter_add_(0, index, v)` adds each element of `v`, even if `index` contains duplicates.
+#   > It adds every element. In the lab, position 0 got 1 + 2, whereas `+=` left 2 there.
+# - [x] A float16 counter that starts at 0 and is incremented by 1 never gets past 2048.
+#   > Above 2048, float16 numbers are 2 apart, so 2049 is always rounded back to 2048.
 #
-# Hint: Which of these did a cell of this lab print?
+# Hint: Which of these did you see in this lab's output?
 #
 # **From scores to a loss**
-# - [x] Adding 100 to all scores of a row doesn't change its softmax.
-#   > Every power and their sum are multiplied by the same factor.
+# - [x] Adding 100 to all scores in a row doesn't change its softmax.
+#   > Every exponential and their sum are multiplied by the same factor.
 # - [ ] `torch.softmax(x, 1).log()` is finite for all finite scores, because softmax subtracts the largest.
-#   > A probability can underflow to 0, and log 0 is -inf: use `log_softmax`.
-# - [ ] `nn.functional.cross_entropy` takes probabilities, so a network ends with a softmax.
-#   > It takes scores, and computes the log of their softmax itself.
-# - [x] `argmax(dim=1)` of scores is the same as that of their softmax, unless rounding makes a tie.
-#   > The exponential keeps the order, so guesses need no softmax.
+#   > A probability can underflow to 0, and log 0 is -inf. Use `log_softmax` instead.
+# - [ ] `nn.functional.cross_entropy` takes probabilities, so a network should end in a softmax.
+#   > It takes scores and computes the log of their softmax itself.
+# - [x] `argmax(dim=1)` of the scores equals `argmax(dim=1)` of their softmax, unless rounding creates a tie.
+#   > The exponential preserves the order, so you don't need a softmax to make guesses.
 #
-# Hint: Where did inf / inf and log 0 arise, and what avoids each?
+# Hint: Where did inf / inf and log 0 come up, and how do you avoid each?
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# To look at some inputs later, a training loop has the line `kept.append(batch[0])`. Each of its 1,000 batches has
-# shape (256, 3, 224, 224). Two things go wrong. The process runs out of memory, as if it kept all batches. And the
-# images in `kept` look wrong, because the loop normalizes each batch with `batch.sub_(mean)` after that line.
+# A training loop saves some inputs for later with the line `kept.append(batch[0])`. Each of its 1,000 batches has shape
+# (256, 3, 224, 224). Two things go wrong: the process runs out of memory, as if it kept every batch, and the images in
+# `kept` look wrong, because the loop normalizes each batch with `batch.sub_(mean)` after that line.
 #
-# Explain both with one reason. Which small change of the line repairs both? And why does `batch[0].contiguous()` repair
+# What single reason explains both? Which small change to the line fixes both? And why does `batch[0].contiguous()` fix
 # neither? Five sentences are enough.
 
 # %% question: why_the_row_is_heavy [markdown] points=2
 # ### BEGIN SOLUTION
-# `batch[0]` is basic indexing, so it is a view: a new shape and offset over the batch's own storage. (1) The storage
-# is freed only when no tensor uses it any more. So each kept image holds all 256 images of its batch, and the list
-# holds all batches. (2) `sub_` writes into that same storage, so the kept image changes with the batch.
+# `batch[0]` is basic indexing, so it's a view: a new shape and offset over the batch's own storage. (1) The storage is
+# freed only when no tensor uses it anymore, so each kept image holds all 256 images in its batch, and the list holds
+# all batches. (2) `sub_` writes to that same storage, so the kept image changes with the batch.
 #
-# `kept.append(batch[0].clone())` repairs both: the clone has a storage of its own, with one image in it, and no later
-# write reaches it. `batch[0]` is contiguous already, and then `contiguous()` returns the tensor itself, so it
-# copies nothing. (For a batch with other strides, it would copy by accident.)
+# `kept.append(batch[0].clone())` fixes both: the clone has its own storage with only one image in it, and no later
+# write reaches it. `batch[0]` is already contiguous, so `contiguous()` returns the tensor itself without copying. (For
+# a batch with other strides, it might happen to copy.)
 #
-# Two points: one for the shared storage as the reason for both effects; one for `clone` (or a copy such as
-# `torch.tensor(batch[0])` or `batch[0] + 0`) and the reason why `contiguous` makes no copy here.
+# Two points: one for naming the shared storage as the cause of both effects; one for `clone` (or a copy such as
+# `torch.tensor(batch[0])` or `batch[0] + 0`) and the reason why `contiguous` doesn't copy here.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -1049,18 +1080,18 @@ hint(
 #
 # | call or rule | what it does or costs |
 # |---|---|
-# | `torch.tensor(data)`; `zeros`, `ones`, `linspace` | infers the dtype; give float32 |
-# | `arange(start, end, step)` with floats | its length is a rounded quotient: use `linspace` |
-# | `u + 10` with uint8 | a number or 0-dim tensor counts only by its category: stays uint8, and wraps around |
-# | float16 | overflows above 65504, counts to 2048: store small, add up wide with `sum(dtype=torch.float32)` |
-# | a slice, `.T`, `expand` | a view: no element moves, and the whole storage is kept |
-# | `x[mask]`, `x[[0, 2]]` | a copy when read, a write into `x` left of `=` |
+# | `torch.tensor(data)`; `zeros`, `ones`, `linspace` | infers the dtype; use float32 by default |
+# | `arange(start, end, step)` with floats | its length depends on rounding: use `linspace` |
+# | `u + 10` with uint8 | stays uint8 and wraps around: a number or 0-dim tensor promotes only if its category is higher |
+# | float16 | overflows above 65504, counts to 2048: store small, add wide with `sum(dtype=torch.float32)` |
+# | a slice, `.T`, `expand` | a view: doesn't move elements, and keeps the whole storage alive |
+# | `x[mask]`, `x[[0, 2]]` | a copy when read, a write to `x` on the left of `=` |
 # | `torch.where(mask, x, 0)` | removes NaN, which `x * mask` doesn't |
-# | `mean(dim=1, keepdim=True)` | keeps a row's result beside its row |
-# | `scatter_add(0, index, src)` | adds at repeated indices too, which `out[index] += src` doesn't |
-# | `cross_entropy(scores, labels)` | wants scores, not probabilities; subtracts each row's largest |
-# | `torch.from_numpy(a)`, `torch.as_tensor(a)` | shares always; shares if it can |
+# | `mean(dim=1, keepdim=True)` | keeps each row's result next to its row |
+# | `scatter_add(0, index, src)` | handles duplicate indices, which `out[index] += src` doesn't |
+# | `cross_entropy(scores, labels)` | takes scores, not probabilities; doesn't overflow |
+# | `torch.from_numpy(a)`, `torch.as_tensor(a)` | always shares; shares if it can |
 # | `torch.tensor(a)`, `t.clone()` | copies |
 #
-# Before you trust a line, ask which dtype it computes in and whether its largest result fits there, who else reads the
-# memory that it writes to, and whether it would still work if the input weren't square or an index occurred twice.
+# Before you trust a line, ask yourself which dtype it computes in and whether the largest result fits, what else reads
+# the memory it writes to, and whether it would still work if the input weren't square or an index occurred twice.

@@ -3,7 +3,7 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
 
     x: (n, t, d), bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but no two
-        elements share a place in memory. The leftovers may be NaN or inf. Elements within the length keep their
+        elements share a slot in memory. The leftovers may be NaN or inf. Elements within the length keep their
         values, NaN and inf included, and so does the memory between x's elements.
     lengths: (n,) int64, each from 0 to t, any strides, not changed.
     Each of n, t and d may be 0.
@@ -74,7 +74,7 @@ with check(
     required=True,
     hint=(
         "Which tensor does your last line return: x itself, a selection from it, or a mask?",
-        "Write the zeros into x, whatever else you compute, and return x at the end.",
+        "Write the zeros into x itself, and return x at the end.",
     ),
 ):
     t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
@@ -86,8 +86,8 @@ with check(
     "steps after the length are zero in the result",
     required=True,
     hint=(
-        "A sentence has length 1. Which of its steps stay, and what is the first index to blank?",
-        "Assign 0 with one pair of brackets left of =, to a slice that begins at the length, or by a mask (n, t).",
+        "If a sentence has length 1, which of its steps stay, and what's the first index to blank?",
+        "Assign 0 with one pair of brackets left of =, to a slice that starts at the length or with a mask (n, t).",
     ),
 ):
     t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
@@ -100,7 +100,7 @@ with check(
         {
             "nothing was written into x": before,
             "one step too many was kept: the last index inside a sentence is its length minus 1": one_more,
-            "the mask is the wrong way round: the sentences are blanked, and the leftovers stay": before - want,
+            "the mask is inverted: the sentences are blanked, and the leftovers stay": before - want,
         },
     )
 with check(
@@ -145,7 +145,7 @@ with check(
     "returns_x",
     "the result is x itself, not a copy",
     weight=2,
-    hint="If the caller writes into the result, does x change?",
+    hint="If the caller writes to the result, does x change?",
 ):
     arguments.assert_returns(blank_padding_, "x")
 with check(

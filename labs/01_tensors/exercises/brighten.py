@@ -1,10 +1,10 @@
 # %% exercise
 def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
-    """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then limited to 0 ... 255.
+    """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then clamped to 0 ... 255.
 
     image: uint8, any shape, not changed. gain: above 0, at most 1e8. offset: from -255 to 255.
-    Returns a new tensor, uint8 of image's shape. If float32 can't tell a product from the middle between two integers,
-    it may be rounded either way.
+    Returns a new tensor, uint8 of image's shape. If float32 can't distinguish a product from the midpoint between two
+    integers, it may be rounded either way.
     """
     ### BEGIN SOLUTION
     wide = gain * (image.to(torch.float32) + offset)
@@ -55,8 +55,8 @@ with check(
     "the result is uint8 and has the image's shape",
     required=True,
     hint=(
-        "Which dtype does a float gain give to the product? Which one should you return?",
-        "The last step is a cast with to(). What must you do to the numbers before it?",
+        "Which dtype does the product have if the gain is a float? Which one should you return?",
+        "The last step is a cast with to(). What must you do to the numbers first?",
     ),
 ):
     t = torch.tensor([[10, 20, 30], [40, 50, 60]], dtype=torch.uint8)
@@ -65,20 +65,29 @@ with check(
     assert got.shape == (2, 3), f"your result has shape {tuple(got.shape)}"
 with check(
     "example",
-    "a dark image at gain 2",
+    "an image with one bright pixel, at gain 2.2",
     hint=(
-        "Take the first pixel, 10. What do you add, what do you multiply by, and in which order?",
-        "Convert to float32, add the offset to the pixel, and multiply that sum by the gain. Cast last.",
+        "Take the first pixel, 10. What do you add, what do you multiply by, and what's the nearest integer?",
+        "Convert to float32, add the offset to the pixel, and multiply that sum by the gain. Then round, clamp and cast.",
     ),
 ):
-    t = torch.tensor([[10, 20, 30], [40, 50, 60]], dtype=torch.uint8)
-    want = torch.tensor([[30, 50, 70], [90, 110, 130]], dtype=torch.uint8)
+    t = torch.tensor([[10, 20, 30], [40, 50, 252]], dtype=torch.uint8)
+    want = torch.tensor([[31, 53, 75], [97, 119, 255]], dtype=torch.uint8)
     explain(
-        brighten(t, 2.0, 5),
+        brighten(t, 2.2, 4),
         want,
         {
             "the values are right but still float: the cast is missing": want.to(torch.float32),
-            "the gain multiplied only the pixel: add the offset first": want - 5,
+            "the gain multiplied only the pixel: add the offset first": torch.tensor(
+                [[26, 48, 70], [92, 114, 255]], dtype=torch.uint8
+            ),
+            "a cast truncates decimals": torch.tensor([[30, 52, 74], [96, 118, 255]], dtype=torch.uint8),
+            "the cast doesn't stop at 255: it wraps around": torch.tensor(
+                [[31, 53, 75], [97, 119, 51]], dtype=torch.uint8
+            ),
+            "pixel + offset was computed in uint8, and wrapped around": torch.tensor(
+                [[31, 53, 75], [97, 119, 0]], dtype=torch.uint8
+            ),
         },
     )
 
@@ -87,7 +96,7 @@ with check(
     "other_cases",
     "other gains and offsets, without overflow",
     required=True,
-    hint="Does your result depend on each argument? In which order do you add and multiply?",
+    hint="Does your result depend on every argument? In what order do you add and multiply?",
 ):
     for gain, offset in ((0.75, 20), (1.75, 8), (1.0, 0)):  # whole numbers: rounding has a check of its own
         t = torch.tensor([0, 4, 12, 40, 100], dtype=torch.uint8)
@@ -128,10 +137,10 @@ with check(
         explain(
             brighten(t, gain, offset),
             torch.tensor(exact, dtype=torch.float64).round().to(torch.uint8),
-            {"a cast cuts off the decimals": torch.tensor(exact).to(torch.uint8)},
+            {"a cast truncates decimals": torch.tensor(exact).to(torch.uint8)},
         )
     arguments.assert_results(brighten, "", "all values", "small gain", "above the middle")
-with check("extremes", "the largest offset, none at all, and a huge gain", hint="Where may a number grow too large?"):
+with check("extremes", "the largest offset, no offset, and a huge gain", hint="Where could a number get too large?"):
     arguments.assert_results(brighten, "offset 255", "offset 0", "huge gain")
 with check("non_contiguous", "images of other shapes and strides, 0-dim and empty ones"):
     arguments.assert_results(brighten, "transposed", "every second", "expanded", "five dimensions", "0-dim", "empty")

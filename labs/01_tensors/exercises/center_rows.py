@@ -1,12 +1,12 @@
 # %% exercise
 def center_rows(x: Tensor, mask: Tensor) -> Tensor:
-    """From each row of x, subtract the mean of its valid elements. Masked places become 0.
+    """From each row of x, subtract the mean of its valid elements. Masked elements become 0.
 
     x: (n, d), float32 or float64. mask: (n, d) bool, True where an element is valid. n and d may be 0, and strides may be
     any. Neither is changed.
-    At masked places x may be anything, even NaN or inf. A row without valid elements becomes 0.
-    A valid NaN or inf isn't a missing value: it counts in the mean of its row, as in any mean. The masked places of
-    such a row become 0 too.
+    Masked elements may be anything, even NaN or inf. A row without valid elements becomes 0.
+    A valid NaN or inf isn't a missing value: it counts in its row's mean, as in any mean. The masked elements of such a
+    row still become 0.
     Returns a new tensor (n, d) of x's dtype.
     """
     ### BEGIN SOLUTION
@@ -18,15 +18,15 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
 
 # %% promises
 # From each row of x -> one_masked, several_masked, equal_sizes
-# Masked places become 0 -> one_masked, several_masked
+# Masked elements become 0 -> one_masked, several_masked
 # x: (n, d), float32 -> float64
 # mask: (n, d) bool -> several_masked, none_or_one
 # n and d may be 0 -> non_contiguous
 # Neither is changed -> keeps_input
-# At masked places x may be -> nan
+# Masked elements may be -> nan
 # A row without valid -> none_or_one
 # A valid NaN or inf -> nan_stays
-# The masked places of such -> nan_stays
+# The masked elements of such -> nan_stays
 # Returns a new tensor -> shape_dtype, keeps_input
 
 
@@ -71,8 +71,8 @@ with check(
     "the result has x's shape and dtype",
     required=True,
     hint=(
-        "Print the shape after each of your steps. Which step loses a dimension, or some elements?",
-        "torch.where keeps the shape of x, x[mask] does not. keepdim=True keeps a dimension of size 1.",
+        "Print the shape after each step. Which step loses a dimension or some elements?",
+        "torch.where keeps the shape of x, and x[mask] doesn't. keepdim=True keeps a dimension of size 1.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])
@@ -85,7 +85,7 @@ with check(
     weight=2,
     hint=(
         "How many elements of the second row count, and what is their mean?",
-        "Divide each row's sum by the number of True in its mask, with keepdim=True. Set masked places to 0 last.",
+        "Divide each row's sum by the number of True in its mask, with keepdim=True. Set masked elements to 0 last.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])
@@ -95,13 +95,13 @@ with check(
         center_rows(t, mask),
         torch.tensor([[-2.0, -1.0, 3.0], [1.0, 0.0, -1.0]]),
         {
-            "the mean was taken over masked places too": torch.tensor(
+            "the mean was taken over masked elements too": torch.tensor(
                 [[-2.0, -1.0, 3.0], [-2 * third, 0.0, -8 * third]]
             ),
-            "the sum was divided by the length of the row, masked places included": torch.tensor(
+            "the sum was divided by the length of the row, masked elements included": torch.tensor(
                 [[-2.0, -1.0, 3.0], [7 * third, 0.0, third]]
             ),
-            "masked places don't become 0": torch.tensor([[-2.0, -1.0, 3.0], [1.0, 5.0, -1.0]]),
+            "masked elements don't become 0": torch.tensor([[-2.0, -1.0, 3.0], [1.0, 5.0, -1.0]]),
         },
     )
 
@@ -111,7 +111,7 @@ with check(
     "rows with several masked elements",
     weight=3,
     required=True,
-    hint="If a row of five has two valid elements, which number do you divide by?",
+    hint="If two of a row's five elements are valid, what number do you divide by?",
 ):
     t = torch.tensor([[11.0, 15.0, 8.0, 18.0, 13.0], [12.0, 12.5, 17.0, 9.0, 10.5], [14.0, 19.0, 16.0, 11.0, 13.5]])
     mask = torch.tensor([[1, 0, 1, 0, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 0]], dtype=torch.bool)
@@ -120,19 +120,19 @@ with check(
         center_rows(t, mask),
         want,
         {
-            "the sum was divided by the length of the row, masked places included": torch.where(
+            "the sum was divided by the length of the row, masked elements included": torch.where(
                 mask, t - torch.where(mask, t, 0).mean(1, keepdim=True), 0
             ),
-            "the mean was taken over masked places too": torch.where(mask, t - t.mean(1, keepdim=True), 0),
+            "the mean was taken over masked elements too": torch.where(mask, t - t.mean(1, keepdim=True), 0),
             "one mean over all rows was subtracted": torch.where(mask, t - t[mask].mean(), 0),
         },
     )
     arguments.assert_results(center_rows, "", "all valid", "long rows")
-with check("nan", "NaN and inf at masked places do no harm", weight=3, hint="What is NaN * 0? And what is inf * 0?"):
+with check("nan", "masked NaN and inf do no harm", weight=3, hint="What is NaN * 0? And what is inf * 0?"):
     arguments.assert_results(center_rows, "junk")
-with check("nan_stays", "a valid NaN stays visible", hint="What says which values are missing: the mask, or x?"):
+with check("nan_stays", "a valid NaN isn't hidden", hint="What determines which values are missing: the mask or x?"):
     arguments.assert_results(center_rows, "valid NaN", "valid inf")
-with check("equal_sizes", "a square input", hint="Is the row's mean lined up with its row, or with a column?"):
+with check("equal_sizes", "a square input", hint="Is each row's mean lined up with its row or with a column?"):
     t = torch.tensor([[1.0, 2.0, 9.0], [4.0, -5.0, 4.0], [7.0, 8.0, 0.0]])
     mask = torch.tensor([[True, True, True], [True, False, True], [True, True, True]])
     explain(
@@ -145,7 +145,7 @@ with check("equal_sizes", "a square input", hint="Is the row's mean lined up wit
         },
     )
     arguments.assert_results(center_rows, "square")
-with check("none_or_one", "rows with no valid element, and with one", hint="What is 0 / 0?"):
+with check("none_or_one", "rows with no valid elements, and with one", hint="What is 0 / 0?"):
     arguments.assert_results(center_rows, "all masked", "some rows masked", "one valid")
 with check("float64", "float64 stays float64, with its precision"):
     arguments.assert_results(center_rows, "float64")
@@ -153,7 +153,7 @@ with check("non_contiguous", "views that are not contiguous, and sizes of 0 and 
     arguments.assert_results(center_rows, "transposed", "every second column", "expanded")
     arguments.assert_results(center_rows, "one row", "one column", "no rows", "no columns")
 with check(
-    "keeps_input", "x and the mask keep their values", guard=True, hint="Which of your operations write into x?"
+    "keeps_input", "x and the mask keep their values", guard=True, hint="Which of your operations write to x?"
 ):
     arguments.assert_arguments(center_rows)
     for trial in arguments.iter_trials(center_rows, "no rows", "no columns"):

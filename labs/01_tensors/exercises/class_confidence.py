@@ -1,8 +1,8 @@
 # %% exercise
 def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
-    """For each class: the mean, over the samples of that class, of the probability given to that class.
+    """For each class: the mean probability of that class over its samples.
 
-    probs: (n, c), float32 or float64, row i belongs to sample i. labels: (n,) int64, the true classes, 0 to c - 1.
+    probs: (n, c), float32 or float64, row i for sample i. labels: (n,) int64, the true classes, 0 to c - 1.
     Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0, c is at least 1. Strides may be any. The
     arguments aren't changed.
     """
@@ -20,7 +20,7 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
 # probs: -> several_samples, float64
 # labels: -> example, several_samples
 # Returns (c,) -> shape_dtype, float64
-# A class without samples -> empty_class
+# A class without samples -> example, empty_class
 # n may be 0 -> non_contiguous
 # Strides may be any -> non_contiguous
 # The arguments aren't changed -> keeps_input
@@ -72,8 +72,8 @@ with check(
     "the result has one value per class, in probs' dtype",
     required=True,
     hint=(
-        "Does your result hold one number per sample, or one per class? How many classes does probs have?",
-        "Start from zeros with probs.shape[1] places, in probs' dtype, and add each sample's number into its class.",
+        "Does your result have one number per sample, or one per class? How many classes does probs have?",
+        "Start from probs.shape[1] zeros in probs' dtype, and add each sample's number to its class.",
     ),
 ):
     t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.3, 0.4, 0.3]])
@@ -82,22 +82,23 @@ with check(
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
 with check(
     "example",
-    "four samples, three classes",
+    "four samples, three classes, one of them empty",
     hint=(
-        "Samples 1 and 3 belong to class 2. Which two numbers go into its mean?",
-        "gather takes one number from each row, scatter_add adds them up per class, bincount counts. Then divide.",
+        "Samples 1 and 3 belong to class 2. Which two numbers are averaged?",
+        "gather takes one number from each row, scatter_add adds them up per class, and bincount counts. Then divide.",
     ),
 ):
-    t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.3, 0.4, 0.3]])
+    t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.5, 0.2, 0.3], [0.3, 0.4, 0.3]])
     explain(
-        class_confidence(t, torch.tensor([0, 2, 1, 2])),
-        torch.tensor([0.7, 0.5, 0.45]),
+        class_confidence(t, torch.tensor([0, 2, 0, 2])),
+        torch.tensor([0.6, 0.0, 0.45]),
         {
-            "of several samples of a class, only the last one was added": torch.tensor([0.7, 0.5, 0.15]),
-            "the total was divided by the number of all samples": torch.tensor([0.175, 0.125, 0.225]),
-            "these are the totals: divide them by the counts": torch.tensor([0.7, 0.5, 0.9]),
-            "the mean over all samples was taken, whatever their class": t.mean(0),
-            "the predicted class was used instead of the label": torch.tensor([0.7, 0.5, 0.5]),
+            "only the last sample of each class was added": torch.tensor([0.25, 0.0, 0.15]),
+            "the total was divided by the number of all samples": torch.tensor([0.3, 0.0, 0.225]),
+            "these are the totals: divide them by the counts": torch.tensor([1.2, 0.0, 0.9]),
+            "the mean was taken over all samples, whatever their class": t.mean(0),
+            "the predicted class was used instead of the label": torch.tensor([0.6, 0.0, 0.5]),
+            "a class without samples gave 0 / 0: divide by at least 1": torch.tensor([0.6, float("nan"), 0.45]),
         },
     )
 
@@ -107,7 +108,7 @@ with check(
     "classes with several samples each",
     weight=2,
     required=True,
-    hint="Which samples belong to class k, and which column do you read from them?",
+    hint="Which samples belong to class k, and which of their columns do you read?",
 ):
     t = torch.rand(9, 4, generator=torch.Generator(here).manual_seed(9)).softmax(1)
     labels = torch.arange(9) * 3 % 4
@@ -118,9 +119,9 @@ with check(
         class_confidence(t, labels),
         total / size,
         {
-            "of several samples of a class, only the last one was added": last,
+            "only the last sample of each class was added": last,
             "the total was divided by the number of all samples": total / 9,
-            "the mean over all samples was taken, whatever their class": mean,
+            "the mean was taken over all samples, whatever their class": mean,
             "the predicted class was used instead of the label": predicted,
         },
     )

@@ -4,7 +4,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
     By hand: without torch's softmax, log_softmax and logsumexp, and without its loss functions.
 
-    logits: (n, c), float32 or float64, any finite numbers up to 1e4 in size. labels: (n,) int64, from 0 to c - 1.
+    logits: (n, c), float32 or float64, any finite numbers up to 1e4 in magnitude. labels: (n,) int64, from 0 to c - 1.
     n and c are at least 1, and strides may be any. Neither argument is changed.
     Returns a 0-dim tensor of logits' dtype. It's finite, and off by at most 1e-6 (for float64, 1e-14) times the larger
     of 1 and the largest abs(logit).
@@ -73,8 +73,8 @@ with check(
     "the result is a 0-dim float32 tensor",
     required=True,
     hint=(
-        "Does your result hold one number per sample, or one for the whole batch?",
-        "mean() without dim gives a 0-dim tensor. A Python number isn't one.",
+        "Does your result have one number per sample, or one for the whole batch?",
+        "mean() without dim returns a 0-dim tensor. A Python number isn't one.",
     ),
 ):
     got = cross_entropy(torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 0.0]]), torch.tensor([0, 2]))
@@ -85,8 +85,8 @@ with check(
     "example",
     "two samples, three classes",
     hint=(
-        "What is the softmax probability of class 0 in the first row, and what is minus its log?",
-        "For each sample: the log of the sum of exp, minus the score of the label. Then the mean over the samples.",
+        "What's the softmax probability of class 0 in the first row, and what's minus its log?",
+        "For each sample: the log of the sum of exp, minus the label's score. Then average over the samples.",
     ),
 ):
     t = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 2.0]])
@@ -96,11 +96,11 @@ with check(
         cross_entropy(t, torch.tensor([0, 2])),
         -own.log().mean(),
         {
-            "the losses of the samples were added up: take their mean": -own.log().sum(),
+            "the samples' losses were summed: take their mean": -own.log().sum(),
             "the sign is missing: the log of a probability is negative": own.log().mean(),
             "that's the mean of the probabilities: their log is missing": own.mean(),
             "the mean was taken over all classes: only the label's probability counts": -p.log().mean(),
-            "the softmax was taken along the samples: each row's probabilities add up to 1": -(
+            "the softmax was taken over the samples: each row's probabilities must add up to 1": -(
                 torch.softmax(t, 0)[[0, 1], [0, 2]].log().mean()
             ),
         },
@@ -122,7 +122,7 @@ with check(
         torch.tensor(1000.0),
         {
             "exp(1000) is inf: subtract the row's largest score first": torch.tensor(float("nan")),
-            "a probability became 0, and its log is -inf: subtract logs, don't divide first": torch.tensor(
+            "a probability became 0, and its log is -inf: subtract logs instead of dividing first": torch.tensor(
                 float("inf")
             ),
         },
@@ -136,19 +136,19 @@ with check(
     "other scores and labels",
     weight=2,
     required=True,
-    hint="Which score of a row belongs to its label, and over how many numbers is the mean?",
+    hint="Which score in a row belongs to its label, and how many numbers do you average?",
 ):
     arguments.assert_results(cross_entropy, "", "square", "many samples", rtol=0, atol=1.5e-5)  # scores up to 13
 with check(
     "rows_apart",
-    "rows far from each other, and certain ones",
+    "rows that are far apart, and certain ones",
     weight=2,
-    hint="Is the number that you subtract the largest of its own row? Which powers of a row may all become 0?",
+    hint="Is the number that you subtract the largest in its own row? When can a row's exponentials all become 0?",
 ):
     arguments.assert_results(cross_entropy, "rows apart", "certain", rtol=0, atol=1.1e-3)
     arguments.assert_results(cross_entropy, "large", "large, two at the top", rtol=0, atol=1.1e-2)
 with check(
-    "float64", "float64 stays float64, with its precision", hint="Which of your tensors have a dtype of their own?"
+    "float64", "float64 stays float64, with its precision", hint="Which of your tensors don't take their dtype from logits?"
 ):
     arguments.assert_results(cross_entropy, "float64", rtol=0, atol=1.5e-13)
     arguments.assert_results(cross_entropy, "float64, large", rtol=0, atol=1.1e-10)
@@ -157,7 +157,7 @@ with check("sizes", "one sample, one class, and views that aren't contiguous"):
     arguments.assert_results(cross_entropy, "transposed", "every second one", "expanded", rtol=0, atol=1.5e-5)
 with check(
     "by_hand",
-    "no softmax, logsumexp or loss of torch is called",
+    "torch's softmax, logsumexp and losses aren't called",
     observed=True,
     hint="exp, log, sums, a maximum and an index are all you need.",
 ):

@@ -1,13 +1,13 @@
 # %% exercise
 def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
-    """n evenly spaced points that begin at start. Returns float32 of shape (n,).
+    """n evenly spaced points that start at start. Returns float32 of shape (n,).
 
     Each is off by at most 1e-6 times the larger of abs(start) and abs(stop), however large n is.
 
     endpoint: True puts the last of two or more points on stop, so the step is (stop - start) / (n - 1).
         False ends one step before stop, so the step is (stop - start) / n.
-    start, stop: finite, at most 1e30 in size. stop may be below start or equal to it. n may be 0 (no points) or 1 (only
-        start).
+    start, stop: finite, at most 1e30 in magnitude. stop may be below or equal to start. n may be 0 (no points) or 1
+        (only start).
     """
     ### BEGIN SOLUTION
     if endpoint:
@@ -74,8 +74,8 @@ with check(
     "the result is float32 of shape (n,)",
     required=True,
     hint=(
-        "Which dtype does your result have, and how many points? Which of your calls decides each of the two?",
-        "linspace gives float32 by default, and takes the number of points.",
+        "What dtype does your result have, and how many points? Which call determines each of them?",
+        "linspace returns float32 by default, and takes the number of points.",
     ),
 ):
     got = grid_points(0.0, 1.0, 5, True)
@@ -85,22 +85,22 @@ with check(
     "example",
     "five points from 0 to 1, with and without the end",
     hint=(
-        "How large is the step between five points from 0 to 1, with the end and without it?",
-        "Without the end, stop would be one more point. Make that point too, then leave it out.",
+        "How large is the step between five points from 0 to 1, with and without the end?",
+        "Without the end, stop would be the next point. Create that point too, then drop it.",
     ),
 ):
     with_end, without_end = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]), torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8])
     explain(
         grid_points(0.0, 1.0, 5, True),
         with_end,
-        {"the step was (stop - start) / n, so the last point is before stop": without_end},
+        {"the step was (stop - start) / n, so the last point falls short of stop": without_end},
     )
     explain(
         grid_points(0.0, 1.0, 5, False),
         without_end,
         {
-            "the last point is stop, although endpoint is False": with_end,
-            "the last point was cut off, but the step is still the one with the end": with_end[:-1],
+            "the last point is stop even though endpoint is False": with_end,
+            "the last point was dropped, but the step is still the one that includes the end": with_end[:-1],
         },
     )
 
@@ -108,7 +108,7 @@ with check(
 
 
 def assert_points(function, *edges):
-    """Compare with the exact points, to the precision that is promised."""
+    """Compare with the exact points, to the promised precision."""
     for trial in arguments.iter_trials(function, *edges):
         start, stop, n, endpoint = trial.arguments
         step = (stop - start) / max(n - endpoint, 1)
@@ -121,7 +121,7 @@ with check(
     "any start, stop and n gives evenly spaced points",
     weight=2,
     required=True,
-    hint="What is the step, with the end and without it?",
+    hint="What is the step with and without the end?",
 ):
     for start, stop, n in ((-1.5, 2.25, 7), (3.0, -4.0, 12)):
         with_end = torch.tensor([start + i * (stop - start) / (n - 1) for i in range(n)])
@@ -129,19 +129,19 @@ with check(
         explain(
             grid_points(start, stop, n, True),
             with_end,
-            {"the step was (stop - start) / n, so the last point is before stop": without_end},
+            {"the step was (stop - start) / n, so the last point falls short of stop": without_end},
         )
         explain(
             grid_points(start, stop, n, False),
             without_end,
-            {"the last point is stop, although endpoint is False": with_end},
+            {"the last point is stop even though endpoint is False": with_end},
         )
     assert_points(grid_points, "", "stop below start", "stop at 0", "far from 0", "tiny")
 with check(
     "point_count",
     "n points for n between 2 and 60",
     weight=2,
-    hint="Does your code set the number of points, or is it the result of a division of floats?",
+    hint="Does your code set the number of points, or does it result from dividing floats?",
 ):
     for n in (3, 8, 12, 29, 30, 59, 60):  # where steps of float32 miss a point, and a few more
         for endpoint in (True, False):
@@ -150,14 +150,14 @@ with check(
                 want = torch.tensor([start + step * i for i in range(n)])
                 assert_close(grid_points(start, stop, n, endpoint), want, check_dtype=False)
     assert_points(grid_points, "n is 2", "n is 2, no end", "steps below float64")
-with check("none_or_one", "no point, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
+with check("none_or_one", "no points, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
     assert_points(grid_points, "n is 0", "n is 1", "n is 1, no end")
-with check("same_ends", "start equal to stop", hint="What is the step here? Which functions refuse such a step?"):
+with check("same_ends", "start equal to stop", hint="What is the step here? Which functions reject such a step?"):
     assert_points(grid_points, "one place", "at 0")
 with check(
     "no_drift",
-    "twenty thousand points do not drift",
-    hint="What happens to the rounding error if each point is the one before it plus a step?",
+    "twenty thousand points don't drift",
+    hint="What happens to the rounding error if you compute each point from the previous one?",
 ):
     assert_points(grid_points, "long")
     assert_close(grid_points(0.0, 2000.0, 20001, True), torch.tensor([i / 10 for i in range(20001)]))

@@ -64,11 +64,11 @@ def arguments(draw, edge):
 # The device doesn't count: torch.from_numpy stays on the CPU, torch.tensor uses the device of new tensors.
 with check(
     "shape_dtype",
-    "the result is a float32 tensor of the array's shape",
+    "the result is a float32 tensor with the array's shape",
     required=True,
     hint=(
         "What is NumPy's default dtype for floats, and which one should you return?",
-        "Name the dtype where you convert: astype() in NumPy takes one.",
+        "Specify the dtype when you convert: NumPy's astype() takes one.",
     ),
 ):
     got = ingest(np.array([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]]))
@@ -80,7 +80,7 @@ with check(
     "a float64 array keeps its values",
     weight=2,
     hint=(
-        "Which dtypes do the values pass through on their way? What does each of them lose?",
+        "Which dtypes do the values pass through? What does each of them lose?",
         "One conversion from the array's dtype to float32 is enough. Nothing else may change the values.",
     ),
 ):
@@ -98,7 +98,7 @@ with check(
     "other shapes and dtypes",
     weight=2,
     required=True,
-    hint="Is every value of the result one of the array?",
+    hint="Does every value in the result come from the array?",
 ):
     arguments.assert_results(ingest, "", "float32", "float16", "int64", "uint8", "int8", check_device=False)
     arguments.assert_results(ingest, "NaN and inf", "digits of float64", check_device=False)
@@ -106,7 +106,7 @@ with check(
     "later_writes",
     "later writes to the array don't change the tensor",
     weight=2,
-    hint="For which dtype is a conversion to float32 no copy?",
+    hint="For which dtype doesn't a conversion to float32 copy?",
 ):
     for cut in (np.s_[1:], np.s_[:, 1], np.s_[::2], np.s_[:1, 1:], np.s_[:]):
         for turned in (False, True):
@@ -121,22 +121,22 @@ with check("tensor_writes", "writes to the tensor don't change the array", hint=
     a = np.array([1.0, 2.0, 3.0], dtype=np.float32)
     ingest(a).fill_(-1.0)
     assert_close(a, np.array([1.0, 2.0, 3.0], dtype=np.float32))
-with check("reversed", "reversed arrays", weight=2, hint="What does a negative stride mean, and does PyTorch have it?"):
+with check("reversed", "reversed arrays", weight=2, hint="What does a negative stride mean, and does PyTorch support it?"):
     arguments.assert_results(ingest, "reversed", "reversed float32", check_device=False)
-with check("non_contiguous", "transposed arrays, arrays with steps, and broadcast ones"):
+with check("non_contiguous", "transposed arrays, strided slices and broadcast arrays"):
     arguments.assert_results(ingest, "transposed", "every second", "broadcast", check_device=False)
     arguments.assert_memory(ingest, "transposed", "every second")
-with check("byte_order", "the other byte order", hint="Which library can swap the bytes?"):
+with check("byte_order", "the opposite byte order", hint="Which library can swap the bytes?"):
     arguments.assert_results(ingest, ">f8", ">f4", ">i2", check_device=False)
     arguments.assert_arguments(ingest, ">f8", ">f4", ">i2")
 with check(
     "long_integers",
-    "integers with more digits than float64 has",
-    hint="How many bits of an int64 does float64 keep? How often is the number rounded on its way?",
+    "integers with more digits than float64 keeps",
+    hint="How many bits of an int64 does float64 keep? How often is the number rounded?",
 ):
     edges = "digits of int64", "digits of uint64", "digits of >i8"
     arguments.assert_results(ingest, *edges, check_device=False, rtol=0, atol=0)
-with check("bool_unsigned", "bool, and unsigned numbers that int16 can't hold"):
+with check("bool_unsigned", "bool, and unsigned integers that don't fit in int16"):
     arguments.assert_results(ingest, "bool", "uint16", "uint64", check_device=False)
 with check(
     "zero_dim_empty",
@@ -145,7 +145,7 @@ with check(
 ):
     arguments.assert_results(ingest, "0-dim", "0-dim float32", "empty", check_device=False)
     arguments.assert_memory(ingest, "0-dim", "0-dim float32")
-with check("read_only", "a read-only array, and the array stays as it was", guard=True):
+with check("read_only", "a read-only array, and an unchanged one", guard=True):
     arguments.assert_results(ingest, "read-only", check_device=False)
     arguments.assert_arguments(ingest)
 

@@ -59,7 +59,7 @@ with check(
     "the result is a Python float",
     required=True,
     hint=(
-        "What does mean() or sum() of a tensor give: a number, or a 0-dim tensor?",
+        "What does a tensor's mean() or sum() return: a number or a 0-dim tensor?",
         "item() turns a tensor with one element into a Python number.",
     ),
 ):
@@ -69,8 +69,8 @@ with check(
     "example",
     "two batches of equal size",
     hint=(
-        "How many elements do the two batches have together, and what is their total?",
-        "Keep two numbers over all batches: a total, and a count to which numel() adds. Divide once at the end.",
+        "How many elements do the two batches have in all, and what is their total?",
+        "Accumulate two numbers over all batches: a total, and a count of elements from numel(). Divide once at the end.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 6.0], [4.0, 8.0, 3.0]], dtype=torch.float16)
@@ -86,7 +86,7 @@ with check(
     "uneven_batches",
     "a small last batch counts for less",
     required=True,
-    hint="Should one element of the last batch count more than one of another batch?",
+    hint="Should an element of the last batch count more than an element of another batch?",
 ):
     for scale in (1.0, -0.25):
         t = scale * torch.tensor([1.0, 3.0, 2.0, 6.0, 40.0], dtype=torch.float16)
@@ -106,7 +106,7 @@ with check(
     "long_total",
     "a long running total keeps its digits",
     weight=2,
-    hint="How far apart are neighbouring float16 numbers at 2048? Where do you keep the running total?",
+    hint="How far apart are neighboring float16 numbers at 2048? What dtype is your running total?",
 ):
     t = (torch.arange(5000) % 7 + 1).to(torch.float16) / 8
     exact = t.double().mean().item()
@@ -120,7 +120,7 @@ with check(
 with check(
     "between_float16",
     "a mean between two float16 numbers",
-    hint="Which step of yours rounds to float16? Does mean() do it too?",
+    hint="Which of your steps rounds to float16? Does mean() round too?",
 ):
     t = torch.tensor([1000.0, 1001.0, 1001.0, 1001.0, 1000.0, 1001.0, 1001.0], dtype=torch.float16)
     exact = t.double().mean().item()
@@ -132,13 +132,13 @@ with check(
     )
     arguments.assert_results(mean_of_batches, "", "negative", rtol=1e-4)
 with check(
-    "extremes", "tiny elements, zeros, and elements near 65504", hint="Which step of yours rounds, or overflows?"
+    "extremes", "tiny elements, zeros, and elements near 65504", hint="Which of your steps rounds or overflows?"
 ):
     arguments.assert_results(mean_of_batches, "tiny", "zeros", "huge", "a batch of zeros", rtol=1e-4, atol=1e-13)
 with check(
     "shapes",
     "matrices, single numbers and empty batches",
-    hint="What does len() count in a matrix, or in a 0-dim tensor?",
+    hint="What does len() count in a matrix? What about a 0-dim tensor?",
 ):
     arguments.assert_results(mean_of_batches, "0-dim", "empty batches", "five dimensions", "one element", rtol=1e-4)
     arguments.assert_results(mean_of_batches, "transposed", "expanded", "one batch", "a batch twice", rtol=1e-4)
@@ -146,7 +146,7 @@ with check(
     assert isinstance(mean_of_batches([100 * t[0], 100 * t[:1, 1]]), float), (
         "if the mean is a whole number, your result isn't a float"
     )
-with check("keeps_input", "the list and the batches stay as they are", guard=True):
+with check("keeps_input", "the list and the batches aren't changed", guard=True):
     arguments.assert_arguments(mean_of_batches)
 
 

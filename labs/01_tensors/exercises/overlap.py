@@ -1,10 +1,10 @@
 # %% exercise
 def overlap(a: Tensor, b: Tensor) -> bool:
-    """Whether a and b have an element at the same place in memory.
+    """Whether a and b have an element at the same position in memory.
 
     a, b: CPU tensors of one dtype, which may be any (bfloat16 too), with any shapes and strides, and at most 1000
-        elements each. Each has its own storage, or is a view. Neither is changed. An empty tensor overlaps nothing.
-    You needn't recognize two tensors that were made separately from one NumPy array.
+        elements each. Each has its own storage or is a view. Neither is changed. An empty tensor overlaps nothing.
+    You don't have to recognize two tensors that were created separately from one NumPy array.
     """
     ### BEGIN SOLUTION
     if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr():
@@ -19,7 +19,7 @@ def overlap(a: Tensor, b: Tensor) -> bool:
 # Each has its own -> separate_memory, views_meet
 # Neither is changed -> keeps_input
 # An empty tensor -> empty
-# You needn't recognize -> separate_memory
+# You don't have to recognize -> separate_memory
 
 
 # %% domain
@@ -69,7 +69,7 @@ with check(
     required=True,
     hint=(
         "What does your last line return: a bool, a set, a number or a tensor?",
-        "== of two Python numbers is a bool, and so is isdisjoint of two sets. An intersection is a set.",
+        "Comparing two Python numbers with == gives a bool, and so does isdisjoint of two sets. An intersection is a set.",
     ),
 ):
     t = torch.arange(8.0)
@@ -81,7 +81,7 @@ with check(
     weight=2,
     hint=(
         "Which slots do t[:4] and t[2:] read? Does a clone read the same storage?",
-        "First compare the addresses of the two storages, then look for a slot that both tensors read.",
+        "First compare the two storages' addresses, then look for a slot that both tensors read.",
     ),
 ):
     t = torch.arange(8.0)
@@ -91,10 +91,10 @@ with check(
 # %% hidden checks
 with check(
     "views_meet",
-    "views of one storage that meet",
+    "overlapping views of one storage",
     weight=3,
     required=True,
-    hint="Do a row and a column of one matrix begin at the same address? Do they meet?",
+    hint="Do a row and a column of one matrix start at the same address? Do they intersect?",
 ):
     t = torch.arange(20.0).reshape(4, 5)
     for a, b in ((t, t[2:]), (t[1], t[:, 3]), (t[1:, 1:], t.T), (t[::3], t[3:, 4:]), (t[2, 3], t[2]), (t, t)):
@@ -117,10 +117,10 @@ with check(
     arguments.assert_results(overlap, "", "one view twice")
 with check(
     "side_by_side",
-    "slices of one storage that are side by side",
+    "adjacent slices of one storage",
     weight=3,
     required=True,
-    hint="Is it enough that the storage is the same?",
+    hint="Is it enough if the storage is the same?",
 ):
     t = torch.arange(20.0).reshape(4, 5)
     for a, b in ((t[:2], t[2:]), (t[0], t[3]), (t[1, 1], t[1, 2]), (t[3, 4:], t[:3])):
@@ -131,7 +131,7 @@ with check(
     "interleaved",
     "interleaved views",
     weight=2,
-    hint="Do two ranges that cross always share a slot? Think of odd and even.",
+    hint="Do two intersecting ranges always share a slot? Think of odd and even.",
 ):
     t = torch.arange(24.0).reshape(4, 6)
     for a, b in ((t[:, ::2], t[:, 1::2]), (t[:, 1], t[:, 2]), (t[1], t[::2]), (t[:, 0:2].T, t[:, 3:])):
@@ -155,14 +155,14 @@ with check(
     "dtypes",
     "any dtype",
     weight=2,
-    hint="Which dtypes does NumPy lack? And which differences does a sum in a small dtype lose?",
+    hint="Which dtypes does NumPy lack? And which differences are lost in a small dtype's sum?",
 ):
     arguments.assert_results(overlap, "bool", "uint8", "bfloat16", "complex64", "requires grad")
 with check(
     "keeps_input",
     "both tensors keep their values",
     guard=True,
-    hint="If you write a mark to find it again, do you restore the value?",
+    hint="If you write a marker to find it again, do you restore the value?",
 ):
     arguments.assert_arguments(overlap)
 

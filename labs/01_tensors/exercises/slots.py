@@ -1,6 +1,6 @@
 # %% exercise
 def slots(t: Tensor) -> list[int]:
-    """The slot of the storage that each element of t reads, in t's own order: the last index moves fastest.
+    """The storage slot that each element of t reads, in t's own order: the last index changes fastest.
 
     t: any shape (0-dim and empty too), any strides, any dtype. It isn't changed.
     Slots are counted in elements from the start of the storage.
@@ -14,7 +14,7 @@ def slots(t: Tensor) -> list[int]:
 
 
 # %% promises
-# The slot of the storage -> matrix, transpose, slices, result_type
+# The storage slot -> matrix, transpose, slices, result_type
 # t: any shape -> dimensions, dtypes, zero_dim_empty, expanded
 # It isn't changed -> keeps_input
 # Slots are counted -> dtypes, slices
@@ -51,11 +51,11 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "result_type",
-    "the result is a flat list of integers, those from 0 to 5 in some order",
+    "the result is a flat list of the integers 0 to 5 in some order",
     required=True,
     hint=(
-        "What does your list contain: values of t, tensors, inner lists, or slots?",
-        "storage_offset() and stride() give Python integers, counted in elements. Put all slots into one flat list.",
+        "What does your list contain: values from t, tensors, nested lists or slots?",
+        "storage_offset() and stride() return Python integers, counted in elements. Put all slots in one flat list.",
     ),
 ):
     got = slots(torch.tensor([[50, 51, 52], [53, 54, 55]]))
@@ -65,15 +65,15 @@ with check(
     "matrix",
     "the slots of a matrix",
     hint=(
-        "In which order does t show its elements? Which index changes from one to the next?",
-        "With one loop for each dimension, the loop over the last dimension is the innermost.",
+        "In what order does t show its elements? Which index changes from one element to the next?",
+        "If you write one loop per dimension, the innermost is over the last dimension.",
     ),
 ):
     t = torch.tensor([[50, 51, 52], [53, 54, 55]])
     explain(
         slots(t),
         [0, 1, 2, 3, 4, 5],
-        {"the first index moves fastest here, but the last should": [0, 3, 1, 4, 2, 5]},
+        {"the first index changes fastest here, but the last one should": [0, 3, 1, 4, 2, 5]},
     )
 with check(
     "transpose",
@@ -87,16 +87,16 @@ with check(
     explain(
         slots(t.T),
         [0, 3, 1, 4, 2, 5],
-        {"these slots are in the order of the storage, not of t's elements": [0, 1, 2, 3, 4, 5]},
+        {"these slots are in storage order, not in the order of t's elements": [0, 1, 2, 3, 4, 5]},
     )
 
 # %% hidden checks
 with check(
     "slices",
-    "slices that start later and take steps",
+    "slices with an offset and steps",
     weight=3,
     required=True,
-    hint="Where does the view begin in the storage? What are its strides?",
+    hint="Where does the view start in the storage? What are its strides?",
 ):
     t = torch.arange(100, 130).reshape(5, 6)
     for part in (t[1:], t[:, 2], t[1:4, 1::2], t[3, 4:], t.T[2:, 1:3]):
@@ -119,7 +119,7 @@ with check(
     arguments.assert_results(slots, "one dimension", "six dimensions", "one element")
     assert_close(slots(torch.ones(3001, dtype=torch.float16)), list(range(3001)))
 with check(
-    "dtypes", "slots are counted in elements, whatever the dtype", hint="In which unit does PyTorch count strides?"
+    "dtypes", "slots are counted in elements, whatever the dtype", hint="What unit does PyTorch count strides in?"
 ):
     arguments.assert_results(slots, "bool", "uint8", "bfloat16", "float64", "complex64", "requires grad")
     assert_close(slots(torch.zeros(2, 40_000, dtype=torch.uint8)[:, ::39_999]), [0, 39_999, 40_000, 79_999])
@@ -127,20 +127,20 @@ with check(
     assert_close(slots(torch.zeros(odd + 3, dtype=torch.uint8)[odd:]), [odd, odd + 1, odd + 2])
 with check(
     "zero_dim_empty",
-    "a 0-dim tensor reads one slot, an empty one none",
+    "a 0-dim tensor reads one slot, and an empty one reads none",
     weight=2,
-    hint="How many index tuples does the shape () have?",
+    hint="How many index tuples does shape () have?",
 ):
     arguments.assert_results(slots, "0-dim", "empty")
 with check(
-    "expanded", "a stride of 0 reads one slot again and again", hint="What does the formula give for a stride of 0?"
+    "expanded", "a stride of 0 reads one slot repeatedly", hint="What does the formula give for a stride of 0?"
 ):
     arguments.assert_results(slots, "expanded", "overlapping")
 with check(
     "keeps_input",
     "t keeps its values",
     guard=True,
-    hint="If you write into t, what does the caller read there afterwards?",
+    hint="If you write to t, what does the caller find there afterward?",
 ):
     arguments.assert_arguments(slots)
 
