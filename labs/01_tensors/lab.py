@@ -257,17 +257,21 @@ print("argmax       ", votes.argmax().item())
 # This section explains the script's first bug: an innocent-looking subtraction whose result doesn't fit its dtype.
 #
 # When you combine two tensors of different dtypes, PyTorch computes in a common one: this is called *type promotion*.
-# Every dtype belongs to a category. From lowest to highest, these are bool, integer, float and complex.
+# Every dtype belongs to a category: bool, integer, float or complex, from lowest to highest. The higher category wins.
+# Within a category, the result is a dtype that's large enough for both:
 #
-# | you combine | result | example |
-# |---|---|---|
-# | different categories | the dtype from the higher category | int64 with float16: float16 |
-# | the same category | a dtype large enough for both | uint8 with int64: int64; uint8 with int8: int16; float16 with bfloat16: float32 |
-# | a tensor with dimensions and a single number | the tensor's category decides, unless the number's is higher | uint8 with 10: uint8; uint8 with 1.5: float32 |
+# | left | right | result | why |
+# |---|---|---|---|
+# | int64 | float16 | float16 | float is the higher category |
+# | uint8 | int64 | int64 | large enough for both |
+# | uint8 | int8 | int16 | large enough for both |
+# | float16 | bfloat16 | float32 | large enough for both |
+# | uint8 | the number 10 | uint8 | a number of the same category doesn't count |
+# | uint8 | the number 1.5 | float32 | the number's category is higher: the default dtype |
 #
-# The last row covers Python numbers and *0-dim* tensors, whose shape is `()`. Such a number changes the dtype only if
-# its category is higher. The newer uint16, uint32 and uint64 aren't promoted: combined with another integer dtype, or
-# with bool, they raise an error.
+# A Python number, or a *0-dim* tensor (one of shape `()`), changes the dtype of a tensor with dimensions only if its
+# category is higher. The newer uint16, uint32 and uint64 aren't promoted: combined with another integer dtype, or with
+# bool, they raise an error.
 #
 # Below, `u` is uint8, the dtype of images, with values from 0 to 255, and `h` is float16. Predict the dtype of each
 # line before you run the cell.
@@ -508,8 +512,8 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
 # %% given
 hint(
     "Start with two dimensions: two nested loops and the formula above. A 0-dim tensor reads one slot.",
-    "Handle one dimension at a time. If you know where each row starts, which slots do its elements read? Which slot do "
-    "you know before you've handled any dimension?",
+    "Handle one dimension at a time. If you know where each row starts, which slots do its elements read? Which slot "
+    "do you know before you've handled any dimension?",
 )
 
 # %% exercise: slots points=3 level=medium
@@ -703,7 +707,7 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # %% given
 hint(
     "First get one number per sample: the probability of its own class. Then compute totals and counts per class.",
-    "Use gather or a pair of index tensors for the first step, and scatter_add and bincount(minlength=...) for the second.",
+    "Use gather or a pair of index tensors first, then scatter_add and bincount(minlength=...).",
 )
 
 # %% exercise: class_confidence points=3 level=medium
@@ -1082,7 +1086,7 @@ hint(
 # |---|---|
 # | `torch.tensor(data)`; `zeros`, `ones`, `linspace` | infers the dtype; use float32 by default |
 # | `arange(start, end, step)` with floats | its length depends on rounding: use `linspace` |
-# | `u + 10` with uint8 | stays uint8 and wraps around: a number or 0-dim tensor promotes only if its category is higher |
+# | `u + 10` with uint8 | stays uint8 and wraps around: a number promotes only if its category is higher |
 # | float16 | overflows above 65504, counts to 2048: store small, add wide with `sum(dtype=torch.float32)` |
 # | a slice, `.T`, `expand` | a view: doesn't move elements, and keeps the whole storage alive |
 # | `x[mask]`, `x[[0, 2]]` | a copy when read, a write to `x` on the left of `=` |

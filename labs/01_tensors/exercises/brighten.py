@@ -172,17 +172,17 @@ def brighten(image, gain, offset):
     return shifted.mul_(gain).round_().clamp_(0, 255).byte()
 
 
-# %% wrong "uint8 saturates" fails=stops_at_255,stops_at_0,rounded,extremes,non_contiguous
+# %% wrong "uint8 saturates" fails=example,stops_at_255,stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).round().to(torch.int64).to(torch.uint8)
 
 
-# %% wrong "the number promotes the image" fails=stops_at_255,stops_at_0,rounded,extremes,non_contiguous
+# %% wrong "the number promotes the image" fails=example,stops_at_255,stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image + offset)).round().clamp(0, 255).to(torch.uint8)
 
 
-# %% wrong "a cast rounds" fails=rounded,extremes,non_contiguous
+# %% wrong "a cast rounds" fails=example,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).clamp(0, 255).to(torch.uint8)
 

@@ -152,9 +152,7 @@ with check("float64", "float64 stays float64, with its precision"):
 with check("non_contiguous", "views that are not contiguous, and sizes of 0 and 1"):
     arguments.assert_results(center_rows, "transposed", "every second column", "expanded")
     arguments.assert_results(center_rows, "one row", "one column", "no rows", "no columns")
-with check(
-    "keeps_input", "x and the mask keep their values", guard=True, hint="Which of your operations write to x?"
-):
+with check("keeps_input", "x and the mask keep their values", guard=True, hint="Which of your operations write to x?"):
     arguments.assert_arguments(center_rows)
     for trial in arguments.iter_trials(center_rows, "no rows", "no columns"):
         assert_close(trial.report.identities, [-1], name="the argument that your result is")

@@ -213,7 +213,7 @@ def class_confidence(probs, labels):
     return total / torch.bincount(labels, minlength=c).clamp(min=1)
 
 
-# %% wrong "the mean of an empty class is 0" fails=empty_class,float64,non_contiguous
+# %% wrong "the mean of an empty class is 0" fails=example,empty_class,float64,non_contiguous
 def class_confidence(probs, labels):
     return torch.stack([probs[labels == k, k].mean() for k in range(probs.shape[1])])
 

@@ -148,7 +148,9 @@ with check(
     arguments.assert_results(cross_entropy, "rows apart", "certain", rtol=0, atol=1.1e-3)
     arguments.assert_results(cross_entropy, "large", "large, two at the top", rtol=0, atol=1.1e-2)
 with check(
-    "float64", "float64 stays float64, with its precision", hint="Which of your tensors don't take their dtype from logits?"
+    "float64",
+    "float64 stays float64, with its precision",
+    hint="Which of your tensors don't take their dtype from logits?",
 ):
     arguments.assert_results(cross_entropy, "float64", rtol=0, atol=1.5e-13)
     arguments.assert_results(cross_entropy, "float64, large", rtol=0, atol=1.1e-10)

@@ -121,7 +121,9 @@ with check("tensor_writes", "writes to the tensor don't change the array", hint=
     a = np.array([1.0, 2.0, 3.0], dtype=np.float32)
     ingest(a).fill_(-1.0)
     assert_close(a, np.array([1.0, 2.0, 3.0], dtype=np.float32))
-with check("reversed", "reversed arrays", weight=2, hint="What does a negative stride mean, and does PyTorch support it?"):
+with check(
+    "reversed", "reversed arrays", weight=2, hint="What does a negative stride mean, and does PyTorch support it?"
+):
     arguments.assert_results(ingest, "reversed", "reversed float32", check_device=False)
 with check("non_contiguous", "transposed arrays, strided slices and broadcast arrays"):
     arguments.assert_results(ingest, "transposed", "every second", "broadcast", check_device=False)

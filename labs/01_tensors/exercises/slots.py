@@ -132,9 +132,7 @@ with check(
     hint="How many index tuples does shape () have?",
 ):
     arguments.assert_results(slots, "0-dim", "empty")
-with check(
-    "expanded", "a stride of 0 reads one slot repeatedly", hint="What does the formula give for a stride of 0?"
-):
+with check("expanded", "a stride of 0 reads one slot repeatedly", hint="What does the formula give for a stride of 0?"):
     arguments.assert_results(slots, "expanded", "overlapping")
 with check(
     "keeps_input",

@@ -2,9 +2,9 @@
 # The checks look at your module through these probes. You can call them too.
 @probes.probe
 def normalised_after_training(make, mean, std, x):
-    """The output of make(mean, std) after three steps of training with a layer after it, and that layer's weights.
+    """The output of make(mean, std) after three training steps with a layer after it, and that layer's weights.
 
-    Weight decay is on: it changes whatever the optimizer gets.
+    Weight decay is on, so it changes every parameter that the optimizer gets.
     """
     torch.manual_seed(0)
     layer = nn.Conv2d(len(mean), 1, 1)
@@ -29,13 +29,13 @@ def normalised(make, mean, std, x):
 
 @probes.probe
 def normalised_in_evaluation(make, mean, std, x):
-    """The output of a module in evaluation."""
+    """The output of a module in evaluation mode."""
     return make(mean, std).eval()(x)
 
 
 @probes.probe
 def normalised_after_loading(make, mean, std, x, other_mean, other_std):
-    """The output of a module that loaded the state_dict of another one after a call, and the names and values in it."""
+    """The output of a module that loaded another's state_dict after a call, and the names and values in it."""
     module, other = make(mean, std), make(other_mean, other_std)
     first = module(x)
     module.load_state_dict(other.state_dict())
@@ -53,7 +53,7 @@ def normalised_in(make, mean, std, x, dtype):
 
 @probes.probe
 def normalised_after_a_change(make, mean, std, x):
-    """The output of a module whose maker changes its own tensors afterwards."""
+    """The output of a module whose caller changes its own tensors afterward."""
     mean, std = mean.clone(), std.clone()
     module = make(mean, std)
     mean.fill_(77)
@@ -169,8 +169,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Shapes are aligned from the right. Which dimension of x does your mean meet?",
-        "With two dimensions of size 1 after C, it meets the channels. First subtract, then divide by std.",
+        "Shapes are aligned from the right. Which dimension of x does your mean align with?",
+        "With two dimensions of size 1 after C, it aligns with the channels. First subtract, then divide by std.",
     ),
 ):
     t = torch.arange(12.0).reshape(1, 2, 2, 3)
@@ -182,8 +182,8 @@ with check(
     weight=2,
     observed=True,
     hint=(
-        "After the module was moved: on which device is each tensor in forward, and the result?",
-        "to() moves parameters and buffers. Which of the two is not trained?",
+        "After the module is moved, which device is each tensor in forward on? Which device is the result on?",
+        "to() moves parameters and buffers. Which of the two isn't trained?",
     ),
 ):
     t = torch.arange(24.0).reshape(1, 2, 4, 3)
@@ -198,14 +198,14 @@ with check(
     "other sizes, and as many channels as columns",
     weight=3,
     required=True,
-    hint="Which dimension of x does a tensor of shape (C,) meet?",
+    hint="Which dimension of x does a tensor of shape (C,) align with?",
 ):
     t, mean, std = torch.arange(72.0).sin().reshape(2, 3, 4, 3), torch.arange(3).cos(), torch.arange(3) / 4 + 0.5
     want = torch.stack([(t[:, c] - mean[c]) / std[c] for c in range(3)], dim=1)
     explain(
         Normalize(mean, std)(t),
         want,
-        {"mean and std met the last dimension: they're aligned from the right": (t - mean) / std},
+        {"mean and std were aligned with the last dimension: shapes are aligned from the right": (t - mean) / std},
     )
     arguments.assert_results(Normalize, "", "C = W", "C = H", "C = N", "all equal", "one channel", "one sample")
     arguments.assert_results(Normalize, "one pixel", "small numbers")
@@ -234,7 +234,7 @@ with check(
     "state_dict",
     "mean and std are saved and loaded",
     weight=2,
-    hint="What is in the state_dict, and under which names? Is persistent=False a good idea here?",
+    hint="What's in the state_dict, and under which names? Is persistent=False a good idea here?",
 ):
     loaded.assert_results(Normalize, "", "one channel", "float64", "expanded statistics")
 with check(
@@ -246,7 +246,7 @@ with check(
     changed_later.assert_results(Normalize, "", "one channel")
 with check(
     "no_mixing",
-    "another input on the second device, and no operation that mixes devices",
+    "another input on the second device, without an operation that mixes devices",
     weight=4,
     observed=True,
     hint="Which tensors of your module does to() miss? Which are created in forward?",
@@ -257,7 +257,7 @@ with check(
     got = normalised_elsewhere(Normalize, mean, std, t)
     assert_close(got["result"], want)
     assert_close(got["devices"], "meta")
-    assert got["mixed"] == [], "an operation met tensors of both devices"
+    assert got["mixed"] == [], "an operation got tensors on both devices"
 with check(
     "modes_agree", "training and evaluation are the same", guard=True, hint="What does eval() change in your module?"
 ):

@@ -11,7 +11,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
     """Scaled dot-product attention: for each position, a weighted mean of the rows of v.
 
     q, k, v: shape (n, heads, t, d), all float32 or all float64, any strides. n may be 0. The other sizes are at least
-    1. None of the three is changed.
+    1. None of them is changed.
     The score of positions i and j is the dot product of q's row i and k's row j, divided by the square root of d. The
     weights of position i are the softmax of its scores over all j. Scores may be as large as 1000 or as low as -1000.
     causal: if True, only positions j up to i take part in that softmax, and the weights of later ones are 0.
@@ -31,7 +31,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
 # q, k, v: shape -> other_cases, non_contiguous
 # n may be 0 -> empty
 # The other sizes -> sizes_of_one, equal_sizes
-# None of the three -> keeps_input
+# None of them -> keeps_input
 # The score of positions -> example, other_cases, equal_sizes
 # The weights of position -> example, other_cases
 # Scores may be -> large_scores
@@ -72,12 +72,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two positions: the first takes nine tenths of its own row, the second half of each",
+    "two positions: the first takes nine tenths of its own row, and the second takes half of each",
     weight=2,
     required=True,
     hint=(
         "q @ k.mT has a row for each position of q. Over which dimension should the weights add up to 1?",
-        "Divide by the square root of d, the last size of q. Then softmax(dim=-1), and a product with v.",
+        "Divide by the square root of d, q's last size. Then take softmax(dim=-1), and multiply by v.",
     ),
 ):
     q, k = torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 2, 4)
@@ -93,7 +93,7 @@ with check(
         {
             "the scores weren't divided by the square root of d": unscaled,
             "the scores were divided by d instead of its square root": by_d,
-            "the softmax went over the positions of q, but each row of weights has to add up to 1": columns,
+            "the softmax was taken over q's positions, but each row of weights must add up to 1": columns,
         },
     )
 with check(
@@ -101,7 +101,7 @@ with check(
     "causal: the first position sees only itself",
     weight=2,
     hint=(
-        "Which entries of the scores are above the diagonal, and what should the softmax make of them?",
+        "Which scores are above the diagonal, and what should the softmax turn them into?",
         "Before the softmax, set the scores with j > i to -inf: torch.ones(t, t).triu(1) marks them.",
     ),
 ):
@@ -114,9 +114,9 @@ with check(
         want,
         {
             "the wrong triangle is masked": torch.tensor([[0.9, 0.1], [0.0, 1.0]]) @ v,
-            "after this mask, the weights of a row don't add up to 1": torch.tensor([[0.9, 0.0], [0.5, 0.5]]) @ v,
+            "after this mask, the weights in a row don't add up to 1": torch.tensor([[0.9, 0.0], [0.5, 0.5]]) @ v,
             "a masked score of 0 still gets a weight": torch.tensor([[0.75, 0.25], [0.5, 0.5]]) @ v,
-            "causal made no difference": torch.tensor([[0.9, 0.1], [0.5, 0.5]]) @ v,
+            "causal had no effect": torch.tensor([[0.9, 0.1], [0.5, 0.5]]) @ v,
         },
     )
 
@@ -126,12 +126,14 @@ with check(
     "other sizes and float64",
     weight=2,
     required=True,
-    hint="Which two dimensions does .mT exchange, and which does .T?",
+    hint="Which dimensions does .mT swap, and which does .T?",
 ):
     arguments.assert_results(attention, "", "float64")
-with check("causal", "a causal mask, with more positions", weight=2, hint="Which positions may position 2 see?"):
+with check("causal", "a causal mask, with more positions", weight=2, hint="Which positions can position 2 see?"):
     arguments.assert_results(attention, "causal", "causal, float64")
-with check("equal_sizes", "equal sizes", hint="If two sizes are equal, a wrong dimension fits too. Which do you use?"):
+with check(
+    "equal_sizes", "equal sizes", hint="If two sizes are equal, a wrong dimension fits too. Which one do you use?"
+):
     arguments.assert_results(attention, "as many features as positions", "as many heads as positions", "all equal")
 with check("sizes_of_one", "one position, one head, one feature", hint="Is there a squeeze() in your code?"):
     arguments.assert_results(attention, "one position", "one head", "one feature")
@@ -140,7 +142,7 @@ with check("large_scores", "scores far from 0", hint="What is exp(1000)? What do
 with check(
     "non_contiguous",
     "arguments that are transposed, sliced or expanded",
-    hint="Which of your calls needs strides that fit?",
+    hint="Which of your calls requires certain strides?",
 ):
     arguments.assert_results(attention, "transposed", "features first", "every second feature", "expanded")
 with check(
@@ -151,7 +153,7 @@ with check(
         assert_close(count_fused_calls(attention, t, t * 2, t - 1, mask), 0, name="the number of its operations")
 with check("empty", "no sample", guard=True):
     arguments.assert_results(attention, "no sample")
-with check("keeps_input", "q, k and v keep their values", guard=True, hint="Which operation in place do you use?"):
+with check("keeps_input", "q, k and v keep their values", guard=True, hint="Which in-place operation do you use?"):
     arguments.assert_arguments(attention)
 
 

@@ -4,8 +4,8 @@ def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
 
     a: shape (n, d), b: shape (m, d), of one dtype, float32 or float64, any strides, all numbers finite. n, m and d may
     differ or be equal, and each may be 0. Neither is changed.
-    Returns shape (n, m) and that dtype: entry [i, j] belongs to a[i] and b[j]. Equal points have the distance 0
-    exactly. Any other distance is between 1e-15 and 1e15, and its relative error is at most 1e-3, even if the points
+    Returns shape (n, m) and that dtype: entry [i, j] belongs to a[i] and b[j]. The distance between
+    equal points is exactly 0. Any other distance is between 1e-15 and 1e15, and its relative error is at most 1e-3, even if the points
     are close together and far from zero.
     """
     ### BEGIN SOLUTION
@@ -19,7 +19,7 @@ def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
 # n, m and d may -> equal_sizes, empty, other_cases
 # Neither is changed -> keeps_input
 # Returns shape (n, m) -> other_cases, equal_sizes, empty
-# Equal points have -> same_point
+# The distance between -> same_point
 # Any other distance -> far_from_zero, two_groups, thirty_points, size
 
 
@@ -74,7 +74,7 @@ with check(
     required=True,
     hint=(
         "Which two points belong to entry [0, 2], and how far apart are they?",
-        "Make differences of shape (n, m, d). Over the last dimension: the squares, their sum, its root.",
+        "Compute differences of shape (n, m, d). Square them, sum over the last dimension, and take the root.",
     ),
 ):
     t = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
@@ -103,28 +103,28 @@ with check(
     "equal_sizes",
     "n, m and d are equal",
     weight=2,
-    hint="With equal sizes, a difference without a new dimension fits too. What does it compare?",
+    hint="If the sizes are equal, a difference without a new dimension works too. What does it compare?",
 ):
     arguments.assert_results(pairwise_distances, "equal sizes", rtol=1e-3, atol=0)
 with check(
     "far_from_zero",
-    "points close together and far from zero",
+    "points that are close together and far from zero",
     weight=3,
     hint="Which two large numbers are subtracted in your code, and how many of their digits agree?",
 ):
     arguments.assert_results(pairwise_distances, "close together", "float64, close together", rtol=1e-3, atol=0)
 with check(
     "two_groups",
-    "two groups far from zero, on either side of it",
+    "two groups far from zero, on opposite sides of it",
     weight=2,
-    hint="Does it help to move the points, or to compute in float64, if two large numbers are subtracted afterwards?",
+    hint="Does moving the points or computing in float64 help if you then subtract two large numbers?",
 ):
     arguments.assert_results(pairwise_distances, "two groups", "two groups, float64", rtol=1e-3, atol=0)
 with check(
     "thirty_points",
     "two groups of thirty points far from zero",
     weight=2,
-    hint="Does a function of PyTorch compute it for you? What does it do for more than 25 points?",
+    hint="Do you call a PyTorch function that computes it? What does it do for more than 25 points?",
 ):
     arguments.assert_results(pairwise_distances, "thirty points", "thirty others, float64", rtol=1e-3, atol=0)
 with check(
@@ -133,8 +133,8 @@ with check(
     arguments.assert_results(pairwise_distances, "tiny", "tiny and huge", rtol=1e-3, atol=0)
 with check(
     "same_point",
-    "equal points have the distance 0",
-    hint="Can your number under the root be negative, or nearly 0?",
+    "equal points have distance 0",
+    hint="Can your number under the root be negative or nearly 0?",
 ):
     arguments.assert_results(pairwise_distances, "the same points", "some points equal", rtol=1e-3, atol=0)
 with check("non_contiguous", "transposed, sliced and expanded arguments", guard=True):

@@ -3,7 +3,7 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     """The mean squared error of N predictions, a 0-dim tensor.
 
     predicted, target: both float32 or both float64, and the result has that dtype. Neither is empty, and both may have
-    any strides. Each has the shape (N,) or (N, 1), in any combination, and N is the same for both.
+    any strides. Each has shape (N,) or (N, 1), in any combination, and N is the same for both.
     Raises ValueError for any other pair of shapes. Neither argument is changed.
     """
     ### BEGIN SOLUTION
@@ -20,7 +20,7 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
 # The mean squared error -> column_row, shape_pairs
 # predicted, target: -> float64
 # Neither is empty -> non_contiguous
-# Each has the shape -> column_row, shape_pairs, one_sample
+# Each has shape -> column_row, shape_pairs, one_sample
 # Raises ValueError -> raises_count, raises_shape
 # Neither argument is changed -> keeps_input
 
@@ -76,8 +76,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which shape has predicted - target here? How many squares should go into the mean?",
-        "Bring both to the shape (N,) before you subtract. The result is the mean of the squares.",
+        "What's the shape of predicted - target here? How many squares should you average?",
+        "Convert both to shape (N,) before you subtract. The result is the mean of the squares.",
     ),
 ):
     p, t = torch.tensor([[1.0], [4.0], [9.0]]), torch.tensor([2.0, 3.0, 12.0])
@@ -106,9 +106,9 @@ with check(
         {"every prediction was compared with every target": (p[:, None] - t).square().mean()},
     )
     arguments.assert_results(safe_mse, "", "rows", "columns", "column and row", "row and column")
-with check("float64", "float64 keeps its digits", hint="In which dtype does your function compute?"):
+with check("float64", "float64 keeps its digits", hint="Which dtype does your function compute in?"):
     arguments.assert_results(safe_mse, "float64")
-with check("one_sample", "a single prediction", weight=2, hint="What does squeeze() make of the shape (1, 1)?"):
+with check("one_sample", "a single prediction", weight=2, hint="What does squeeze() turn shape (1, 1) into?"):
     arguments.assert_results(safe_mse, "one: columns", "one: column and row", "one: row and column")
 with check(
     "raises_count",
@@ -121,13 +121,13 @@ with check(
     "raises_shape",
     "shapes other than (N,) and (N, 1) raise a ValueError",
     weight=2,
-    hint="(1, 4) and (2, 2) have four elements as well. Are they four predictions?",
+    hint="(1, 4) and (2, 2) also have four elements. Are they four predictions?",
 ):
     refused.assert_results(safe_mse, "tables", "predicted: table", "predicted: row of a table")
     refused.assert_results(safe_mse, "predicted: three dimensions", "predicted: no dimension")
     refused.assert_results(safe_mse, "target: table", "target: row of a table")
     refused.assert_results(safe_mse, "target: three dimensions", "target: no dimension")
-with check("non_contiguous", "arguments that are not contiguous", guard=True):
+with check("non_contiguous", "arguments that aren't contiguous", guard=True):
     arguments.assert_results(safe_mse, "columns of a table", "every second one", "expanded")
 with check("keeps_input", "predicted and target keep their values and shapes", guard=True):
     arguments.assert_arguments(safe_mse)

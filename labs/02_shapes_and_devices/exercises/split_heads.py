@@ -1,6 +1,6 @@
 # %% exercise
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """The features of x, divided among the heads. Head i gets the i-th group of neighbouring features.
+    """The features of x, divided among the heads. Head i gets the i-th group of adjacent features.
 
     x: shape (batch, time, features), any dtype, values and strides. batch and time may be 0, features is at least 1.
     heads: at least 1. Raises ValueError if it doesn't divide the number of features, whatever the other sizes are.
@@ -81,8 +81,8 @@ with check(
     "the shape for two heads of two features",
     required=True,
     hint=(
-        "Name the four sizes of the result. Which of them is next to the batch?",
-        "Cut the last dimension into (heads, features of a head). Then let time and heads change places.",
+        "Name the result's four sizes. Which one is next to the batch?",
+        "Split the last dimension into (heads, features per head). Then swap time and heads.",
     ),
 ):
     t = torch.arange(24.0).reshape(2, 3, 4)
@@ -94,8 +94,8 @@ with check(
     "head 1 gets features 2 and 3 of each position",
     weight=2,
     hint=(
-        "Which features of the first position belong to head 1? Which numbers does your result have there?",
-        "unflatten cuts one dimension and leaves the others alone. Only after it, transpose time and heads.",
+        "Which of the first position's features belong to head 1? Which numbers does your result have there?",
+        "unflatten splits one dimension without affecting the others. Transpose time and heads only after that.",
     ),
 ):
     t = torch.arange(24.0).reshape(2, 3, 4)
@@ -103,10 +103,10 @@ with check(
         split_heads(t, 2),
         torch.stack([t[:, :, :2], t[:, :, 2:]], dim=1),
         {
-            "the elements were cut in their order: a head gets other positions instead of its features": t.reshape(
+            "the elements were split in order: a head gets other positions instead of its features": t.reshape(
                 2, 2, 3, 2
             ),
-            "each head got every second feature: cut the features into (heads, features of a head)": torch.stack(
+            "each head got every second feature: split the features into (heads, features per head)": torch.stack(
                 [t[:, :, ::2], t[:, :, 1::2]], dim=1
             ),
         },
@@ -118,7 +118,7 @@ with check(
     "other sizes, heads and dtypes",
     weight=3,
     required=True,
-    hint="Which elements does head 1 get at time 0, and at time 1? Try three heads and five positions.",
+    hint="Which elements does head 1 get at times 0 and 1? Try three heads and five positions.",
 ):
     arguments.assert_results(split_heads, "", *DTYPES.split(), "NaN")
 with check(
@@ -132,16 +132,18 @@ with check(
     "non_contiguous",
     "an x that is transposed, sliced or expanded",
     weight=2,
-    hint="Which function of yours needs strides that fit? What does it do with a transposed x?",
+    hint="Which of your calls requires certain strides? What does it do with a transposed x?",
 ):
     arguments.assert_results(split_heads, "transposed", "features first", "every second feature", "expanded")
 with check(
     "one_head",
-    "one head, one feature for each head, one sample, one position",
+    "one head, one feature per head, one sample, one position",
     hint="Is there a squeeze() or a comparison with 1?",
 ):
     arguments.assert_results(split_heads, "one head", "one feature for each head", "one sample", "one position")
-with check("raises", "heads that don't divide the features raise a ValueError", hint="What does // do with the rest?"):
+with check(
+    "raises", "heads that don't divide the features raise a ValueError", hint="What does // do with the remainder?"
+):
     refused.assert_results(split_heads, "", "more heads than features", "twice as many", "no position")
 with check("empty", "no sample, no position", guard=True):
     arguments.assert_results(split_heads, "no sample", "no position")

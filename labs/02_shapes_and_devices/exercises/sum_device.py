@@ -37,8 +37,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "When are two devices the same: if their types agree, or also their indices?",
-        "Compare the whole devices, type and index. If they're equal, the sum is there.",
+        "When are two devices the same: if their types match, or only if their indices match too?",
+        "Compare both type and index. If the devices are equal, that's where the sum is.",
     ),
 ):
     assert_close(sum_device((3,), torch.device("cpu"), (2, 3), torch.device("cpu")), torch.device("cpu"))
@@ -55,7 +55,7 @@ with check(
         for p, q in (((3,), (3,)), ((2, 3), (1,)), ((1,), (4,)), ((1, 1), (1,)), ((0,), (1,)), ((2, 1), (5,))):
             for first, second in ((a, b), (b, a)):
                 got = sum_device(p, torch.device(first), q, torch.device(second))
-                assert got is None, "you found a device for tensors that are on two"
+                assert got is None, "you returned a device although the tensors are on two"
 with check(
     "zero_dim_cpu",
     "a 0-dim tensor on the CPU can be added to any tensor",
@@ -72,7 +72,7 @@ with check(
     "zero_dim_cuda",
     "a 0-dim tensor on a CUDA device can't be added to a tensor elsewhere",
     weight=2,
-    hint="near + far.sum() raised an error. Which of the two was 0-dim, and where was it?",
+    hint="near + far.sum() raised an error. Which of the two was 0-dim, and which device was it on?",
 ):
     for a, b, shapes in (
         ("cuda:0", "cpu", ((1,), (3,), (2, 1), (0,))),
@@ -82,9 +82,9 @@ with check(
     ):
         for shape in shapes:
             got = sum_device((), torch.device(a), shape, torch.device(b))
-            assert got is None, "a 0-dim tensor on a CUDA device was allowed to meet another device"
+            assert got is None, "a 0-dim tensor on a CUDA device was added to a tensor on another device"
             got = sum_device(shape, torch.device(b), (), torch.device(a))
-            assert got is None, "a 0-dim tensor on a CUDA device was allowed to meet another device"
+            assert got is None, "a 0-dim tensor on a CUDA device was added to a tensor on another device"
 with check("cuda_index", "cuda and cuda:0 are one device", weight=2, hint="What is torch.device('cuda').index?"):
     for p, q in (((3,), (3,)), ((2, 3), ()), ((), (4,)), ((), ()), ((1,), (0,))):
         for a, b in (("cuda", "cuda:0"), ("cuda:0", "cuda"), ("cuda", "cuda"), ("cuda:0", "cuda:0")):

@@ -10,7 +10,7 @@ def moved_again(function, t, dtype):
 
 # %% exercise
 def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None) -> Any:
-    """A nested batch with all of its tensors on device, and its floating-point tensors in dtype.
+    """A nested batch with all its tensors on device, and its floating-point tensors cast to dtype.
 
     batch: a tensor, or a list, tuple, named tuple or dict of such batches, to any depth. Named tuples are the only
     subclasses of list, tuple and dict in it. Everything else (None, strings, numbers, ranges and so on) may be mixed
@@ -110,7 +110,7 @@ with check(
     required=True,
     hint=(
         "Does a tensor's to() change the tensor? And which of the entries may get the new dtype?",
-        "Put what to() returns into a new dict. Cast only where is_floating_point() says True.",
+        "Put the results of to() in a new dict. Cast only where is_floating_point() says True.",
     ),
 ):
     t = torch.tensor([[0.5, 1.5, -2.0], [3.0, 0.25, 8.0]])
@@ -122,8 +122,8 @@ with check(
         to_device(batch, "cpu", torch.float64),
         want,
         {
-            "the labels were cast too: they are integers, and keep their dtype": cast,
-            "to() doesn't change a tensor, and its result was dropped": dropped,
+            "the labels were cast too: they're integers, so they should keep their dtype": cast,
+            "to() doesn't change a tensor, and its result was discarded": dropped,
         },
     )
 with check(
@@ -133,7 +133,7 @@ with check(
     observed=True,
     hint=(
         "What happens to the result of to()? Is the device used even if dtype is None?",
-        "Each tensor needs to(device), cast or not, and the nesting must contain the result.",
+        "Call to(device) on each tensor, cast or not, and put the result in the new nesting.",
     ),
 ):
     t = torch.tensor([[0.5, 1.5, -2.0], [3.0, 0.25, 8.0]])
@@ -144,7 +144,7 @@ with check(
 
 # %% hidden checks
 def describe_containers(value):
-    """The types of the containers that a value is made of, with the names of its named tuples."""
+    """The types of a value's containers, with the field names of its named tuples."""
     if isinstance(value, dict):
         return ["dict", [describe_containers(value[key]) for key in sorted(value, key=repr)]]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -155,14 +155,14 @@ def describe_containers(value):
 
 
 def list_changeable(value):
-    """The lists and dicts in a value, and it itself."""
+    """The lists and dicts in a value, including itself."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else []
     return [value] * isinstance(value, list | dict) + [found for item in items for found in list_changeable(item)]
 
 
 with check(
     "nested",
-    "lists, tuples and dicts in one another, in other dtypes",
+    "nested lists, tuples and dicts, in other dtypes",
     weight=3,
     required=True,
     hint="What does your function do with a tuple in a list in a dict?",
@@ -171,7 +171,7 @@ with check(
     arguments.assert_results(to_device, "the same tensor twice", "strings first")
 with check(
     "integers",
-    "integers and booleans keep their dtype, and None keeps all",
+    "integers and booleans keep their dtype, and None keeps every dtype",
     weight=2,
     hint="What happened to the label 257 in bfloat16?",
 ):
@@ -180,7 +180,7 @@ with check(
     "dtypes",
     "tensors of every floating-point dtype are cast",
     weight=2,
-    hint="For which dtypes is is_floating_point() true? Which did you list?",
+    hint="For which dtypes is is_floating_point() True? Which did you list?",
 ):
     arguments.assert_results(to_device, "every floating-point dtype")
 with check(
@@ -192,11 +192,11 @@ with check(
     arguments.assert_results(to_device, "named tuples", "one item each")
     for trial in arguments.iter_trials(to_device, "named tuples", "one item each", "lists", "deep", "empty containers"):
         want = describe_containers(trial.case.report.result)
-        assert describe_containers(trial.report.result) == want, "a container has another type or other names"
+        assert describe_containers(trial.report.result) == want, "a container has a different type or different names"
 
 
 class Truck:
-    """No tensor, though it has a method of that name."""
+    """Not a tensor, though it has a method called to."""
 
     def __init__(self):
         self.rides = []
@@ -208,8 +208,8 @@ class Truck:
 
 with check(
     "non_tensors",
-    "anything but a tensor is returned as it is",
-    hint="What is a string made of? Does your function take it for a container?",
+    "everything but tensors is returned unchanged",
+    hint="What does a string consist of? Does your function treat it as a container?",
 ):
     arguments.assert_results(to_device, "beside numbers", "strings first")
     assert to_device(None, "cpu", None) is None, "None became something else"
@@ -224,7 +224,7 @@ with check(
     "every tensor of a nested batch moves to the second device",
     weight=4,
     observed=True,
-    hint="Is the result of to() used? Which tensors does your function miss?",
+    hint="Do you use the result of to()? Which tensors does your function miss?",
 ):
     t = torch.tensor([[1.0, -2.0], [0.5, 4.0]])
     batch = {"a": [t, (t[0], torch.tensor([1, 2]))], "b": Sample(t.T, torch.tensor(3)), "c": None}
@@ -242,14 +242,14 @@ with check(
     "and moves back to the CPU",
     weight=2,
     observed=True,
-    hint="Does your function use its argument device in both directions?",
+    hint="Does your function use its device argument in both directions?",
 ):
     t = torch.tensor([[1.0, -2.0], [0.5, 4.0]])
     got = probes.on_second_device(to_device, [t, (torch.tensor([5]),)], "cpu", torch.bfloat16, move=[0])
     assert_close(got["result"], [t.bfloat16(), (torch.tensor([5]),)])
     assert_close(got["devices"], ["cpu", ("cpu",)])
 with check(
-    "keeps_input", "batch stays as it is, and lists and dicts are new", weight=2, hint="Whose dict do you assign to?"
+    "keeps_input", "batch isn't changed, and lists and dicts are new", weight=2, hint="Whose dict do you assign to?"
 ):
     arguments.assert_arguments(to_device)
     for trial in arguments.iter_trials(
@@ -257,7 +257,7 @@ with check(
     ):
         sent = [id(item) for item in list_changeable(trial.arguments[0])]
         found = [item for item in list_changeable(trial.report.result) if id(item) in sent]
-        assert not found, "a list or dict of your result is one of batch"
+        assert not found, "a list or dict in your result is one from batch"
 with check("called_again", "a tensor whose numbers changed since the last call", guard=True):
     t = torch.tensor([[0.5, 1.5], [-2.0, 8.0]])
     want = {"first": t.double(), "again": t.double() * 2}

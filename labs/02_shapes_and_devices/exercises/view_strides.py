@@ -3,8 +3,8 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     """The strides of t.view(shape) for a tensor t of this size and stride, or None if such a view is impossible.
 
     size, stride: those of t, two tuples of the same length, which may be 0. Strides are at least 0, in any order, and
-    elements may share a place in memory. shape: the new shape, a tuple, which may be empty. size and shape contain
-    integers of at least 1 (no -1, no 0). The number of elements may differ, which is impossible too.
+    elements may share a slot in memory. shape: the new shape, a tuple, which may be empty. size and shape contain
+    integers of at least 1 (no -1, no 0). The number of elements may differ, and then the view is impossible too.
     Returns a tuple or list of one integer for each entry of shape, never a float. For an entry of 1, any integer is
     accepted.
     """
@@ -139,11 +139,11 @@ def impossible(draw, edge):
 # %% checks
 with check(
     "contiguous",
-    "a contiguous tensor, joined and cut",
+    "a contiguous tensor, joined and split",
     weight=2,
     required=True,
     hint=(
-        "Which old neighbours are joined for (6, 4)? Which dimension is cut for (2, 3, 2, 2)?",
+        "Which old dimensions are joined for (6, 4)? Which dimension is split for (2, 3, 2, 2)?",
         "First join what can be joined into blocks. Then divide the blocks among the new sizes, from the right.",
     ),
 ):
@@ -154,8 +154,8 @@ with check(
     "a transposed matrix can't be flattened",
     weight=2,
     hint=(
-        "Sizes (6, 4), strides (1, 6): does a walk along the inner dimension end where the outer one steps?",
-        "If a new size would reach from one block into the next, return None.",
+        "Sizes (6, 4), strides (1, 6): does an outer step equal a full pass over the inner dimension?",
+        "If a new dimension would span two blocks, return None.",
     ),
 ):
     assert_close(view_strides((6, 4), (1, 6), (24,)), None)
@@ -163,54 +163,54 @@ with check(
 # %% hidden checks
 with check(
     "non_contiguous",
-    "a tensor that isn't contiguous can be cut",
+    "a tensor that isn't contiguous can be split",
     weight=2,
-    hint="Which new strides does a dimension of stride s get when it's cut in two?",
+    hint="When you split a dimension with stride s in two, what are the new strides?",
 ):
     for size, stride, shape in (((6, 4), (1, 6), (3, 2, 4)), ((4, 3, 6), (1, 40, 5), (2, 2, 3, 3, 2))):
         want = torch.zeros(300).as_strided(size, stride).view(shape).stride()
         explain(
             view_strides(size, stride, shape),
             want,
-            {"these are the strides of a contiguous tensor of the new shape": torch.zeros(shape).stride()},
+            {"these are the strides of a contiguous tensor with the new shape": torch.zeros(shape).stride()},
         )
 with check(
     "joins_neighbours",
-    "neighbours that fit can be joined, even in a tensor with gaps",
+    "adjacent dimensions that fit can be joined, even in a tensor with gaps",
     weight=3,
     required=True,
-    hint="In grid[:, ::2], where does a row end, and where does the next one begin?",
+    hint="In grid[:, ::2], where does a row end, and where does the next one start?",
 ):
     arguments.assert_results(view_strides, "", "contiguous", "one block", "three blocks", "all joined")
     for trial in arguments.iter_trials(view_strides, "", "one block"):
         assert all(hasattr(n, "__index__") for n in trial.report.result), "a stride isn't an integer"
 with check(
     "separate_blocks",
-    "a dimension can't reach from one block into the next",
+    "a dimension can't span two blocks",
     weight=3,
     required=True,
-    hint="Which neighbours of the old shape can be joined? Does every new dimension stay inside what was joined?",
+    hint="Which adjacent old dimensions can be joined? Does every new dimension stay within a joined block?",
 ):
     impossible.assert_results(view_strides, "", "flat", "a small gap", "a small overlap")
 with check(
     "size_one",
     "sizes of 1 in the old and in the new shape",
     weight=2,
-    hint="Does the stride of a dimension of size 1 say anything? Can one be put anywhere?",
+    hint="Does the stride of a dimension of size 1 matter? Can you insert such a dimension anywhere?",
 ):
     arguments.assert_results(view_strides, "ones in the size")
     impossible.assert_results(view_strides, "ones between")
     for trial in arguments.iter_trials(view_strides, "ones in the shape", "ones in both"):
         got, want, shape = trial.report.result, trial.case.report.result, trial.arguments[2]
-        assert isinstance(got, list | tuple), "you found no strides, and a view is possible"
+        assert isinstance(got, list | tuple), "you found no strides, although a view is possible"
         assert_close(len(got), len(want), name="the number of your strides")
         pairs = zip(got, want, shape, strict=True)  # where the size is 1, the stride may be any number
         assert_close([mine if n > 1 else right for mine, right, n in pairs], list(want))
 with check(
     "element_count",
-    "another number of elements gives None",
+    "a different number of elements gives None",
     weight=2,
-    hint="How many elements have t and the new shape?",
+    hint="How many elements do t and the new shape have?",
 ):
     impossible.assert_results(view_strides, "first factor dropped", "last factor dropped", "first block dropped")
     impossible.assert_results(view_strides, "a factor in front", "a factor at the end", "another factor")
@@ -227,7 +227,7 @@ with check("zero_dim", "one element, in any number of dimensions", guard=True):
         assert_close(view_strides(size, stride, ()), ())
         for shape in ((1,), (1, 1), (1, 1, 1)):
             got = view_strides(size, stride, shape)
-            assert isinstance(got, list | tuple), "you found no strides, and a view is possible"
+            assert isinstance(got, list | tuple), "you found no strides, although a view is possible"
             assert_close(len(got), len(shape), name="the number of your strides")
 
 

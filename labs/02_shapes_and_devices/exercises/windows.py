@@ -1,9 +1,9 @@
 # %% exercise
 def windows(x: Tensor, k: int, step: int) -> Tensor:
-    """All windows of k neighbours along the last dimension of x, as a view of x: nothing is copied.
+    """All windows of k adjacent elements along the last dimension of x, as a view of x: nothing is copied.
 
     x: shape (..., n), with at least one dimension, of any dtype and strides; sizes may be 0. It isn't changed.
-    k, step: at least 1. Window i begins at element i * step, and only whole windows count.
+    k, step: at least 1. Window i starts at element i * step, and only whole windows count.
     Returns shape (..., number of windows, k). Raises ValueError or RuntimeError if k is above n.
     """
     ### BEGIN SOLUTION
@@ -20,7 +20,7 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
 # x: shape (..., n) -> more_dimensions, non_contiguous, other_cases, empty
 # It isn't changed -> empty, other_cases, shares_memory, non_contiguous, more_dimensions
 # k, step: at least 1 -> none_or_one
-# Window i begins -> other_cases, none_or_one
+# Window i starts -> other_cases, none_or_one
 # Returns shape (..., number -> more_dimensions, none_or_one
 # Raises ValueError -> none_or_one
 
@@ -74,8 +74,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Where does window 1 begin, and which is the last window that has all of its elements?",
-        "as_strided needs two strides: inside a window, and from window to window. How many elements can begin one?",
+        "Where does window 1 start, and which is the last window with all its elements?",
+        "as_strided needs two strides: between windows, and within a window. How many elements can start a window?",
     ),
 ):
     t = torch.tensor([3.0, 1.0, 4.0, 1.5, 9.0, 2.0])
@@ -84,7 +84,7 @@ with check(
         windows(t, 3, 1),
         want,
         {
-            "the last window is missing: how many windows begin early enough?": want[:-1],
+            "the last window is missing: how many windows start early enough?": want[:-1],
             "this is transposed: each window should be a row": want.T,
         },
     )
@@ -95,7 +95,7 @@ with check(
     "other windows, steps and dtypes",
     weight=2,
     required=True,
-    hint="Where does window i begin, and which is the last whole one?",
+    hint="Where does window i start, and which is the last whole one?",
 ):
     t = torch.arange(8, dtype=torch.float64).cos()
     explain(
@@ -123,7 +123,7 @@ with check(
     "non_contiguous",
     "an x that is a slice or a column",
     weight=3,
-    hint="What is the stride of every second element? Where does a slice begin in the storage?",
+    hint="What stride do you get with every second element? Where does a slice start in the storage?",
 ):
     table = torch.arange(60.0).reshape(6, 10)
     for t in (table.flatten()[::2], table[:, 3], table[2, 4:]):
@@ -134,7 +134,7 @@ with check(
             want,
             {
                 "a stride of 1 was assumed: x has gaps": t.as_strided(want.shape, (2, 1)),
-                "the windows begin at the start of the storage: x begins later": t.as_strided(
+                "the windows start at the beginning of the storage, but x starts later": t.as_strided(
                     want.shape, (2 * t.stride(0), t.stride(0)), 0
                 ),
             },
@@ -145,9 +145,9 @@ with check(
     arguments.assert_memory(windows, "every second element", "expanded to the right")
 with check(
     "more_dimensions",
-    "more dimensions stay in front",
+    "earlier dimensions are kept",
     weight=2,
-    hint="Which strides does x have in front of the last dimension?",
+    hint="Which strides does x have before the last dimension?",
 ):
     table = torch.arange(60.0).reshape(3, 4, 5)
     for t in (table[1], table.permute(2, 0, 1)[1:]):

@@ -3,7 +3,7 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     """f(x), even if x is a single sample without a batch dimension.
 
     f: takes a batch of ndim dimensions and returns a tensor, which may be its input itself. In both, dimension 0 is the
-        batch. f doesn't change its input. An exception that f raises is passed on.
+        batch. f doesn't change its input. An exception that f raises is propagated.
     x: a batch of any size, even 0, with ndim dimensions, or one sample with ndim - 1. Any dtype and strides. ndim is
         at least 1. A sample may have sizes of 0 and 1, or no dimension at all if ndim is 1.
     Returns f's result unchanged for a batch. For one sample, returns the result for that sample: without the batch
@@ -97,12 +97,12 @@ def refused(draw, edge):
 # %% checks
 with check(
     "example",
-    "an image gives its channel means, a batch gives one row for each image",
+    "an image gives its channel means, and a batch gives one row per image",
     weight=2,
     required=True,
     hint=(
-        "Which dimension did you add for one image, and where is it in the result of f?",
-        "Remove at dimension 0 after f what you added at dimension 0 before it, and only for one sample.",
+        "Which dimension did you add for one image, and where is it in f's result?",
+        "Add a dimension 0 before you call f, and remove it afterward, but only for one sample.",
     ),
 ):
     t = torch.linspace(-1, 3, 120).reshape(2, 3, 4, 5)
@@ -120,7 +120,7 @@ with check(
     "other functions, sizes and dtypes",
     weight=2,
     required=True,
-    hint="Does every number of the result come from f and x?",
+    hint="Does every number in the result come from f and x?",
 ):
     arguments.assert_results(with_batch, "", "samples", "totals of a sample", "another function")
     arguments.assert_results(with_batch, "bool samples", "int64 batches", "int64 samples", "float64 batches")
@@ -146,27 +146,29 @@ with check(
     "size_one_input",
     "one sample keeps its own dimensions of size 1",
     weight=2,
-    hint="What does squeeze() do with a grey image? Which dimension did you add?",
+    hint="What does squeeze() do with a grayscale image? Which dimension did you add?",
 ):
     t = torch.linspace(0, 1, 20).reshape(1, 4, 5) ** 2
     want = t.mean(dim=(1, 2))
-    explain(with_batch(channel_means, t, 4), want, {"squeeze() removed the dimension of the channel too": want[0]})
+    explain(with_batch(channel_means, t, 4), want, {"squeeze() removed the channel dimension too": want[0]})
     arguments.assert_results(with_batch, "one channel", "sizes of 1")
 with check(
     "size_one_result",
-    "a result of size 1 for each sample keeps that dimension",
-    hint="row_spread gives the shape (N, 1). What should it give for one sample?",
+    "a result of size 1 per sample keeps that dimension",
+    hint="row_spread returns shape (N, 1). What should it return for one sample?",
 ):
     want = torch.tensor([7.0])
     explain(
         with_batch(row_spread, torch.tensor([3.0, -2.0, 5.0]), 2),
         want,
-        {"squeeze() removed the dimension of the result too": want[0]},
+        {"squeeze() removed the result's dimension too": want[0]},
     )
     arguments.assert_results(with_batch, "one result for a sample")
-with check("zero_dim", "a sample without dimensions", hint="What is a sample, if a batch has the shape (N,)?"):
+with check("zero_dim", "a sample without dimensions", hint="If a batch has shape (N,), what's a sample?"):
     arguments.assert_results(with_batch, "no dimension")
-with check("raises", "any other number of dimensions raises a ValueError", hint="What happens to x[None] of a batch?"):
+with check(
+    "raises", "any other number of dimensions raises a ValueError", hint="What happens to x[None] if x is a batch?"
+):
     refused.assert_results(with_batch, "", "one of one", "two too many", "two too few", "none at all")
 with check("empty", "an empty batch, and an empty sample", guard=True):
     arguments.assert_results(with_batch, "empty batch", "empty sample")
@@ -179,7 +181,7 @@ with check(
     arguments.assert_results(with_batch, "f returns its input", "f returns its input, a batch")
 with check(
     "passes_on",
-    "an exception of f is passed on",
+    "an exception from f is propagated",
     guard=True,
     hint="What happens in your code between f's exception and the end?",
 ):
