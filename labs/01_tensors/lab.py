@@ -2,13 +2,13 @@
 # # Tensors: values, views and types
 #
 # You've trained a network without a single error, and it's no better than guessing. Bugs like that cost days because
-# PyTorch sees nothing wrong: a tensor had a different dtype than you thought, a write to one tensor changed another, or
-# two shapes happened to fit. You'll start with a script for recognizing handwritten digits that has three such silent
-# bugs, and you'll improve it throughout the course.
+# PyTorch sees nothing wrong: a tensor's dtype wasn't what you thought, a write to one tensor changed another, or two
+# shapes happened to fit. You'll start with a script for recognizing handwritten digits that has three such silent bugs,
+# and you'll improve it throughout the course.
 #
 # After this lab you can
 #
-# - predict the dtype of an expression, and where a small dtype loses precision or overflows;
+# - predict the dtype of an expression, and tell when a small dtype loses precision or overflows;
 # - find where any element is in memory, and tell a view from a copy;
 # - select and sum elements with masks, `gather` and `scatter_add`;
 # - compute a loss from scores without overflow;
@@ -21,8 +21,7 @@
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
 #
-# Run the next cell first. It imports `torch`, its class `Tensor`, NumPy as `np`, and this course's own tools from
-# `labkit`.
+# Run the next cell first. It imports `torch`, its class `Tensor`, NumPy as `np`, and this course's tools from `labkit`.
 
 # %% given
 import io
@@ -266,8 +265,8 @@ print("argmax       ", votes.argmax().item())
 # | uint8 | int64 | int64 | large enough for both |
 # | uint8 | int8 | int16 | large enough for both |
 # | float16 | bfloat16 | float32 | large enough for both |
-# | uint8 | the number 10 | uint8 | a number of the same category doesn't count |
-# | uint8 | the number 1.5 | float32 | the number's category is higher: the default dtype |
+# | float16 | the number 1.5 | float16 | a number of the same category doesn't count |
+# | int16 | the number 1.5 | float32 | the number's category is higher: the default dtype |
 #
 # A Python number, or a *0-dim* tensor (one of shape `()`), changes the dtype of a tensor with dimensions only if its
 # category is higher. The newer uint16, uint32 and uint64 aren't promoted: combined with another integer dtype, or with
@@ -762,7 +761,7 @@ print("loss of their softmax:       ", twice.item())
 #
 # ### Your turn: cross_entropy
 # Write the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,
-# `logsumexp` or loss functions: interviewers often ask for this.
+# `logsumexp` or loss functions. It's a common interview question.
 
 # %% given
 hint(

@@ -419,8 +419,8 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
 # the weight.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
-# attention. The scores of later positions are replaced with minus infinity *before* the softmax, because its
-# exponential is 0. What are the weights if all other scores are equal?
+# attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
+# exponential of minus infinity is 0. What are the weights if all other scores are equal?
 
 # %% example
 equal = torch.zeros(4, 4)
@@ -746,7 +746,7 @@ hint(
 # How would you find the bug in `AsAttribute` without a GPU? Every machine has `meta`: move the module there, and call
 # it with an input on `meta`. That's often enough, but an index tensor that stayed on the CPU raises no error, since
 # indices are allowed there. So look inside the module as well: `vars(module)` holds its plain attributes. Parameters,
-# buffers and submodules are kept elsewhere, so any tensor you find there doesn't move.
+# buffers and submodules are kept elsewhere, so a tensor that you find there won't move.
 #
 # Some people test with `model.double()`, since it doesn't need a second device. The next cell tries all three on the
 # modules above and on two that hold integers. What does each find?

@@ -1,12 +1,12 @@
 # %% exercise
 def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
-    """n evenly spaced points that start at start. Returns float32 of shape (n,).
+    """n evenly spaced points, the first of which is start. Returns float32 of shape (n,).
 
     Each is off by at most 1e-6 times the larger of abs(start) and abs(stop), however large n is.
 
     endpoint: True puts the last of two or more points on stop, so the step is (stop - start) / (n - 1).
         False ends one step before stop, so the step is (stop - start) / n.
-    start, stop: finite, at most 1e30 in magnitude. stop may be below or equal to start. n may be 0 (no points) or 1
+    start, stop: finite, at most 1e30 in magnitude. stop may be below start or equal to it. n may be 0 (no points) or 1
         (only start).
     """
     ### BEGIN SOLUTION
