@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Tensors: values, views and types
 #
-# You've trained a network without a single error, and it's no better than guessing. Bugs like that cost days because
-# PyTorch sees nothing wrong: a tensor's dtype wasn't what you thought, a write to one tensor changed another, or two
-# shapes happened to fit. You'll start with a script for recognizing handwritten digits that has three such silent bugs,
-# and you'll improve it throughout the course.
+# You've trained a network without a single error, and it's no better than guessing. Such bugs cost days because PyTorch
+# sees nothing wrong: a dtype wasn't what you thought, a write to one tensor changed another, or two shapes happened to
+# fit. You'll start with a script for recognizing handwritten digits that has three silent bugs, and improve it
+# throughout the course.
 #
 # After this lab you can
 #
@@ -73,8 +73,8 @@ guesses = network(pixels[1500:]).argmax(dim=1)
 print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# The script gets 10%, no better than guessing, without an error or warning. Three lines are wrong. Fix them in the cell
-# above, one at a time, and rerun the cell after each change.
+# The script gets 10%, no better than guessing, without an error or warning. Fix three lines in the cell above, one at a
+# time, and rerun the cell after each change.
 #
 # | | change | accuracy |
 # |---|---|---|
@@ -83,16 +83,14 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, with the same indentation | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
-# (After change 1, we measured 74% with one thread, 78% with two and 80% with four. Without change 2, gradients pile up
-# and amplify rounding errors, which depend on the number of threads. The other results were the same each time.) You've
-# trained your first network, though you took three changes on trust. This lab explains the first and third; lab 3
-# explains the second.
+# (After change 1, we measured 74% with one thread, 78% with two and 80% with four: gradients pile up until change 2,
+# and amplify rounding errors. The other results didn't vary.) You've trained your first network. This lab explains the
+# first and third changes; lab 3 explains the second.
 
 # %% [markdown]
 # ## Making tensors
 #
-# When something looks wrong, first print the tensor's shape, dtype and device. This section explains what they are, and
-# when PyTorch chooses them for you.
+# When something looks wrong, first print the tensor's shape, dtype and device. This section explains them.
 #
 # A *tensor* is an array of numbers that all have the same type, its *dtype*. Its *shape* is the number of elements
 # along each *dimension*. `torch.tensor(data)` takes a number or nested lists and infers the dtype from them. *Factory
@@ -108,8 +106,8 @@ print("element_size()", image.element_size(), " nbytes", image.nbytes)
 
 # %% [markdown]
 # `len` returns the size of the first dimension, `numel` the total number of elements, and `element_size` the number of
-# bytes in one element. A tensor's *device* is the CPU or GPU whose memory it's in. Above, `use_device()` chose the
-# device for all new tensors; lab 2 covers devices in detail.
+# bytes in one element. A tensor's *device* is the CPU or GPU whose memory it's in. Above, `use_device()` chose it for
+# all new tensors; lab 2 covers devices in detail.
 #
 # | dtype | bytes | what it's for |
 # |---|---|---|
@@ -143,8 +141,8 @@ for text, made in {
 #
 # Two factory functions draw random numbers in the default dtype: `rand` uniformly from 0 up to, but not including, 1,
 # and `randn` from the normal distribution with mean 0 and standard deviation 1. `randint` draws integers. The numbers
-# are drawn from a *generator*. `torch.manual_seed(s)` seeds PyTorch's own, and `torch.Generator(device).manual_seed(s)`
-# creates one that you can pass as an argument. Which of the first four rows below will be equal?
+# come from a *generator*. `torch.manual_seed(s)` seeds PyTorch's own, and `torch.Generator(device).manual_seed(s)`
+# creates one to pass as an argument. Which of the first four rows below will be equal?
 
 # %% example
 torch.manual_seed(3)
@@ -156,11 +154,11 @@ print("your own generator", torch.rand(3, generator=torch.Generator(here).manual
 print("randn             ", torch.randn(3).tolist(), " randint", torch.randint(0, 10, (3,)).tolist())
 
 # %% [markdown]
-# All but the second. Generators with the same seed produce the same sequence of numbers, and every draw advances it. A
-# seed makes a result repeatable, which is why the script above sets one.
+# All but the second. Generators with the same seed produce the same sequence of numbers, and every draw advances it.
+# The script above sets a seed to make its result repeatable.
 #
-# `arange(start, end, step)` also creates grids of floats. Both lines below ask for steps of 0.1 and an end that's three
-# steps away. The end is excluded, as in Python's `range`.
+# `arange(start, end, step)` also creates grids of floats. Both lines below ask for an end that's three steps of 0.1
+# away. The end is excluded, as in Python's `range`.
 
 # %% predict: grid_lengths
 # **Predict.** How many elements do `torch.arange(0, 0.3, 0.1)` and `torch.arange(1, 1.3, 0.1)` have?
@@ -203,8 +201,8 @@ hint(
 # %% [markdown]
 # ## Elementwise, and the matrix product
 #
-# `*` and `@` both multiply two matrices, but the results differ. They often have the same shape, so mixing them up
-# raises no error.
+# `*` and `@` both multiply two matrices. Their results differ but often have the same shape, so mixing them up raises
+# no error.
 #
 # `+`, `-`, `*`, `/`, `**`, comparisons, and functions such as `torch.sqrt` work *elementwise*: each element is combined
 # with the one at the same position in the other tensor. `@` is the matrix product: its element `[i, j]` is the sum of
@@ -229,8 +227,8 @@ print("five matrices at once:", tuple((torch.ones(5, 2, 3) @ torch.ones(5, 3, 4)
 # %% [markdown]
 # ## Joining, splitting and sorting
 #
-# You'll use these calls to arrange data around a network: in the script, `split` made the batches and `argmax` made the
-# guesses. Predict each result before you run the cell.
+# These calls arrange data around a network: in the script, `split` made the batches and `argmax` the guesses. Predict
+# each result before you run the cell.
 
 # %% example
 first, second = torch.zeros(2, 3), torch.ones(2, 3)
@@ -253,11 +251,11 @@ print("argmax       ", votes.argmax().item())
 # %% [markdown]
 # ## What dtypes do to your numbers
 #
-# This section explains the script's first bug: an innocent-looking subtraction whose result doesn't fit its dtype.
+# The script's first bug is an innocent-looking subtraction whose result doesn't fit its dtype.
 #
-# When you combine two tensors of different dtypes, PyTorch computes in a common one: this is called *type promotion*.
-# Every dtype belongs to a category: bool, integer, float or complex, from lowest to highest. The higher category wins.
-# Within a category, the result is a dtype that's large enough for both:
+# When you combine two dtypes, PyTorch computes in a common one: this is called *type promotion*. Every dtype belongs to
+# a category: bool, integer, float or complex, from lowest to highest. The higher category wins. Within a category, the
+# result is a dtype that's large enough for both:
 #
 # | left | right | result | why |
 # |---|---|---|---|
@@ -272,8 +270,8 @@ print("argmax       ", votes.argmax().item())
 # category is higher. The newer uint16, uint32 and uint64 aren't promoted: combined with another integer dtype, or with
 # bool, they raise an error.
 #
-# Below, `u` is uint8, the dtype of images, with values from 0 to 255, and `h` is float16. Predict the dtype of each
-# line before you run the cell.
+# Below, `u` is uint8, with values from 0 to 255, and `h` is float16. Predict the dtype of each line before you run the
+# cell.
 
 # %% predict: sum_in_uint8
 # **Predict.** What does the first line, `u + 10`, give for `u = torch.tensor([250, 3], dtype=torch.uint8)`?
@@ -301,15 +299,14 @@ for text, result in {
     print(f"{text:28} {result.dtype!s:15} {result.tolist()}")
 
 # %% [markdown]
-# The first line is the trap: `250 + 10` is 4. Neither the number 10 nor the 0-dim int64 tensor has a higher category
-# than uint8, so the sum stays in uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote
-# `u`. So does the Python float 1.5, whose category is higher: the result has the default dtype, as does dividing
-# integers with `/`. `sum` of integers returns int64, so small dtypes don't wrap around.
+# The first line is the trap: `250 + 10` is 4. Neither 10 nor the 0-dim int64 tensor has a higher category than uint8,
+# so the sum stays in uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote `u`. So does
+# the Python float 1.5, whose category is higher: the result has the default dtype, as does dividing integers with `/`.
+# `sum` of integers returns int64, so small dtypes don't wrap around.
 #
-# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)`. A cast to an integer dtype truncates decimals.
-# It doesn't clamp: an integer that's out of range wraps around, and for a float that's out of range, the result is
-# undefined. To control this, round to the nearest integer with `t.round()`, and clamp to a range with `t.clamp(0,
-# 255)`.
+# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)`. A cast to an integer dtype truncates decimals,
+# but doesn't clamp: an integer that's out of range wraps around, and for a float, the result is undefined. So first
+# round to the nearest integer with `t.round()`, and clamp to a range with `t.clamp(0, 255)`.
 #
 # `mean` of integers raises an error. An in-place operation can't change its tensor's dtype, so `u.mul_(1.5)` raises one
 # too.
@@ -356,10 +353,9 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 
 # %% [markdown]
 # uint8 has no negative numbers, so 0 - 8 wraps around to 248. After the division, a white pixel is 31 and a black one
-# is 1. So the paper becomes large numbers and the ink small ones, and training steps that suit inputs from -1 to 1 are
-# far too large for these. Dividing by 8 gave float32, which hid the bug: `pixels.dtype` is what you expect, but the
-# values aren't. Insert `print(pixels.min(), pixels.max())` below that line of the script, and run it with and without
-# `.float()`. What do you see?
+# is 1. Training steps that suit inputs from -1 to 1 are far too large for these. Dividing by 8 gave float32, which hid
+# the bug: `pixels.dtype` is what you expect, but the values aren't. Insert `print(pixels.min(), pixels.max())` below
+# that line, and run the script with and without `.float()`. What do you see?
 
 # %% answer [markdown]
 # Without `.float()` the values range from 0 to 31.875, and with it from -1 to 1. (31.875 was a pixel of 7: 7 - 8 wraps
@@ -391,8 +387,8 @@ print("mean of 70,000 ones:", many.mean().item())
 print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tolist())
 
 # %% [markdown]
-# The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is rounded back to 2048. The loop continues,
-# but nothing changes. In bfloat16, which has seven fraction bits, the count stops at 256.
+# The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is rounded back to 2048. In bfloat16, which
+# has seven fraction bits, the count stops at 256.
 #
 # The sum of 70,000 ones is larger than 65504, so it becomes `inf`: that's *overflow*. Internally, `sum` adds in
 # float32, but its float16 result can't hold the sum. `mean` divides before its result becomes float16, so it doesn't
@@ -425,13 +421,12 @@ hint(
 # %% [markdown]
 # ## Storage, strides and offset
 #
-# Transposing a huge matrix costs nothing, while keeping a single row can cost gigabytes. Both follow from how a tensor
-# finds its elements.
+# Transposing a huge matrix costs nothing, while keeping a single row can cost gigabytes. Both follow from how tensors
+# find elements.
 #
-# A *storage* is a flat block of memory that holds the elements of one or more tensors. The tensor itself is small.
-# Three things define how it reads the block: its shape, its *storage offset*, which is the slot of its first element,
-# and its *strides*. Each dimension has a stride: the number of slots to move when that index increases by one. So the
-# element `t[i, j]` is in slot
+# A *storage* is a flat block of memory that holds the elements of one or more tensors. Three things define how a tensor
+# reads it: its shape, its *storage offset*, which is the slot of its first element, and its *strides*. A dimension's
+# stride is the number of slots to move when its index increases by one. So the element `t[i, j]` is in slot
 #
 # $$\text{offset} + i \cdot \text{stride}_0 + j \cdot \text{stride}_1$$
 #
@@ -450,7 +445,7 @@ show_strides(short.view(torch.uint8))
 
 # %% [markdown]
 # The eight bytes are 1 0, 2 1, 255 255, 4 0, with the low byte of each number first: 258 is 2 + 1 · 256. The storage
-# holds only bytes; the dtype defines how many of them make up an element and how to read them.
+# holds only bytes; the dtype defines how to read them as elements.
 #
 # A tensor that reads another tensor's storage is a *view* of it. Transposing doesn't move any elements: it swaps the
 # strides. Before you run the next three cells, predict the strides of `table`, `table.T` and `table[1:, ::2]`, and the
@@ -502,7 +497,7 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
     print(f"{name:13} shows {t.nbytes:,} bytes, keeps {t.untyped_storage().nbytes():,}, in a file {file.tell():,}")
 
 # %% [markdown]
-# The row shows 4,000 bytes and keeps 4,000,000: the whole block exists as long as `line` does, and the file contains it
+# The row shows 4,000 bytes and keeps 4,000,000: the whole block lives as long as `line` does, and the file contains it
 # too. `clone` creates a new storage with nothing else in it.
 #
 # ### Your turn: slots
@@ -518,14 +513,13 @@ hint(
 # %% exercise: slots points=3 level=medium
 
 # %% [markdown]
-# An element's slot can be computed, so a view doesn't need a list of slots. A tensor with slots 5, 4, 3, 2, 1, 0 would
-# need a stride of -1. NumPy supports negative strides and PyTorch doesn't, so `flip` copies. You'll see that difference
-# again below.
+# An element's slot can be computed, so a view doesn't need a list of slots. Slots 5, 4, 3, 2, 1, 0 would need a stride
+# of -1. NumPy supports negative strides and PyTorch doesn't, so `flip` copies.
 
 # %% [markdown]
 # ## Views, copies and writing through them
 #
-# You assign to some elements without an error, and the tensor hasn't changed. Whether a write reaches it depends on how
+# You assign to some elements without an error, but the tensor hasn't changed: whether a write reaches it depends on how
 # you index.
 #
 # *Basic indexing* uses only integers, slices, `None` and `...`. An offset and strides can describe its result, so it's
@@ -590,9 +584,8 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# You now know what small dtypes lose, how a tensor reads its storage, and what a view is. Next are masks, `gather`, a
-# loss and NumPy. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press
-# *Check*, which runs the cells it needs.
+# Next are masks, `gather`, a loss and NumPy. When you come back, your variables may be gone: choose *Run > Run All
+# Above Selected Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Masks, and what NaN does to them
@@ -622,7 +615,7 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 # The mean along `dim=1` of a (3, 3) tensor has shape (3,). Shapes are aligned from the right, so these three means line
 # up with the *columns*: the mean of row j is subtracted from element (i, j), instead of the mean of row i. The sizes
 # fit only because the input is square. On a (3, 4) tensor you would get an error. `keepdim=True` keeps the dimension
-# with size 1, so the means have shape (3, 1), one next to each row. Lab 2 explains how shapes are aligned.
+# with size 1, so the means have shape (3, 1), one next to each row. Lab 2 covers alignment.
 #
 # ### Your turn: center_rows
 # Some measurements are missing. From each row, subtract the mean of those that aren't. The visible checks don't include
@@ -693,7 +686,7 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # dimensions as the input, so `labels[:, None]` turns `labels` into a column.
 #
 # `totals[index] += amounts` reads `totals[index]`, adds, and writes back. Both additions at position 0 start from 0,
-# and here the last write won: 2, not 3. PyTorch doesn't even guarantee which one wins. `scatter_add` adds them all:
+# and here the last write won: 2, not 3. PyTorch doesn't guarantee which one wins. `scatter_add` adds them all:
 # `t.scatter_add(0, index, src)` returns a copy of `t` to which each `src[i]` has been added at position `index[i]`.
 #
 # `torch.bincount(labels)` counts how often each label occurs, from 0 to the largest label. Pass `minlength=c` to get at
@@ -722,8 +715,8 @@ hint(
 # %% [markdown]
 # ## From scores to a loss
 #
-# The script's third change deleted a softmax. Computing the loss by hand shows why, and also what often turns a loss
-# into NaN.
+# Computing the loss by hand shows why the script's third change deleted a softmax, and what often turns a loss into
+# NaN.
 #
 # *Logits* are a classifier's scores before they become probabilities: any numbers, one per class. The *softmax* turns a
 # row $x$ of logits into probabilities: $p_j = e^{x_j} / \sum_k e^{x_k}$. To get the *cross entropy*, take minus the log
@@ -783,9 +776,8 @@ hint(
 # %% [markdown]
 # ## NumPy shares its memory
 #
-# You scale an array for a plot, and the network's weights change. There are several ways to pass data between NumPy and
-# PyTorch. Some copy, some don't, and nothing warns you which. If two names refer to the same memory, one is an *alias*
-# of the other.
+# You scale an array for a plot, and the network's weights change. Some ways to pass data between NumPy and PyTorch
+# copy, others don't, and nothing warns you. If two names refer to the same memory, one is an *alias* of the other.
 #
 # The next cell creates four tensors from the float64 array `[0, 1, 2, 3]`. Which of them isn't float64?
 
@@ -913,11 +905,11 @@ for text, (p, q) in pairs.items():
 # %% [markdown]
 # The first and last pairs overlap, but the first elements' addresses differ in all four pairs, and the storages'
 # addresses are the same in all four. So neither answers the question. In the third pair, the two tensors are
-# interleaved like the fingers of two hands: their address ranges intersect, but they have no element in common.
+# interleaved like the fingers of two hands, without an element in common.
 #
 # ### Your turn: overlap
-# Find the exact answer. The tensors are small, so you don't need a clever method. You can use your `slots`. If an error
-# points to a line in `slots`, fix it there: it must work for one dimension too.
+# Find the exact answer. The tensors are small, so you don't need a clever method. You can use your `slots`; if it
+# raises an error, make sure it works for one dimension too.
 
 # %% given
 hint(
@@ -947,10 +939,9 @@ hint(
 # %% [markdown]
 # ## What's next for the script
 #
-# The script now recognizes 88% of the digits, and you'll keep working on it. In lab 2, you'll fix an evaluation that
-# reports 10% whatever the network learned. Lab 3 explains the gradients that `zero_grad` clears and fixes a layer that
-# never learns. In lab 4 validation makes training worse, in lab 5 training changes its own data, and lab 6 improves the
-# training itself, to about 97%.
+# The script now recognizes 88% of the digits. In lab 2, you'll fix an evaluation that reports 10% whatever the network
+# learned. Lab 3 explains the gradients that `zero_grad` clears and fixes a layer that never learns. In lab 4 validation
+# makes training worse, in lab 5 training changes its own data, and lab 6 improves training to about 97%.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -1096,5 +1087,5 @@ hint(
 # | `torch.from_numpy(a)`, `torch.as_tensor(a)` | always shares; shares if it can |
 # | `torch.tensor(a)`, `t.clone()` | copies |
 #
-# Before you trust a line, ask yourself which dtype it computes in and whether the largest result fits, what else reads
-# the memory it writes to, and whether it would still work if the input weren't square or an index occurred twice.
+# Before you trust a line, ask which dtype it computes in and whether the largest result fits, what else reads the
+# memory it writes to, and whether it would work if the input weren't square or an index occurred twice.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Shapes, strides and devices
 #
-# Your model's accuracy is 10%, although there's no error and the loss falls as it should. You search the network for an
-# hour, but the bug is in the line that counts correct answers: two shapes didn't match, and PyTorch made them fit. This
-# lab starts with that bug, in lab 1's digits script.
+# Your model's accuracy is 10%, although there's no error and the loss falls as it should. The bug isn't in the network
+# but in the line that counts correct answers: two shapes didn't match, and PyTorch made them fit. This lab starts with
+# that bug, in lab 1's digits script.
 #
 # After this lab you can
 #
@@ -72,8 +72,8 @@ guesses = network(pixels[1500:]).argmax(dim=1, keepdim=True)  # each image's cla
 print(f"right for {(guesses == labels).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# The network learns, yet it seems no better than guessing. After the section on broadcasting, you'll find the wrong
-# line by printing three shapes.
+# The network learns, yet it seems no better than guessing. You'll find the wrong line after the section on
+# broadcasting.
 
 # %% [markdown]
 # ## One sample and a batch
@@ -111,8 +111,8 @@ for text, t in {
 # silently did nothing.
 #
 # ### Your turn: with_batch
-# As a warm-up, make a function that takes only batches accept a single sample too. Shape `(1, 28, 28)` could be either,
-# so how do you tell a sample from a batch?
+# Make a function that takes only batches accept a single sample too. Shape `(1, 28, 28)` could be either, so how do you
+# tell a sample from a batch?
 
 
 # %% given
@@ -158,7 +158,7 @@ hint(
 # %% answer [markdown]
 # In any function that reduces over the batch, such as a loss or batch statistics: given one sample of shape (D,), it
 # would treat the D features as D samples. An error is also better in training code, where a missing batch dimension is
-# almost always a bug. Accepting both forms is useful in interfaces that people call with single images.
+# almost always a bug. Accepting both forms helps where people pass single images by hand.
 
 # %% [markdown]
 # ## The same shape, other values
@@ -189,8 +189,8 @@ plt.show()
 # %% [markdown]
 # In the picture, each row is a pixel of the result; blue values are from channel 0, red ones from channel 1. With
 # `permute`, each column has one color, and each row is a pixel such as 10 and 20. With `reshape`, the top three rows
-# are blue and the bottom three red: each pair holds two neighbors from one channel. There's no error, and a model
-# trained on such images learns less than it could.
+# are blue and the bottom three red: each pair holds two neighbors from one channel. There's no error, but a model
+# learns less from such images.
 #
 # Distinguish three families:
 #
@@ -216,9 +216,9 @@ print(tuple(torch.einsum("btd->d", query).shape))
 # one operand. The last sums over batch and time.
 #
 # ### Your turn: split_heads
-# *Attention*, which you'll write later in this lab, splits the features at each position among several heads: with 8
-# features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next
-# to the batch, so each head can compute independently. Do you split or transpose first?
+# *Attention*, which you'll write below, splits the features at each position among several heads: with 8 features and 4
+# heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next to the batch,
+# so each head can compute independently. Do you split or transpose first?
 
 # %% given
 hint(
@@ -230,7 +230,7 @@ hint(
 
 # %% [markdown]
 # A common first attempt is `x.view(batch, heads, time, -1)`. The shape is right and the loss falls, but each head sees
-# a mixture of positions. Which values would you put in a test tensor to expose any wrong order?
+# a mixture of positions. Which values in a test tensor would expose any wrong order?
 
 # %% answer [markdown]
 # A reshaped `torch.arange(n)`: all elements differ, so you'll notice any that's out of order. Also choose sizes that
@@ -240,8 +240,8 @@ hint(
 # %% [markdown]
 # ## Broadcasting
 #
-# An operation on two tensors of different shapes can still work, and that's what went wrong in the script above.
-# *Broadcasting* stretches tensors of different shapes to a common shape. It has two rules:
+# An operation on two tensors of different shapes can still work, and that's what went wrong in the script.
+# *Broadcasting* stretches both to a common shape. It has two rules:
 #
 # 1. The shapes are aligned at their *last* dimension. The shorter one gets dimensions of size 1 at the front.
 # 2. In each dimension, the sizes must be equal, or one of them must be 1. A size of 1 is stretched to match the other.
@@ -255,7 +255,7 @@ show_broadcasting((4, 1), (3,))
 show_broadcasting((4,), (4, 1))
 
 # %% [markdown]
-# Shapes are aligned from the right. `(4,)` is a row and `(4, 1)` is a column, so you get a matrix without a warning.
+# `(4,)` is a row and `(4, 1)` is a column, so you get a matrix without a warning.
 #
 # Try your own shapes below, in the form `4, 1`. Find two three-dimensional shapes that are both stretched, and two that
 # don't fit although they differ in only one size. Can a size be 0?
@@ -282,7 +282,7 @@ print("column after a write to wide[0, 0]:", column.flatten().tolist(), " wide[0
 
 # %% [markdown]
 # The write changed the original: all thousand elements of that row are one slot. An in-place operation on all of
-# `wide`, such as `wide.add_(1)`, raises a RuntimeError. So read from an expanded tensor, but write to a copy.
+# `wide`, such as `wide.add_(1)`, raises a RuntimeError. Read from an expanded tensor, but write to a copy.
 #
 # ### The accident
 # A model returns predictions of shape `(N, 1)`, one column. The targets were read from a file and have shape `(N,)`.
@@ -332,14 +332,14 @@ hint(
 # %% exercise: safe_mse points=3 level=easy
 
 # %% [markdown]
-# In a library, this much checking is worthwhile: the error appears where the mistake is, instead of three days later in
-# a plot. In your own code, one assertion is enough: `assert p.shape == t.shape`.
+# In a library, this much checking is worthwhile: the error appears where the mistake is, not three days later in a
+# plot. In your own code, `assert p.shape == t.shape` is enough.
 
 # %% [markdown]
 # ## Why the network got worse
 #
-# You can now find the bug in the script at the top. Run the next cell. Which of the three shapes are wrong? And why is
-# the accuracy 10% rather than 5% or 50%? Then change one line of the script, and rerun both cells.
+# You can now find the bug in the script. Run the next cell. Which of the three shapes are wrong? And why is the
+# accuracy 10% rather than 5% or 50%? Then change one line of the script, and rerun both cells.
 
 # %% scratch
 matches = guesses == labels
@@ -365,7 +365,7 @@ print(f"right: {matches.float().mean():.1%}")
 # ## Attention
 #
 # Every transformer is built around this function, and it's a popular interview question. You've written the first step,
-# `split_heads`. The next one multiplies a pair of matrices for each sample and head.
+# `split_heads`. The next multiplies matrices for each sample and head.
 #
 # `@` multiplies matrices in the last two dimensions: `(t, d) @ (d, s)` gives `(t, s)`. All earlier dimensions are batch
 # dimensions, which are broadcast according to the rules above. The last two never are: both sizes `d` must be equal.
@@ -431,8 +431,8 @@ print(equal.masked_fill(later, float("-inf")).softmax(dim=-1))
 # In each row, the weights of the visible positions add up to 1.
 #
 # ### Your turn: attention
-# Put the steps together. You can compare your results with PyTorch's `nn.functional.scaled_dot_product_attention`, but
-# don't call it in your function.
+# Put the steps together. You can compare your results with `nn.functional.scaled_dot_product_attention`, but don't call
+# it in your function.
 
 # %% given
 hint(
@@ -477,8 +477,7 @@ except RuntimeError as error:
 # %% [markdown]
 # ## When is a view possible?
 #
-# This determines whether your code copies, raises an error, or does neither. You may have read that `view` needs a
-# contiguous tensor. None of the tensors below is contiguous.
+# You may have read that `view` needs a contiguous tensor. None of the tensors below is contiguous.
 #
 # `channels_last` is a batch of images in a different *memory format*: its shape is `(N, C, H, W)`, but each pixel's
 # channels are adjacent in memory, which is faster for some convolution kernels.
@@ -603,9 +602,8 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 # `model.to(device)` as a statement, but `x.to(device)` without an assignment has no effect.
 #
 # ### A second device
-# To see how two devices interact, you need two. Every machine has a device called `meta`, whose tensors usually have a
-# shape but no values. Inside `with probes.TwoDevices()`, they have values too, and follow the same rules as tensors on
-# a GPU.
+# Every machine has a second device called `meta`, whose tensors usually have a shape but no values. Inside `with
+# probes.TwoDevices()`, they have values too, and follow the same rules as tensors on a GPU.
 
 # %% predict: two_devices
 # **Predict.** `far` is on the second device, `near` is on the CPU, and both have shape (3,). Which lines raise an
@@ -647,8 +645,8 @@ with probes.TwoDevices() as elsewhere:
 # last line shows the fix: `device=far.device`. Would your `attention` run on the second device?
 
 # %% answer [markdown]
-# Look at the line that creates the causal mask. `torch.ones(t, t)` creates it on the CPU, so `masked_fill` gets a mask
-# and scores on different devices and raises an error. `torch.ones(t, t, device=q.device)` works everywhere, and so does
+# Look at the causal mask. `torch.ones(t, t)` creates it on the CPU, so `masked_fill` gets a mask and scores on
+# different devices and raises an error. `torch.ones(t, t, device=q.device)` works everywhere, and so does
 # `torch.ones_like(scores)`. The operands of the softmax and both products are on q's device anyway.
 
 # %% [markdown]
@@ -668,7 +666,7 @@ hint(
 # ## A module that moves as a whole
 #
 # If a model runs on your laptop but raises an error about two devices on a GPU, one of its tensors probably didn't move
-# with `model.to(device)`. A module keeps track of two kinds of tensors:
+# with it. A module keeps track of two kinds of tensors:
 #
 # - *parameters*, created by `nn.Parameter(...)`, are trained;
 # - *buffers*, created by `self.register_buffer("name", tensor)`, aren't trained.
@@ -748,8 +746,8 @@ hint(
 # indices are allowed there. So look inside the module as well: `vars(module)` holds its plain attributes. Parameters,
 # buffers and submodules are kept elsewhere, so a tensor that you find there won't move.
 #
-# Some people test with `model.double()`, since it doesn't need a second device. The next cell tries all three on the
-# modules above and on two that hold integers. What does each find?
+# Some people test with `model.double()`. The next cell tries all three on the modules above and on two that hold
+# integers. What does each find?
 
 
 # %% example
@@ -791,8 +789,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 
 # %% answer [markdown]
 # They're computed from the training data, so a program that only loads the model can't recompute them. Its `Normalize`
-# would keep the values it was created with, and without any error, the model would see inputs on a different scale than
-# in training.
+# would silently keep the values it was created with, and the model would see inputs on the wrong scale.
 
 # %% [markdown]
 # ## The digits on any device
@@ -834,11 +831,10 @@ with probes.TwoDevices() as second_device:
 # can stay on the CPU, since it's an index. If your machine has a GPU, `train(device())` trains on it.
 
 # %% [markdown]
-# The network now reaches 88% on any device. In lab 3, one of its layers doesn't learn at all, and again there's no
-# error.
+# The network now reaches 88% on any device. In lab 3, one of its layers doesn't learn at all, again without an error.
 #
-# The core ends here. Three sections of further practice follow: windows without copies, distances between points, and
-# moving a nested batch. To skip them, go to *Interview questions*.
+# The core ends here. Three sections of further practice follow: windows, distances and nested batches. To skip them, go
+# to *Interview questions*.
 
 # %% [markdown]
 # ## Windows that overlap
@@ -858,8 +854,8 @@ show_strides(torch.arange(10, 16).as_strided((4, 3), (1, 1)))
 
 # %% [markdown]
 # A copy of the windows would take nearly 400 million bytes; the view takes no memory beyond the signal's. Several
-# elements share one slot, which is fine for reading. What about writing? Below, three windows are first set to their
-# index plus one, one at a time. Then, starting from a new `line` of zeros, 1 is added to all windows at once.
+# elements share one slot, which is fine for reading. What about writing? Below, three windows are set to their index
+# plus one in turn. Then, in a new `line` of zeros, 1 is added to all windows at once.
 
 # %% predict: written_windows
 # **Predict.** `line` has five zeros, and its three windows have three elements each. What is `line` after
@@ -914,9 +910,8 @@ hint(
 # %% [markdown]
 # ## Every pair of points
 #
-# The broadcasting that ruined the accuracy is useful if you do it intentionally. To get a table with one entry for each
-# pair of a point in `a` and a point in `b`, give `a` shape `(n, 1, d)` and `b` shape `(1, m, d)`. What's the shape of
-# their difference? In the picture, n = 4, m = 5 and d = 3.
+# Broadcasting is useful if you do it intentionally. To pair each point in `a` with each point in `b`, give `a` shape
+# `(n, 1, d)` and `b` shape `(1, m, d)`. What's the shape of their difference? In the picture, n = 4, m = 5 and d = 3.
 
 # %% example
 show_broadcasting((4, 1, 3), (1, 5, 3))
@@ -985,9 +980,8 @@ print(class_numbers.to(torch.bfloat16).long().tolist())
 # times 8, and 125 fits in eight bits.
 #
 # ### Your turn: to_device
-# Write a function that handles any nesting. A *named tuple*, such as `Sample` or `Pair` below, is a tuple whose items
-# have names. You create one with `Sample(image, label)`, not `Sample([image, label])`. Its class has a `_fields`
-# attribute.
+# Handle any nesting. A *named tuple*, such as `Sample` or `Pair` below, is a tuple whose items have names. You create
+# one with `Sample(image, label)`, not `Sample([image, label])`. Its class has a `_fields` attribute.
 
 
 # %% given
@@ -1015,8 +1009,7 @@ hint(
 # %% exercise: to_device points=4 level=hard further
 
 # %% [markdown]
-# For internal use, PyTorch has a similar function, `torch.utils._pytree.tree_map`; the underscore means that it may
-# change. Training libraries include a function like yours.
+# PyTorch has a similar internal function, `torch.utils._pytree.tree_map`; the underscore means that it may change.
 #
 # `to` also takes `non_blocking=True`. With it, a copy to a GPU from *pinned* memory, which the operating system never
 # moves, runs while your program continues.
@@ -1192,5 +1185,4 @@ hint(
 # - Is this a view or a copy, and will anything write to it?
 # - Which line of my model would fail on a machine with a GPU?
 #
-# Lab 3 covers what an operation produces besides values: the record that gradients are computed from. It'll help you
-# find the layer in the digits network that never learns.
+# Lab 3 covers what an operation produces besides values: the record that gradients are computed from.

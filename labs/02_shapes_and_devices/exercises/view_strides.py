@@ -40,7 +40,7 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
 
 # %% domain
 def merge(draw, factors):
-    """The factors, with some neighbours multiplied."""
+    """The factors, with some adjacent ones multiplied."""
     merged = []
     for n in factors:
         if merged and draw(st.booleans()):
