@@ -303,4 +303,4 @@ def blank_padding_(x, lengths):
 
 
 # %% equivalent "called twice, where a call changes its arguments"
-# What is zero becomes zero again.
+# Zeros are set to zero again.

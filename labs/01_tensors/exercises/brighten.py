@@ -41,7 +41,7 @@ def arguments(draw, edge):
         image = image[:1].expand(shape)
     if edge == "above the middle":  # 0.500004 for each pixel of 255
         return image.clamp(min=draw(st.integers(250, 255))), 0.500004, -254
-    # No product of these with an integer below 511 is near the middle between two integers.
+    # No product of these with an integer below 511 is near the midpoint between two integers.
     gain = {"gain 1": 1.0, "small gain": 0.0031, "huge gain": 1e8}.get(
         edge, draw(st.sampled_from([0.7713, 1.3117, 3.0]))
     )
@@ -98,7 +98,7 @@ with check(
     required=True,
     hint="Does your result depend on every argument? In what order do you add and multiply?",
 ):
-    for gain, offset in ((0.75, 20), (1.75, 8), (1.0, 0)):  # whole numbers: rounding has a check of its own
+    for gain, offset in ((0.75, 20), (1.75, 8), (1.0, 0)):  # whole numbers: rounding has its own check
         t = torch.tensor([0, 4, 12, 40, 100], dtype=torch.uint8)
         want = torch.tensor([round(gain * (p + offset)) for p in t.tolist()], dtype=torch.uint8)
         assert_close(brighten(t, gain, offset), want)

@@ -12,7 +12,7 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
     ### BEGIN SOLUTION
     known = torch.where(mask, x, 0)
     mean = known.sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)
-    return torch.where(mask, x - mean, 0)  # if a row's count is 0, its mean is NaN, and it's used nowhere
+    return torch.where(mask, x - mean, 0)  # if a row's count is 0, its mean is NaN but isn't used
     ### END SOLUTION
 
 

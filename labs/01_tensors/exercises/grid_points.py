@@ -143,7 +143,7 @@ with check(
     weight=2,
     hint="Does your code set the number of points, or does it result from dividing floats?",
 ):
-    for n in (3, 8, 12, 29, 30, 59, 60):  # where steps of float32 miss a point, and a few more
+    for n in (3, 8, 12, 29, 30, 59, 60):  # where float32 steps miss a point, and a few more
         for endpoint in (True, False):
             for start, stop in ((1.0, 1.0 + n * 0.1), (0.0, n * 0.1 - 0.1)):
                 step = (stop - start) / (n - 1 if endpoint else n)

@@ -8,7 +8,7 @@ def ingest(array: np.ndarray) -> Tensor:
     strides (negative ones too), possibly read-only. It isn't changed.
     """
     ### BEGIN SOLUTION
-    own = np.array(array, dtype=np.float32)  # np.array copies by default, and knows every layout
+    own = np.array(array, dtype=np.float32)  # np.array copies by default, and handles every layout
     return torch.from_numpy(own)
     ### END SOLUTION
 
@@ -39,7 +39,7 @@ def arguments(draw, edge):
     if dtype in ("uint16", "int64", "uint64"):  # numbers that a smaller dtype can't hold
         array[0, 0] = {"uint16": 65535, "int64": -(2**40), "uint64": 2**63}[dtype]
     if edge.startswith("digits of") and dtype != "float64":
-        # Just above the middle of two float32 numbers, and float64 rounds them to the middle.
+        # Just above the midpoint of two float32 numbers, to which float64 rounds them.
         size = 2 ** draw(st.integers(60, 62))
         array[0, :2] = size + size // 2**24 + 1, size * 5 // 4 + size // 2**24 + draw(st.integers(1, 9))
         array[1, 0] = size // 2 + size // 2**25 + 1 if dtype == "uint64" else -(size + size // 2**24 + 1)
@@ -61,7 +61,7 @@ def arguments(draw, edge):
 
 
 # %% checks
-# The device doesn't count: torch.from_numpy stays on the CPU, torch.tensor uses the device of new tensors.
+# The device doesn't matter: torch.from_numpy stays on the CPU, torch.tensor uses the device of new tensors.
 with check(
     "shape_dtype",
     "the result is a float32 tensor with the array's shape",

@@ -225,7 +225,7 @@ def mean_of_batches(batches):
 
 
 # %% equivalent "float64 and int64 results through float32"
-# A relative precision of 1e-4 is promised, and float32 has 6e-8.
+# The docstring promises a relative precision of 1e-4, and float32 has 6e-8.
 
 # %% equivalent "empty tensors of a list left out"
-# They add nothing to the total and nothing to the count.
+# They add nothing to the total or the count.

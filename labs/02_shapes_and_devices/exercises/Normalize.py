@@ -1,5 +1,5 @@
 # %% given
-# The checks look at your module through these probes. You can call them too.
+# The checks use these probes to examine your module. You can call them too.
 @probes.probe
 def normalised_after_training(make, mean, std, x):
     """The output of make(mean, std) after three training steps with a layer after it, and that layer's weights.

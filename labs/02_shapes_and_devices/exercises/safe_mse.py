@@ -228,7 +228,7 @@ def safe_mse(predicted, target):
 
 
 # %% equivalent "text 'the shape must be (N,) or (N, 1)' changed: raise ValueError('the shape must be (N,) or (N, 1)x')"
-# No check reads the text of an error.
+# No check reads an error's text.
 
 # %% equivalent "text 'there must be one target for each prediction' changed: raise ValueError('there must be one target for each predictionx')"
-# No check reads the text of an error.
+# No check reads an error's text.

@@ -229,10 +229,10 @@ def split_heads(x, heads):
 
 
 # %% equivalent "text 'heads does not divide the number of features' changed: raise ValueError('heads does not divide the number of featuresx')"
-# No check reads the text of an error.
+# No check reads an error's text.
 
 # %% equivalent "first two arguments swapped: return x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(2, 1)"
-# transpose(a, b) and transpose(b, a) exchange the same two dimensions.
+# transpose(a, b) and transpose(b, a) swap the same two dimensions.
 
 # %% equivalent "copies of results that share memory with an argument"
 # The docstring allows both.

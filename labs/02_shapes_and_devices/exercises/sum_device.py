@@ -27,7 +27,7 @@ def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device:
 
 
 # %% domain
-# The checks try each kind of pair of devices, with shapes of each kind.
+# The checks try every kind of device pair, with every kind of shape.
 
 
 # %% checks

@@ -516,7 +516,7 @@ def to_device(batch, device, dtype):
 
 
 # %% equivalent "copies of results that share memory with an argument"
-# A tensor that needs no change may be handed on, and may be copied.
+# A tensor that needs no change may be returned itself or copied.
 
 # %% equivalent "remembers its results by the identity of its first argument"
-# A tensor that is handed over twice arrives as two. What is one object in two calls, such as None, comes back as it is.
+# A tensor that's passed twice arrives as two. An object that's shared between calls, such as None, is returned itself.

@@ -9,7 +9,7 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     accepted.
     """
     ### BEGIN SOLUTION
-    blocks: list[tuple[int, int]] = []  # number of elements, stride: what can be joined is joined
+    blocks: list[tuple[int, int]] = []  # (number of elements, stride) of each joined block
     for n, s in zip(size, stride, strict=True):
         if n > 1 and blocks and blocks[-1][1] == n * s:
             blocks[-1] = (blocks[-1][0] * n, s)
@@ -20,7 +20,7 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
         if n > 1 and left == 1 and blocks:
             left, step = blocks.pop()
         if left % n != 0:
-            return None  # this dimension would reach into the next block
+            return None  # this dimension would span two blocks
         found.append(step)
         left, step = left // n, step * n
     return tuple(reversed(found)) if left == 1 and not blocks else None
@@ -368,10 +368,10 @@ def view_strides(size, stride, shape):
 
 
 # %% equivalent "argument strict dropped: for n, s in zip(size, stride):"
-# size and stride have one length, as the docstring says.
+# size and stride have the same length, as the docstring says.
 
 # %% equivalent "True to False: for n, s in zip(size, stride, strict=False):"
-# size and stride have one length, as the docstring says.
+# size and stride have the same length, as the docstring says.
 
 # %% equivalent "1 to 2: found, left, step = ([], 1, 2)"
 # Until the first block is taken, step is only the stride of entries of 1, for which any integer will do.
@@ -381,4 +381,4 @@ def view_strides(size, stride, shape):
 
 # %% equivalent "Gt to GtE: if n >= 1 and left == 1 and blocks:"
 # An entry of 1 takes the next block a little earlier and nothing of it. Its own stride may be any integer, and a block
-# that no entry divides leaves left above 1 in place of a rest in blocks: None either way.
+# that no entry divides leaves left above 1 instead of a remainder in blocks: None either way.

@@ -255,4 +255,4 @@ def windows(x, k, step):
 
 
 # %% equivalent "text 'the window is longer than x' changed: raise ValueError('the window is longer than xx')"
-# No check reads the text of an error.
+# No check reads an error's text.

@@ -323,4 +323,4 @@ def with_batch(f, x, ndim):
 
 
 # %% equivalent "text 'neither a batch nor a sample' changed: raise ValueError('neither a batch nor a samplex')"
-# No check reads the text of an error.
+# No check reads an error's text.
