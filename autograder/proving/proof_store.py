@@ -1,7 +1,7 @@
 """Stores the proofs of all exercises in `labs/proofs.json`, with digests of everything that they depend on.
 
 Proving all labs takes some twenty minutes on two cores. A proof stays valid while the exercise, the other code of its
-lab, Gradlab's code and the versions are the same; prose and the checks of other exercises don't matter. The digest of
+lab, Gradlab's code and the versions are the same; wording and the checks of other exercises don't matter. The digest of
 code and versions is there once, so renewing all proofs after a change of the examiner that changes none of them is a
 change of one line.
 """
@@ -17,8 +17,9 @@ from typing import Any
 import torch
 
 from autograder.base.digest import digest
-from autograder.model.course import CellKind, Exercise, Lab
+from autograder.model.course import Lab
 from autograder.model.fingerprint import PROOFS, digest_code
+from autograder.proving.exercise_digest import digest_exercise
 from autograder.proving.exercise_proof import ExerciseProof
 from autograder.proving.proof import Proof
 
@@ -32,7 +33,7 @@ def load_proofs(lab: Lab) -> dict[str, ExerciseProof]:
     records = load_records(lab.path.parent).get(lab.name)
     for exercise in lab.exercises:
         record = records.get(exercise.name) if isinstance(records, dict) else None
-        if isinstance(record, dict) and record.pop("digest", None) == _digest_exercise(lab, exercise):
+        if isinstance(record, dict) and record.pop("digest", None) == digest_exercise(lab, exercise):
             if record.keys() <= {*COUNTS}:
                 proofs[exercise.name] = ExerciseProof(**record, kept=True)
     return proofs
@@ -41,7 +42,7 @@ def load_proofs(lab: Lab) -> dict[str, ExerciseProof]:
 def save_proof(lab: Lab, proof: Proof) -> None:
     """Write the proofs of this lab's exercises that have no problems. Those by other code or versions are removed."""
     new = {
-        exercise.name: {"digest": _digest_exercise(lab, exercise)} | _list_counts(proof.exercises[exercise.name])
+        exercise.name: {"digest": digest_exercise(lab, exercise)} | _list_counts(proof.exercises[exercise.name])
         for exercise in lab.exercises
         if exercise.name in proof.exercises and not proof.exercises[exercise.name].problems
     }
@@ -54,16 +55,6 @@ def save_proof(lab: Lab, proof: Proof) -> None:
 def _list_counts(proof: ExerciseProof) -> dict[str, Any]:
     """List the numbers to store, without zeros."""
     return {name: value for name, value in asdict(proof).items() if name in COUNTS and value}
-
-
-def _digest_exercise(lab: Lab, exercise: Exercise) -> str:
-    """Digest what the proof of an exercise depends on: its answers and checks, and the lab's other code."""
-    code = [
-        c for c in lab.cells if not c.kind.traits.markdown and (c.kind != CellKind.CHECK or c.name == exercise.name)
-    ]
-    parts = [part for cell in code for part in (cell.kind, cell.name, cell.source)]
-    places = {"answers": {"__all__": {"path", "line"}}}
-    return digest(*parts, exercise.model_dump_json(exclude={"worth": True, **places}))
 
 
 def load_records(labs: Path) -> dict[str, Any]:

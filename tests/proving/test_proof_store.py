@@ -136,3 +136,24 @@ def test_an_exercise_with_problems_is_not_kept_and_a_damaged_record_is_ignored(s
     for text in ("", *map(json.dumps, damaged)):
         file.write_text(text)
         assert load_proofs(lab) == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_kept"),
+    [
+        ('"the square of the sum"', '"the sum is squared"', True),
+        ("It may be empty", "It can be empty", True),
+        ('hint="', 'hint="Think. ', True),
+        ("required=True", "required=False", False),
+        ("### BEGIN SOLUTION\n", "### BEGIN SOLUTION\n    # Squares first.\n", True),
+        ("torch.tensor([3.0, 4.0])", "torch.tensor([4.0, 3.0])", False),
+    ],
+)
+def test_only_wording_may_change(small_course: Path, old: str, new: str, is_kept: bool) -> None:
+    lab = read_first_lab(small_course)
+    save_proof(lab, make_proof(lab))
+    path = small_course / "labs" / "01_squares" / "exercises" / f"{NAME}.py"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    assert (NAME in load_proofs(read_first_lab(small_course))) == is_kept
