@@ -47,6 +47,7 @@ def arguments(draw, edge):
         values = {"rows": torch.empty(0, 3), "columns": torch.empty(2, 0)}
     if edge == "one tensor twice":
         values["again"] = values[names[0]]
+        values["count"] = values["same count"] = torch.tensor([draw(st.integers(1, 9))])
     if edge == "views of one":
         values["row"] = values[names[0]][0]
     if edge in ("transposed", "expanded"):
@@ -202,7 +203,7 @@ def trainable(values, scale):
     return {n: (scale * t.detach()).requires_grad_() if t.is_floating_point() else t for n, t in values.items()}
 
 
-# %% wrong "scale everything" fails=integers
+# %% wrong "scale everything" fails=integers,no_sharing
 def trainable(values, scale):
     result = {name: (scale * t.detach()).to(t.dtype) for name, t in values.items()}
     return {name: t.requires_grad_() if t.is_floating_point() else t for name, t in result.items()}
