@@ -1,18 +1,17 @@
 # %% [markdown]
 # # Controlling the graph
 #
-# You added a validation loop to your training script, and since then something is off: the accuracy is too low, memory
-# grows with each epoch, and the model trains differently than before. No line raised an error. Validation is the first
-# place where you have to *control* the graph: decide what autograd records, what is kept, and what gets a gradient.
-# The digits script needs that from this lab on, and so does every model that is validated, fine-tuned or trained on
-# long sequences.
+# You added a validation loop to your training script, and now the accuracy is too low, memory grows with every epoch,
+# and the model trains differently, all without an error. Validation is where you first have to *control* the graph:
+# decide what autograd records, what it keeps, and what gets a gradient. Every model that is validated, fine-tuned or
+# trained on long sequences needs that.
 #
 # After this lab you can
 #
-# - say what `no_grad`, `detach`, `inference_mode` and `eval()` each do, and what they don't do;
-# - keep values from a training run without keeping its memory;
+# - explain what `no_grad`, `detach`, `inference_mode` and `eval()` do and don't do;
+# - keep values from a training run without holding on to its memory;
 # - write a loss with a stop-gradient;
-# - compute predictions, and leave a model exactly as it was;
+# - compute predictions and leave the model exactly as it was;
 # - train a new head on a frozen trunk;
 # - train on a long sequence with a graph of bounded size.
 #
@@ -20,8 +19,8 @@
 # later labs rely only on them; *Further practice* is optional and earns no points. All numbers were measured with
 # PyTorch 2.13 on a CPU.
 #
-# Where it says *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks;
-# those marked *later* run when you press *Mark my work* or hand the lab in. A person reads the last question.
+# At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
+# marked *later* run when you press *Mark my work* or hand in the lab. The last question is graded by a person.
 
 # %% given
 from copy import deepcopy
@@ -46,13 +45,13 @@ from labkit import (
 )
 
 # %% given
-here = use_device()  # where new tensors are made: on the GPU, if there is one
+here = use_device()  # where new tensors are created: on the GPU, if there is one
 
 # %% [markdown]
 # ## Validation made my training worse
 #
-# This is the digits script from lab 1, with a validation after each epoch and a Dropout layer, which sets half of the
-# hidden numbers to zero at random while the network trains. Run the cell.
+# This is the digits script from lab 1, with validation after each epoch and a Dropout layer, which sets each output of
+# the ReLU to zero with probability 0.5 while the network trains. Run the cell.
 
 # %% scratch
 pixels = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8
@@ -87,8 +86,7 @@ print(f"right {accuracy:.0%}, loss {losses[-1].item():.2f}, {with_dropout} of 15
 print(f"each loss in the list holds {held:,} bytes for a backward pass that never runs")
 
 # %% [markdown]
-# Lab 1's network got 88% without Dropout. Make three changes in the cell above, one after the other, and run it after
-# each.
+# Lab 1's network got 88% without Dropout. Make three changes in the cell above, one at a time, and rerun it after each.
 #
 # | | change | right | loss | steps with dropout | bytes held |
 # |---|---|---|---|---|---|
@@ -97,17 +95,17 @@ print(f"each loss in the list holds {held:,} bytes for a backward pass that neve
 # | 2 | `network.train()`, as the first line of each epoch | 89% | 0.41 | 150 | 87,916 |
 # | 3 | `with torch.no_grad():` in `validate`, around the three lines below it | 89% | 0.41 | 150 | 0 |
 #
-# First, half of the network was missing while it was validated. Change 1 measures correctly, but after the first epoch
-# training goes on without Dropout, which only the loss shows. Until change 3, each loss in the list keeps a graph;
-# `losses.append(loss.item())` would also help, since a number keeps nothing. This lab explains all three, and in lab 5
-# the same script overwrites its own training data.
+# At first, validation ran with about half of the ReLU outputs dropped. Change 1 fixes the measurement and saves the
+# bytes of Dropout's mask and output, but after the first epoch, training continues without Dropout, which only the loss
+# shows. Until change 3, each loss in the list keeps a graph alive; `losses.append(loss.item())` would also help, since
+# a number keeps nothing. This lab explains all three.
 
 # %% [markdown]
 # ## Recording, off and on
 #
-# An operation that isn't recorded costs no memory for `backward`, so it's worth knowing exactly where recording is off.
-# Inside `with torch.no_grad():` no operation is recorded; outside, everything is as before. Which of the six tensors in
-# the next cell require grad?
+# An unrecorded operation keeps nothing for `backward`, so it's worth knowing exactly where recording is off. Inside
+# `with torch.no_grad():`, no operation is recorded; outside, nothing changes. Which of the six tensors in the next cell
+# require grad?
 
 # %% example
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -141,14 +139,15 @@ for text, tensor in {
 # %% [markdown]
 # All but two: `inside` and the result of `weighted_sum()`. Look at the others.
 #
-# - `made_inside` is a new leaf, and you asked for its flag. `no_grad` is about operations. It doesn't change what a
-#   tensor is, so `w` is as before too.
-# - `enable_grad` switches recording on again inside `no_grad`.
-# - `torch.no_grad()` on a line of its own does nothing. It makes an object for `with` and drops it, without an error or
-#   a warning.
+# - `made_inside` is a new leaf, and you set its flag yourself. `no_grad` affects operations, not existing tensors, so
+#   `w` is unchanged too.
+# - `enable_grad` turns recording back on inside `no_grad`.
+# - `torch.no_grad()` on its own line does nothing. It creates a context manager and discards it, without an error or a
+#   warning.
 #
-# As a decorator, `@torch.no_grad()` covers every call of the function. `torch.set_grad_enabled(False)` is the opposite
-# trap: it works with `with` too, but on a line of its own it *does* switch, at once and for everything that follows.
+# As a decorator, `@torch.no_grad()` covers every call to the function. `torch.set_grad_enabled(False)` is the opposite
+# trap: it also works in a `with` statement, but on its own line it *does* turn recording off, immediately and for
+# everything that follows.
 
 # %% example
 flagged = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -158,11 +157,11 @@ torch.set_grad_enabled(True)
 print("after set_grad_enabled(True): ", (2 * flagged).requires_grad)
 
 # %% [markdown]
-# If a function does that and raises an error, or forgets to switch back, recording stays off for its caller. If the
-# mode depends on a flag, write `with torch.set_grad_enabled(flag):`.
+# If a function does that and then fails, or forgets to turn recording back on, it stays off for the caller. If the mode
+# depends on a flag, write `with torch.set_grad_enabled(flag):`.
 #
-# How much memory does `no_grad` save? The next cell counts the bytes held for `backward` after a forward pass, without
-# the parameters and the input. Which number will the second line have?
+# How much memory does `no_grad` save? The next cell counts the bytes held for `backward` after a forward pass,
+# excluding the parameters and the input. What will the second line show?
 
 
 # %% example
@@ -181,15 +180,15 @@ with torch.no_grad():
 print("one result:", layers(batch).nbytes, "bytes")
 
 # %% [markdown]
-# Recorded, the pass holds eight results of 32,768 bytes, one for each Tanh. With `no_grad` it holds none. The
-# arithmetic is the same, so don't expect much more speed. On one CPU thread of our machine, `no_grad` saved 6% of the
-# time of this pass, and less than 1% with layers of width 512 and 256 samples. Only with twenty tiny layers of width 8
-# and 4 samples, where bookkeeping is most of the work, it was 22%.
+# When recorded, the pass holds eight results of 32,768 bytes, one for each Tanh; with `no_grad`, it holds none. The
+# arithmetic is the same, so don't expect it to be much faster. We timed three models on one CPU thread: `no_grad` saved
+# 6% of the time for this one, less than 1% with layers of width 512 and 256 samples, and 22% with twenty tiny layers of
+# width 8 and 4 samples, where bookkeeping is most of the work.
 #
 # ### What stays
 #
-# You may have heard that a loop without `no_grad` slowly eats up the memory. The next cell runs the eight layers on 1,
-# 2, 8 and 16 batches and records all of it. The three loops differ in what they keep of the losses.
+# You may have heard that a loop without `no_grad` slowly uses up all memory. The next cell runs the eight layers on 1,
+# 2, 8 and 16 batches, with recording on. The three loops differ in what they keep of the losses.
 
 # %% predict: growing_memory
 # **Predict.** Which loop needs more memory for 16 batches than for 2?
@@ -197,7 +196,7 @@ print("one result:", layers(batch).nbytes, "bytes")
 # - [ ] the one that keeps only the last loss
 # - [x] the one that keeps a list of the losses
 # - [ ] the one that keeps a list of `loss.detach()`
-# - [ ] all three: each of them records
+# - [ ] all three: they all record
 
 
 # %% example
@@ -224,18 +223,18 @@ for loop in (keep_the_last, keep_losses, keep_detached):
     print(f"{loop.__name__:14} most KiB at a time: {[peak // 1024 for peak in peaks]}")
 
 # %% [markdown]
-# Only `keep_losses` grows, by 256 KiB for each batch: the eight results of its graph. A loss is one number, but it
-# leads to its whole graph, which lives as long as the loss does. `keep_detached` stays at one graph. And
-# `keep_the_last`, which people expect to leak, stays at two, because the name `loss` still holds the first graph while
-# the second batch runs. That graph is freed when `loss` gets its new value.
+# Only `keep_losses` grows, by 256 KiB per batch: the eight results in its graph. A loss is one number, but it keeps its
+# whole graph alive. `keep_detached` stays at one graph. And `keep_the_last`, which people expect to leak, stays at two,
+# because `loss` still refers to the previous graph while the next batch runs. That graph is freed when `loss` is
+# reassigned.
 #
-# So it isn't recording that eats up the memory. It's keeping a tensor that leads to a graph, like the losses in the
-# digits script. With `no_grad` there's no graph to keep.
+# So the leak isn't caused by recording, but by keeping a tensor that has a graph, like the losses in the digits script.
+# With `no_grad`, there's no graph to keep.
 #
 # ### Updates
 #
-# Every optimizer uses `no_grad` to change parameters. A step of gradient descent is `w - lr * gradient`. Here are three
-# ways to write it. After which of them can the loop go on, with `w` as a leaf that requires grad?
+# Every optimizer changes parameters under `no_grad`. A gradient descent step is `w - lr * gradient`. Here are three
+# ways to write it. Which of them let the loop continue, with `w` still a leaf that requires grad?
 
 # %% example
 for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
@@ -252,12 +251,12 @@ for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
     print(f"{way:20} value {w.item():.2f}  requires_grad {w.requires_grad!s:5}  is_leaf {w.is_leaf}")
 
 # %% [markdown]
-# All three have the value 3.20. The first `w` is the result of a recorded operation. It's not a leaf, and it leads to
-# the graph of the step; after a thousand steps, that graph has a thousand steps. The second `w` is cut off from the
-# graph and doesn't require grad. The third is `w` itself, changed in place. Outside `no_grad` that line would raise an
-# error, and lab 5 explains why.
+# All three have the value 3.20. The first `w` is the result of a recorded operation, so it isn't a leaf, and its graph
+# includes the step; after a thousand steps, the graph holds all thousand. The second `w` is cut off from the graph and
+# doesn't require grad. The third is `w` itself, changed in place. Outside `no_grad`, that line would raise an error;
+# lab 5 explains why.
 #
-# Now you want to keep the values of every step for a plot.
+# Now suppose you want to keep the value at every step for a plot.
 
 # %% predict: detached_history
 # **Predict.** `w` is 4, then 2, then 1, then 0.5, changed in place. Before each of the three steps, `w.detach()` is
@@ -282,13 +281,13 @@ print("detach().clone()", [t.tolist() for t in cloned])
 print("tolist()        ", listed)
 
 # %% [markdown]
-# `detach()` makes no copy. It returns a second tensor over the same memory, which went on changing, so all three
-# entries show where `w` is now. The same happens with `w.data`, with `w.detach().numpy()` and with the tensors in
+# `detach()` doesn't copy. It returns a second tensor that shares the same memory, which kept changing, so all three
+# entries show the current `w`. The same happens with `w.data`, `w.detach().numpy()` and the tensors in
 # `model.state_dict()`. A snapshot needs `clone()`.
 #
 # ### Your turn: descend
-# Write gradient descent with a history. The caller's tensor stays as it is, and the function works even if recording
-# is off where it's called.
+# Write gradient descent with a history. It leaves the caller's tensor unchanged, and works even if the caller has
+# turned recording off.
 
 
 # %% given
@@ -313,7 +312,7 @@ def undefined(x):
 
 # %% given
 hint(
-    "You need a leaf for each step. Which tensor can it be, without touching the caller's? And what must be switched "
+    "You need a leaf at each step. Which tensor can it be, without touching the caller's? And what must be turned  "
     "on for f to be recorded?",
     "If each step makes a new point from the old one and the gradient, nothing that you kept changes later.",
 )
@@ -321,24 +320,23 @@ hint(
 # %% exercise: descend points=3 level=medium
 
 # %% [markdown]
-# It's enough to record f: one small graph for each step, freed before the next. What would the memory look like if the
-# update were recorded as well?
+# You only need to record f: one small graph per step, freed before the next. How would memory use change if the update
+# were recorded too?
 
 # %% answer [markdown]
-# Each step would keep what its gradient needs, and the points would lead through all of it. For
-# `(x.sin() + 0.1 * x**2).sum()`, 40 steps then keep twice as much as without that. You'd get something for it:
-# `points[-1]` could be differentiated with respect to the start. Some methods that learn how to learn do just that.
+# Each step would keep what its gradient needs, and all of it would stay in the graph of the points. For `(x.sin() + 0.1
+# * x**2).sum()`, 40 steps then keep twice as much. In return, you could differentiate `points[-1]` with respect to the
+# start, as some meta-learning methods do.
 
 # %% [markdown]
 # ## A stop in the middle
 #
-# Sometimes a loss needs a value but must not move it: a target, a teacher's prediction, a baseline. `no_grad` is for a
-# stretch of code; `detach()` is for one tensor. A gradient that flows back along the graph ends there, and the values
-# go on as if nothing had happened. That's a *stop-gradient*.
+# Sometimes a loss needs a value but must not train it: a target, a teacher's prediction, a baseline. `no_grad` covers a
+# block of code; `detach()` covers one tensor. The value is unchanged, but no gradient flows back past that point.
+# That's a *stop-gradient*.
 #
-# A small example: a number $w$ predicts $2w$, and the prediction is compared with $1 + 0.9 \cdot 3w$, a target that is
-# itself computed from $w$. At $w = 1$ the prediction is 2 and the target 3.7. The loss is the square of the difference.
-# A negative gradient raises $w$.
+# Here's a small example: the prediction is $2w$, and the target, $1 + 0.9 \cdot 3w$, is also computed from $w$. At $w =
+# 1$, the prediction is 2 and the target is 3.7. The loss is the squared difference. A negative gradient increases $w$.
 
 # %% predict: pushed_by_gradient
 # **Predict.** Which way does the gradient push `w`, with and without a stop on the target?
@@ -359,10 +357,10 @@ for stop in (False, True):
     print(f"stop {stop!s:5}  loss {loss.item():.2f}  gradient {w.grad.item():.2f}")
 
 # %% [markdown]
-# The losses are the same, and the gradients have opposite signs. With the stop, `w` rises, and the prediction moves
-# towards the target. Without it, `w` falls: the target falls faster than the prediction, so moving the target lowers
-# the loss. The printed loss doesn't show the difference, but the next picture does. It has the two ways from `w` to the
-# loss, with the gradient that flows back along each. On the right, the way through the target is cut.
+# The losses are equal, but the gradients have opposite signs. With the stop, `w` increases, and the prediction moves
+# toward the target. Without it, `w` decreases: the target falls faster than the prediction, so moving the target lowers
+# the loss. The printed loss doesn't show the difference, but the next picture does. It shows the two paths from `w` to
+# the loss, and the gradient that flows back along each. On the right, the path through the target is cut.
 
 # %% example
 figure, axes = plt.subplots(1, 2, figsize=(9, 2.6))
@@ -403,14 +401,14 @@ loss = (2 * w.detach() - (1 + 0.9 * 3 * w)) ** 2
 print(torch.autograd.grad(loss, w))
 
 # %% answer [markdown]
-# A stop on the prediction leaves only the way through the target, with the gradient 9.18. Without any stop, the
-# gradient is the sum of both ways: -6.80 + 9.18 = 2.38. With a stop on both, nothing in the loss requires grad, and
+# A stop on the prediction leaves only the path through the target, with a gradient of 9.18. Without a stop, the
+# gradient is the sum over both paths: -6.80 + 9.18 = 2.38. With a stop on both, nothing in the loss requires grad, and
 # `torch.autograd.grad` raises an error.
 
 # %% [markdown]
-# You can stop the gradient with `detach()`, or by computing the target inside `no_grad`. The gradients are equal. Is
-# the cost? The next cell sends a batch through the eight layers and then stops, in both ways. It prints the most memory
-# that the results of the operations took up at any moment.
+# You can stop the gradient with `detach()` or by computing the target inside `no_grad`. The gradients are equal, but is
+# the cost? The next cell runs a batch through the eight layers and stops the gradient both ways. It prints the peak
+# memory used by the results of operations.
 
 
 # %% example
@@ -427,19 +425,19 @@ print("detach at the end:", probes.live_bytes(detached_at_the_end, layers, batch
 print("no_grad          :", probes.live_bytes(without_recording, layers, batch)["peak"], "bytes")
 
 # %% [markdown]
-# With `detach()` at the end, the whole graph was built first, with everything it keeps, and then dropped. With
-# `no_grad`, each result is freed as soon as the next layer has read it. So use `no_grad` if a whole part needs no
-# gradient, and `detach()` if a tensor is needed on both sides.
+# With `detach()` at the end, the whole graph was built, with everything it keeps, and then discarded. With `no_grad`,
+# each result is freed as soon as the next layer has read it. So use `no_grad` if an entire computation needs no
+# gradient, and `detach()` if you need a tensor both with and without its gradient.
 #
 # ### Your turn: td_loss
-# The example above was reinforcement learning in disguise. A program is in a *state*, chooses an *action*, gets a
-# *reward* and arrives in a next state. `state @ q` predicts, for each action, how much reward there will be from now
-# on. The prediction for the chosen action should be close to the reward plus `gamma` times the best prediction for the
-# next state. That sum is the *target*. If the program ended with this step, there's no next state, and the target is
-# just the reward.
+# The example above was reinforcement learning in disguise. A program in a *state* chooses an *action*, gets a *reward*
+# and moves to a next state. A weight matrix `q` makes the predictions: `state @ q` is, for each action, the total
+# reward expected from now on. The prediction for the chosen action should be close to the reward plus `gamma` times the
+# best prediction for the next state. That sum is the *target*. If the program ended with this step, there's no next
+# state, and the target is just the reward. The loss is called temporal difference (TD) loss.
 #
-# The target's predictions use a second tensor, `target_q`: an older copy of `q`, called a target network. Some programs
-# pass `q` itself instead. The target is a constant in either case.
+# The target uses a second tensor, `target_q`, an older copy of `q` called a target network. Some programs pass `q`
+# itself instead. Either way, the target counts as a constant.
 
 
 # %% given
@@ -457,34 +455,35 @@ def make_steps(n, d, actions, dtype=torch.float32, seed=0):
 
 # %% given
 hint(
-    "Write down the shapes of state @ q, of the prediction for the action taken, and of the target. The last two must "
+    "Write down the shapes of state @ q, the prediction for the action taken, and the target. The last two must  "
     "be equal. Which indexing takes one element from each row?",
-    "Which part must be inside no_grad, or detached? And what is 0 * nan? torch.where chooses without computing with "
-    "what it leaves out.",
+    "Which part must be inside no_grad, or detached? And what is 0 * nan? torch.where takes each element from one side, "
+    "so a nan on the other side can't reach the value, as it would in a product.",
 )
 
 # %% exercise: td_loss points=4 level=medium
 
 # %% [markdown]
-# If `target_q` is another tensor, a forgotten stop looks harmless: an optimizer for `q` never changes `target_q`, whose
-# `.grad` just fills up. If `target_q` is `q`, the same line learns something else, and no error says so. Where do you
-# put the stop if you can't know what the caller passes?
+# If `target_q` is another tensor, forgetting the stop looks harmless: an optimizer for `q` never changes `target_q`,
+# whose `.grad` just accumulates. If `target_q` is `q`, the same line learns something else, without an error. Where do
+# you put the stop if you don't know what the caller passes?
 
 # %% answer [markdown]
-# On the target, as in the worked solution: it's computed inside `no_grad`, or detached once it's complete. That's right
-# for both callers. A stop on one of its inputs, such as `target_q.detach()`, also works here, but it depends on knowing
-# every tensor that the target is computed from.
+# On the target: compute it inside `no_grad`, or detach it once it's complete. That's right for both callers. A stop on
+# one of its inputs, such as `target_q.detach()`, also works here, but it depends on knowing every tensor that the
+# target is computed from.
 
 # %% [markdown]
 # ## Frozen parts
 #
 # To reuse a pretrained model, you train some of its parts and leave the others alone. A part is *frozen* if training
-# doesn't change it, usually because its parameters have `requires_grad=False`. `module.requires_grad_(False)` sets that
-# for all parameters of a module.
+# doesn't change it, usually because its parameters have `requires_grad=False`. `module.requires_grad_(False)` sets this
+# for all parameters of a module. It doesn't clear `.grad`, and an optimizer still applies any `.grad` that isn't
+# `None`, so set old gradients to `None` when you freeze a part.
 #
-# Two questions before you run the next cell. A model has three parts, and the middle one is frozen: do the parameters
-# of the first part get a gradient? And if nothing is frozen but the *input* doesn't require grad, is the forward pass
-# recorded?
+# Before you run the next cell, answer two questions. If the middle one of a model's three parts is frozen, do the
+# parameters of the first part get a gradient? And if nothing is frozen but the *input* doesn't require grad, is the
+# forward pass recorded?
 
 # %% example
 middle_frozen = make_layers(3, 4)
@@ -497,27 +496,27 @@ for name, parameter in middle_frozen.named_parameters():
 print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_layers(3, 4)(x).requires_grad)
 
 # %% [markdown]
-# The first part got its gradient, through the frozen one. `requires_grad=False` on a parameter means that no gradient
-# is computed *for it*. The operation still passes a gradient on to its other input, so you can train what precedes a
-# frozen part. With `no_grad` around the middle part you couldn't: it cuts the way.
+# The first part got its gradient through the frozen one. `requires_grad=False` on a parameter means that no gradient is
+# computed *for it*. The operation still passes a gradient to its other input, so you can train layers that precede a
+# frozen part. With `no_grad` around the middle part you couldn't, because it cuts the path.
 #
-# And the second: some texts say that `x.requires_grad = False` does the same as `no_grad`. It doesn't. The parameters
-# still require grad, so everything is recorded. Besides, that flag can be set for leaves only: on the result of a
-# recorded operation, PyTorch raises an error.
+# As for the second question, some texts say that `x.requires_grad = False` has the same effect as `no_grad`. It
+# doesn't: the parameters still require grad, so everything is recorded. Besides, you can clear that flag only on
+# leaves; on the result of a recorded operation, PyTorch raises an error.
 #
-# | | the way through is open | parameters of the part get gradients | the part's own graph is kept |
+# | | gradients pass through | the part's parameters get gradients | the part's own graph is kept |
 # |---|---|---|---|
 # | nothing | yes | yes | yes |
-# | `requires_grad_(False)` for the part | yes | no | only what the way through needs |
+# | `requires_grad_(False)` for the part | yes | no | only what passing gradients through needs |
 # | `no_grad` around the part | no | no | no |
 # | `detach()` of the part's result | no | no | until the result is detached |
 #
-# None of the four keeps a batch normalization in training mode from moving its running averages. `eval()` does.
+# None of the four stops batch normalization in training mode from updating its running averages. `eval()` does.
 #
 # ### Your turn: saliency
 # Which pixels made the model say "cat"? One answer is the gradient of the score of "cat" with respect to the input,
-# called a *saliency map*. That gradient flows through the whole model, which must not change: its caller may be in the
-# middle of collecting gradients for a training step. Some of its parameters may be frozen.
+# called a *saliency map*. That gradient flows through the whole model, which must not change: the caller may be
+# accumulating gradients for a training step. Some parameters may be frozen.
 
 
 # %% given
@@ -573,8 +572,8 @@ hint(
 # %% exercise: saliency points=2 level=medium further
 
 # %% [markdown]
-# `torch.autograd.grad(scores.sum(), leaf)` follows only the ways that lead to `leaf`. It computes no gradient for a
-# weight, and writes none. `backward()` would have computed them all. The docstring says that no row of the scores
+# `torch.autograd.grad(scores.sum(), leaf)` follows only the paths to `leaf`. It neither computes nor stores a gradient
+# for any weight, whereas `backward()` would have computed them all. The docstring says that no row of the scores
 # depends on another row. Which layer, in which mode, breaks that?
 
 # %% answer [markdown]
@@ -603,17 +602,17 @@ except NotImplementedError:
 show_saliency(dict(zip(maps, scans, strict=False)), maps)
 
 # %% answer [markdown]
-# In the ring that a 0 consists of: there the map of the first image is positive, and in the hole in the middle it's
-# clearly negative. More ink in the hole would make the model less sure. The rim of the image counts too, where all
-# digits are nearly white: a model learns something about pixels that it has rarely seen with ink.
+# On the ring of the 0, where the first image's map is positive. In the hole in the middle, it's clearly negative: more
+# ink there would make the model less sure. The edges of the image matter too, though nearly all digits are white there:
+# a model also learns weights for pixels that it has rarely seen with ink.
 
 # %% [markdown]
 # ## `eval()` and `no_grad()`
 #
-# These two switches are often taken for one, and the digits script needed both. `model.eval()` is about layers: it sets
-# `training` to False on every module in the model, and some layers look at that flag. In training mode, Dropout sets
-# some elements to zero at random; BatchNorm uses the mean and variance of the batch, and updates a running mean and
-# variance. In evaluation mode, Dropout passes its input on, and BatchNorm uses the running values. `no_grad` is about
+# These two switches are often confused, and the digits script needed both. `model.eval()` affects layers: it sets
+# `training` to False on every module in the model, and some layers check that flag. In training mode, Dropout sets some
+# elements to zero at random; BatchNorm uses the mean and variance of the batch, and updates a running mean and
+# variance. In evaluation mode, Dropout returns its input, and BatchNorm uses the running values. `no_grad` affects only
 # autograd.
 #
 # So what do the two layers do under `no_grad` without `eval()`? And does `eval()` change what is recorded?
@@ -633,12 +632,12 @@ norm.eval()
 print("eval   : result requires grad", norm(shifted_batch).requires_grad)
 
 # %% [markdown]
-# Under `no_grad`, half of the elements are gone, and one look at a batch has moved the running mean: a measurement that
-# changes what it measures. And in evaluation mode, operations are recorded as before. To evaluate a model you want
-# both: `eval` for the right numbers, `no_grad` for the memory.
+# Under `no_grad`, about half of the elements are still zeroed, and a single batch has moved the running mean: the
+# measurement changes what it measures. In evaluation mode, operations are still recorded. To evaluate a model, you need
+# both: `eval` for correct numbers, `no_grad` for memory.
 #
-# Afterwards, training goes on, and the model should be in the mode that it was in. Is `model.train()` the way back? The
-# next model has a BatchNorm that was put into evaluation mode on purpose, as is common for pretrained parts. Look at
+# Afterward, training continues, and every module should be back in its previous mode. Does `model.train()` do that? The
+# next model has a BatchNorm that was deliberately put in evaluation mode, as is common for pretrained parts. Look at
 # its flags.
 
 # %% example
@@ -652,11 +651,11 @@ model.train(was)
 print("after  ", {name: module.training for name, module in model.named_modules()})
 
 # %% [markdown]
-# `train(was)` sets one flag on *every* module. The BatchNorm is in training mode now and will change its running values
-# in the next step, without any message.
+# `train(was)` sets the same flag on *every* module. The BatchNorm is now in training mode and will silently change its
+# running values in the next step.
 #
 # ### Your turn: predict
-# Write a prediction that leaves no trace.
+# Write a function that makes predictions and leaves no trace.
 
 
 # %% given
@@ -768,34 +767,36 @@ hint(
 # %% exercise: predict points=4 level=medium
 
 # %% [markdown]
-# Validation runs after each epoch. If it gets the modes wrong, they're wrong from the first epoch on, and the losses
-# only look a little strange, as in the digits script. Replace its `validate` by one that calls `predict`: then it needs
-# neither change 1 nor change 2.
+# If validation leaves the modes wrong, they stay wrong from the first epoch on, and the losses only look a little odd,
+# as in the digits script. Replace its `validate` with one that calls `predict`, and it needs neither change 1 nor
+# change 2.
 #
-# `module.training = flag` sets one flag, and `module.train(flag)` sets it for everything inside too. With `train` you'd
-# have to go from the outside to the inside, and even that isn't enough here. Which module has two parents, and whose
-# flag would it get?
+# `module.training = flag` sets one flag, and `module.train(flag)` also sets it for every module inside. With `train`,
+# you'd have to work from the outside in, and even that isn't enough for the model that the checks use. Look at
+# `make_classifier` above: which module has two parents, and whose flag would it get?
 
 # %% answer [markdown]
-# The dropout layer: it's part of the body and of the head. `train(flag)` of the head, which runs last, sets the dropout
-# layer's flag to the head's. `model.modules()` lists the layer once, before the head, so nothing corrects that.
+# The dropout layer, which is part of both the body and the head. Calling `train(flag)` on the head, which happens last,
+# sets the dropout layer's flag to the head's. `model.modules()` lists the layer once, before the head, so nothing
+# corrects that.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# You've done the first half: recording, stops, frozen parts, and two switches that are often taken for one. Next you
-# train a new head on a frozen trunk, go through a graph twice, and cut a long history. After a break, Python has
-# forgotten everything. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# You've finished the first half: recording, stops, frozen parts, and two switches that are often confused. Next, you
+# train a new head on a frozen trunk, go through a graph twice, and cut a long history. When you come back after a
+# break, the kernel may have restarted. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the
+# cells it needs.
 
 # %% [markdown]
 # ## A new head on a frozen trunk
 #
-# Most models in use were fine-tuned: a *trunk* that was trained on a large task is kept, and a new *head* learns a
-# small one. That needs everything from the first half. The trunk doesn't learn, so it needs no graph; it must not
-# move its running averages, so it runs in evaluation mode; and the losses must not keep anything alive.
+# Many models are fine-tuned: you keep a *trunk* that was trained on a large task and train a new *head* for a small
+# one. That takes everything from the first half. The trunk doesn't learn, so it needs no graph; its running averages
+# must not change, so it runs in evaluation mode; and the losses must not keep graphs alive.
 #
 # ### Your turn: finetune
-# Train the head, and leave the trunk exactly as it was.
+# Train the head and leave the trunk exactly as it was.
 
 
 # %% given
@@ -852,8 +853,8 @@ hint(
 # %% exercise: finetune points=3 level=medium
 
 # %% [markdown]
-# Now the digits. The next cell trains a network to tell 0 to 4 apart, keeps its trunk, and lets your function train a
-# new head for 5 to 9. How good will the new head be, and how good is the old one afterwards?
+# Now try it on the digits. The next cell trains a network to tell 0 to 4 apart, keeps its trunk, and uses your function
+# to train a new head for 5 to 9. How accurate will the new head be, and how accurate is the old one afterward?
 
 # %% example
 images = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8
@@ -866,9 +867,10 @@ def make_batches(rows):
 
 
 def measure(trunk, head, rows):
+    trunk, head = deepcopy(trunk).eval(), deepcopy(head).eval()  # leaves the modes of the originals as they are
     x, y = images[rows[rows >= 1500]], labels[rows[rows >= 1500]] % 5
     with torch.no_grad():
-        return f"{(head.eval()(trunk.eval()(x)).argmax(dim=1) == y).float().mean():.0%}"
+        return f"{(head(trunk(x)).argmax(dim=1) == y).float().mean():.0%}"
 
 
 def train_all(trunk, head, rows, trunk_lr, head_lr):
@@ -908,20 +910,21 @@ for trunk_lr in (0.01, 0.1):
     print(f"trunk trained too, lr {trunk_lr:4}: 5 to 9 {scores[0]}, and 0 to 4 with the old head {scores[1]}")
 
 # %% [markdown]
-# The new head reads 85% of the digits 5 to 9, and the old head is exactly as good as before, because the trunk hasn't
-# changed. But measure the baseline too: on an untrained trunk, with random weights, the same kind of head reaches 93%.
-# What the trunk learned from 0 to 4 didn't help with 5 to 9; features are worth keeping if the first task was large.
+# The new head gets 85% of the digits 5 to 9 right, and the old head is exactly as good as before, because the trunk
+# hasn't changed. But always measure a baseline: on an untrained trunk, with random weights, the same kind of head
+# reaches 93%. That isn't an accident of the seed: with seeds 1 to 8, the untrained trunk was better seven times. Here,
+# the features learned from 0 to 4 didn't help with 5 to 9.
 #
-# If the trunk is allowed to learn as well, the new digits gain and the old head loses. Giving the trunk a second,
-# smaller learning rate is the usual compromise: 89% and 90% with 0.01, against 93% and 87% with 0.1.
+# If you also train the trunk, accuracy on the new digits rises, and the old head gets worse. A smaller learning rate
+# for the trunk is the usual compromise: 89% and 90% with 0.01, compared with 93% and 87% with 0.1.
 
 # %% [markdown]
 # ## Inference mode
 #
-# A stricter `no_grad` exists, and mixing the two up gives an error far from its cause. What is made inside
-# `torch.inference_mode()` is an *inference tensor*. It has no version counter, and takes a little less work to make;
-# `t.is_inference()` recognizes it. Some texts say that such a tensor can never take part in a computation with
-# `backward`. The next cell tries six things with one.
+# There's a stricter version of `no_grad`, and confusing the two causes an error far from its source. A tensor created
+# inside `torch.inference_mode()` is an *inference tensor*. It has no version counter and is slightly cheaper to create;
+# `t.is_inference()` identifies it. Some texts say that such a tensor can never be used in a computation with
+# `backward`. The next cell tries six operations on one.
 
 # %% predict: refused_inference
 # **Predict.** `y` is an inference tensor, `w` requires grad. Outside the block, which lines raise an error?
@@ -957,22 +960,22 @@ for text, run in trials.items():
         print(f"{text:34} RuntimeError: {str(error)[:47]} ...")
 
 # %% [markdown]
-# The first works: an addition keeps nothing for `backward`, so the inference tensor may take part. A multiplication has
-# to *save* `y` for the gradient of `w`. PyTorch refuses that, because it couldn't notice if `y` were changed in
-# between. `detach()` doesn't help, since it returns a second inference tensor over the same memory. `clone()`, called
-# outside, gives a normal tensor. The last two lines would change `y` itself, its flag or its values, and outside the
-# block both are refused.
+# The first works: addition keeps nothing for `backward`, so it can use the inference tensor. Multiplication has to
+# *save* `y` for the gradient of `w`. PyTorch refuses, because it couldn't detect a change to `y` in between. `detach()`
+# doesn't help, since it returns another inference tensor that shares the same memory. `clone()`, called outside the
+# block, returns a normal tensor. The last two lines would change `y` itself, its flag or its values, and both are
+# refused outside the block.
 #
-# And `enable_grad` had no effect inside. The way back is `with torch.inference_mode(False):`. In that block operations
-# are recorded again, and new tensors are normal ones. What was made before it stays an inference tensor.
+# `enable_grad` had no effect inside the block. To turn recording back on, use `with torch.inference_mode(False):`.
+# There, operations are recorded and new tensors are normal. Tensors created earlier remain inference tensors.
 #
-# Use `inference_mode` for results that leave the program, and `no_grad` for those that may come back into training. The
-# difference in time is small: on one CPU thread of our machine, the three models from the first section ran within 2%
-# of their time with `no_grad`.
+# Use `inference_mode` for results that leave the program, and `no_grad` for those that may be used in training. The
+# difference in time is small: on one CPU thread, the three models that we timed in *Recording, off and on* ran within
+# 2% of their time with `no_grad`.
 #
 # ### Your turn: cached_features
-# If a trunk stays frozen for many epochs, its results, called *features*, need to be computed only once. Here the trunk
-# is any function, an *encoder*, whose parameters still require grad.
+# If a trunk stays frozen for many epochs, its outputs, called *features*, need to be computed only once. Here, the
+# trunk can be any function, an *encoder*, whose parameters still require grad.
 
 # %% given
 encoder_weight = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
@@ -1023,15 +1026,15 @@ hint(
 # %% exercise: cached_features points=2 level=easy further
 
 # %% [markdown]
-# The error about inference tensors is raised in the training loop, far from its cause. If you see it, look for the
-# place where the tensor was *made*.
+# The error about inference tensors is raised in the training loop, far from its cause. If you see it, look for the line
+# that *created* the tensor.
 
 # %% [markdown]
 # ## Through a graph twice
 #
 # "Trying to backward through the graph a second time" is a common error, and the advice in its message is often wrong.
-# What a node keeps is freed while `backward` goes through it, so a second `backward` over the same graph finds nothing
-# there.
+# As `backward` passes through a node, it frees what the node keeps, so a second `backward` over the same graph finds
+# nothing there.
 
 # %% predict: second_pass
 # **Predict.** `y.backward()` runs twice on one graph. For which `y` does the second call raise an error?
@@ -1039,7 +1042,7 @@ hint(
 # - [x] only `y = x**2`
 # - [ ] only `y = x + 1`
 # - [ ] both of them
-# - [ ] neither: only the first pass frees something
+# - [ ] neither: only the first pass frees anything
 
 # %% example
 for text, make in {
@@ -1057,38 +1060,39 @@ for text, make in {
         print(f"{text:26} RuntimeError: {str(error)[:47]} ...")
 
 # %% [markdown]
-# Only the first. `x + 1` keeps nothing, so nothing can be missing. "The graph is freed" is short for: the nodes live on
-# as long as something holds them, but what they kept is gone.
+# Only the first. `x + 1` keeps nothing, so nothing can be missing. "The graph is freed" means that the tensors kept by
+# its nodes are gone; the nodes themselves live as long as something refers to them.
 #
-# If a second pass works, it adds. With `retain_graph=True`, the gradient of $x^3$ at 2 is 12, and then 24.
+# If a second pass works, its gradient is added. With `retain_graph=True`, the gradient of $x^3$ at 2 is 12, and then
+# 24.
 #
-# `retain_graph=True` leaves everything in place. What does that cost? Some texts say that it doubles the memory of a
-# backward pass. The next picture shows what the eight layers from above hold for `backward`. A step is one Linear or
-# one Tanh, so there are 16 on the way forward and 16 on the way back. Sketch the curve first, for a usual `backward`
-# and for one with `retain_graph=True`. The buttons above the picture select one of the four ways.
+# `retain_graph=True` keeps everything. What does that cost? Some texts say that it doubles the memory that a backward
+# pass needs. The next picture shows what the eight layers hold for `backward`. A step is one Linear or one Tanh, so
+# there are 16 in the forward pass and 16 in the backward pass. First, sketch the curve for a normal `backward` and for
+# one with `retain_graph=True`. The buttons above the picture select one of four variants.
 
 # %% example
 show_kept(layers, batch)
 
 # %% [markdown]
-# The usual curve is a hill: each Tanh adds its result on the way up and gives it back on the way down. With
-# `retain_graph=True`, the way up and the top are the same. Nothing is doubled. But there is no way down: what was kept
-# stays until the last tensor that leads to the graph is gone. With `no_grad` there's no hill. With `detach()` at the
-# end there's the whole hill, and then a cliff.
+# The normal curve is a hill: each Tanh adds its result in the forward pass and frees it in the backward pass. With
+# `retain_graph=True`, the climb and the peak are the same, so nothing is doubled, but there's no descent: everything
+# stays until the last tensor that uses the graph is gone. With `no_grad`, there's no hill. With `detach()` at the end,
+# there's the whole climb, then a cliff.
 #
-# Other layers keep other things. What does a model without Tanh keep, or one with ReLU?
+# Other layers keep other tensors. What does a model without Tanh keep, or one with ReLU?
 
 # %% scratch
 show_kept(nn.Sequential(layers[0], nn.ReLU(), layers[2], layers[4], nn.Dropout(0.5)), batch)
 
 # %% answer [markdown]
-# A Linear keeps its input, for the gradient of its weight; the first one's is the batch itself, which isn't counted.
-# ReLU keeps its result, which is also the next Linear's input: the same memory, counted once. Dropout keeps a mask. So
+# A Linear keeps its input, for its weight's gradient; the input to the first one is the batch, which isn't counted.
+# ReLU keeps its output, which is also the next Linear's input: the same memory, counted once. Dropout keeps a mask. So
 # this model holds three times 32,768 bytes: the results of ReLU and of the second Linear, and the mask.
 
 # %% [markdown]
-# People usually ask for `retain_graph=True` because they have two losses from one forward pass. Is it needed there? The
-# next cell has three ways. Do they agree?
+# People usually reach for `retain_graph=True` because they have two losses from one forward pass. Do they need it? The
+# next cell tries three approaches. Do they agree?
 
 # %% example
 for way in ("sum", "both in one call", "one by one"):
@@ -1105,16 +1109,16 @@ for way in ("sum", "both in one call", "one by one"):
     print(f"{way:17} {x.grad.tolist()}")
 
 # %% [markdown]
-# All three agree. You need `retain_graph=True` only if you want the passes separately, and then for all but the last.
+# All three agree. You need `retain_graph=True` only for separate passes, and then for all but the last.
 #
 # ### A long history
 #
-# A recurrent network reads a sequence step by step. Each step makes a new *state* from the old one and an input:
-# `h = cell(w, h, x)`. The state after a thousand steps leads to a graph of a thousand steps. To train on long
-# sequences, one cuts them into *windows* of `k` steps. The state goes on from window to window, and each window has its
-# own `backward`. This is *truncated backpropagation through time*.
+# A recurrent network reads a sequence one step at a time. Each step computes a new *state* from the old state and an
+# input: `h = cell(w, h, x)`. After a thousand steps, the state's graph has a thousand steps. To train on long
+# sequences, you split them into *windows* of `k` steps. The state carries over from window to window, and each window
+# has its own `backward`. This is *truncated backpropagation through time*.
 #
-# Here are two windows of three steps. What happens in the second?
+# Here are two windows of three steps. What happens in the second one?
 
 
 # %% example
@@ -1134,8 +1138,8 @@ except RuntimeError as error:
     print("RuntimeError:", str(error)[:48], "...")
 
 # %% [markdown]
-# The message goes on: "Specify retain_graph=True if you need to backward through the graph a second time". Many people
-# follow this advice. Before you do: which graph does it mean, and what will the tenth window's `backward` go through?
+# The message continues: "Specify retain_graph=True if you need to backward through the graph a second time". Before you
+# follow this advice, ask which graph it means, and what the tenth window's `backward` will go through.
 
 # %% example
 w = torch.tensor(0.7, requires_grad=True)
@@ -1151,14 +1155,14 @@ for number in range(1, 11):
         print(f"window {number:2}: backward visits {len(visited)} states")
 
 # %% [markdown]
-# The state still leads into the earlier windows. With `retain_graph=True`, each `backward` goes through *all* of them,
-# and everything they keep stays in memory. The error was right, and its advice was wrong here: what was missing wasn't
-# this window's graph but an earlier one's, which you never wanted to visit again. In a real program, the optimizer has
-# changed the weights in between, and the second visit would raise an error of its own.
+# The state is still connected to the earlier windows. With `retain_graph=True`, each `backward` goes through *all* of
+# them, and everything they keep stays in memory. The error was right, but its advice was wrong here: the missing graph
+# belonged to an earlier window, which you never wanted to revisit. If the optimizer also changes the weights between
+# windows, the second visit raises an error of its own.
 #
-# The next picture shows three windows of three states. The black arrows are the states in time, and the red ones are
-# gradients, counted while `backward` runs: the thicker the arrow, the more passes went through it. In the upper row
-# they go back to the beginning again and again; in the lower row the state is cut between the windows.
+# The next picture shows three windows of three states. Black arrows connect the states in time, and red ones are
+# gradients, counted while `backward` runs: the thicker the arrow, the more passes went through it. In the upper row,
+# every pass returns to the beginning; in the lower row, the state is cut between windows.
 
 # %% example
 figure, axes = plt.subplots(2, 1, figsize=(9, 3.2))
@@ -1195,8 +1199,8 @@ plt.show()
 
 # %% [markdown]
 # ### Your turn: window_gradients
-# Cut between the windows: keep the value of the state, and drop its history. At each moment, only the graph of one
-# window is in memory.
+# Cut between the windows: keep the state's value and drop its history, so only one window's graph is in memory at any
+# time.
 
 
 # %% given
@@ -1206,7 +1210,7 @@ def tanh_cell(w, h, x):
 
 
 def leaky_cell(w, h, x):
-    """Forgets a part of its state in each step."""
+    """Forgets part of its state at each step."""
     return 0.75 * h + 0.25 * torch.sin(w @ h) + x
 
 
@@ -1227,27 +1231,25 @@ hint(
 # %% exercise: window_gradients points=4 level=hard
 
 # %% [markdown]
-# What does the cut cost? A weight can matter for something that happens many steps later. Within a window the gradient
-# shows that; across a cut it doesn't. The value still crosses the cut, so the network can use old information, but it
-# gets no credit for keeping it. How would you choose `k`?
+# What does the cut cost? A weight can affect a loss many steps later. Within a window, the gradient includes that
+# effect; across a cut, it doesn't. The value still crosses the cut, so the network can use old information, but it gets
+# no credit for keeping it. How would you choose `k`?
 
 # %% answer [markdown]
-# As large as the memory and the time for one step of the optimizer allow, and at least as long as the dependence that
-# the network should learn. Memory grows with `k`; the total time of all backward passes doesn't. A small `k` also gives
-# more steps of the optimizer for each sequence. If a larger `k` no longer improves the validation loss, it's large
-# enough.
+# As large as memory and the time per optimizer step allow, and at least as long as the dependency that the network
+# should learn. Memory grows with `k`; the total time of all backward passes doesn't. A small `k` also gives more
+# optimizer steps per sequence. If a larger `k` no longer improves the validation loss, `k` is large enough.
 
 # %% [markdown]
 # ## Gradients of gradients
 #
-# Some losses contain a gradient, and some methods ask how a gradient changes. Both need a backward pass that is itself
-# recorded, which `create_graph=True` does. The gradient then leads to a graph and can be differentiated like any other
-# tensor.
+# Some losses contain a gradient, and some methods need to know how a gradient changes. Both need `create_graph=True`,
+# which records the backward pass itself. The gradient then has a graph and can be differentiated like any other tensor.
 #
 # The next cell asks for the derivative of $x^3$ at 2, which is 12, in three ways.
 
 # %% predict: second_derivative
-# **Predict.** With which options can you go on from the first derivative to the second, also 12?
+# **Predict.** Which options let you differentiate again to get the second derivative, also 12?
 #
 # - [ ] without any
 # - [ ] with `retain_graph=True`
@@ -1271,15 +1273,15 @@ derivatives("retain_graph=True", retain_graph=True)
 derivatives("create_graph=True", create_graph=True)
 
 # %% [markdown]
-# `retain_graph=True` isn't enough. It keeps the graph of the forward pass, so you may go through it again, but it
-# doesn't record the pass itself. `create_graph=True` records it, and keeps the old graph as well, since the new one
-# leads into it.
+# `retain_graph=True` isn't enough. It keeps the forward graph, so you can go through it again, but it doesn't record
+# the backward pass. `create_graph=True` does, and it also keeps the old graph, which the new one is connected to.
 #
-# Use `torch.autograd.grad` for this. `y.backward(create_graph=True)` works too, and warns: the graph of `x.grad` leads
-# to `x`, and `x` holds `x.grad`. This circle is in C++, where Python's garbage collector can't see it. So neither is
-# ever freed, unless you break the circle with `x.grad = None`.
+# Use `torch.autograd.grad` for this. `y.backward(create_graph=True)` works too, but it warns about a reference cycle:
+# the graph of `x.grad` refers to `x`, and `x` holds `x.grad`. The cycle is in C++, where Python's garbage collector
+# can't see it, so neither is ever freed unless you break it with `x.grad = None`.
 #
-# Here is the graph of the gradient of $x^3$. Find the multiplication by the exponent, and the power that is one lower.
+# Here is the graph of the gradient of $x^3$. Find the multiplication by the exponent and the power with the exponent
+# reduced by one.
 
 # %% example
 x = torch.tensor(2.0, requires_grad=True)
@@ -1287,23 +1289,22 @@ x = torch.tensor(2.0, requires_grad=True)
 show_graph(slope, {"x": x})
 
 # %% [markdown]
-# The core of this lab ends here. What follows is further practice with second derivatives; the questions at the end of
-# the lab are for everyone.
+# The core of this lab ends here, except for the questions at the end. Until then, you practice second derivatives.
 #
-# The matrix of all second derivatives of a function from `n` numbers to one is the *Hessian*. For a million parameters
-# it has a trillion entries, which take 4 TB in float32. But you can have its product with a vector `v`, a
-# *Hessian-vector product*, which says how the gradient changes when you take a small step along `v`. The gradient `g`
-# is a function of `x` with `n` outputs, and its Jacobian is the Hessian. From lab 3 you know what one backward pass
-# through such a function gives.
+# The matrix of all second derivatives of a function from `n` numbers to one is the *Hessian*. For a million parameters,
+# it has a trillion entries, or 4 TB in float32. But you can compute its product with a vector `v`, a *Hessian-vector
+# product*, which describes how the gradient changes when you take a small step along `v`. The gradient `g` is a
+# function of `x` with `n` outputs, and its Jacobian is the Hessian. From lab 3 you know what one backward pass through
+# such a function gives.
 #
 # ### Your turn: hvp
-# Write it. Two passes are enough, whatever `n` is.
+# Write the Hessian-vector product. Two passes are enough, whatever `n` is.
 
 
 # %% given
 # Functions to try your solution on. The checks use them too.
 def cubes(x):
-    """Each element for itself: the Hessian is diagonal."""
+    """Each element on its own: the Hessian is diagonal."""
     return (x**3).sum()
 
 
@@ -1318,7 +1319,7 @@ def plane(x):
 
 
 def valley(x):
-    """The function of Rosenbrock, in which gradient descent is slow."""
+    """Rosenbrock's function, on which gradient descent is slow."""
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
 
@@ -1344,26 +1345,27 @@ hint(
 # %% exercise: hvp points=4 level=hard further
 
 # %% [markdown]
-# With `grad_outputs=v` you asked for `v @ H`, and the Hessian is symmetric. The other common form takes the sum of
-# `g * v` and differentiates that. Where would you have to detach `v` there, and why? What about `v` in your form?
+# `grad_outputs=v` gives `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common form
+# differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? What about `v` as
+# `grad_outputs`?
 
 # %% answer [markdown]
-# In the product, `(g * v.detach()).sum()`: if `v` was computed from `x`, the second pass would also go through `v`, and
-# add the derivative of `v` times `g`. As `grad_outputs`, `v` is only a number that the pass starts with, so no gradient
-# flows through it.
+# In the product, `(g * v.detach()).sum()`: if `v` was computed from `x`, the second pass would also go through `v` and
+# add the derivative of `v` times `g`. As `grad_outputs`, `v` is only the value that the pass starts with, so no
+# gradient flows through it.
 
 # %% [markdown]
 # ## A loss that contains a gradient
 #
-# A term of the loss that doesn't lead back to the weights does nothing, and the printed loss looks right all the same.
-# This section has the classic example. A *critic* is a model that gives each sample a score, and its scores shouldn't
-# jump. So one takes the gradient of the score with respect to the *sample*, and wants its norm, the root of the sum of
-# its squares, to be 1. The *gradient penalty* is the mean of $(\text{norm} - 1)^2$ over the samples, and is added to
-# the critic's loss. It's measured at points between a real sample and a generated one, a fake:
-# `mix * real + (1 - mix) * fake`, with one number `mix` for each sample.
+# A loss term that isn't connected to the weights does nothing, though the printed loss looks right. This section has
+# the classic example. A *critic* is a model that gives each sample a score, which shouldn't change abruptly. So the
+# gradient of the score with respect to the *sample* should have a norm (the square root of its sum of squares) of 1.
+# The *gradient penalty* is the mean of $(\text{norm} - 1)^2$ over the samples, and it's added to the critic's loss.
+# It's measured at points between a real sample and a generated one, a fake: `mix * real + (1 - mix) * fake`, with one
+# number `mix` per sample.
 #
 # Training differentiates the penalty with respect to the critic's weights. The next cell computes it twice for a critic
-# with two weights. What is the difference?
+# with two weights. What changes?
 
 # %% example
 for create in (False, True):
@@ -1376,12 +1378,12 @@ for create in (False, True):
     print(f"create_graph {create!s:5}  loss {loss.item():.4f}  gradient {gradient.flatten().tolist()}")
 
 # %% [markdown]
-# The losses are equal. Both ways run, and both give a gradient. Without `create_graph=True` the penalty is a constant:
-# it's in the number that you print, and has no effect. The training curve shows a penalty that nothing reduces.
+# The losses are equal, and both versions give a gradient. But without `create_graph=True`, the penalty is a constant:
+# it's in the number that you print, but has no effect, so nothing in training reduces it.
 #
 # ### Your turn: gradient_penalty
-# Write the penalty. A sample's norm is taken over all of its own numbers. And one detail: what is the slope of a square
-# root at 0?
+# Write the penalty. A sample's norm is taken over all of its own numbers. One detail to consider: what is the slope of
+# a square root at 0?
 
 
 # %% given
@@ -1404,8 +1406,8 @@ def image_critic(w, x):
 # %% given
 hint(
     "Write down the shapes: the points, the scores, the gradient of their sum with respect to the points, the norms. "
-    "What shape must mix have, so that each sample gets its own number?",
-    "torch.linalg.vector_norm has the gradient 0 at 0. The root of a sum of squares has the gradient NaN there.",
+    "What shape must mix have for each sample to get its own number?",
+    "torch.linalg.vector_norm has a gradient of 0 at 0. The root of a sum of squares has a gradient of NaN there.",
 )
 
 # %% exercise: gradient_penalty points=4 level=hard further
@@ -1417,119 +1419,116 @@ hint(
 # Each score depends only on its own sample, so no sample gets a gradient from another one's score. A critic with
 # BatchNorm in training mode would break that. It's the same condition as in `saliency`.
 #
-# The slope of the square root at 0 is infinite. Backward multiplies it by the slope of the squares, which is 0, and
-# infinity times 0 is NaN.
+# The slope of the square root at 0 is infinite. The backward pass multiplies it by the slope of the squares, which is
+# 0, and infinity times 0 is NaN.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
 # **What does `d = t.detach()` do?** (`t` is the result of a recorded operation.)
 # - [x] `d` shares its memory with `t`.
-#   > `detach()` makes no copy. It returns a second tensor over the same memory.
-# - [ ] `d` keeps its values when `t` is changed in place afterwards.
-#   > The list of detached tensors showed three times where `w` was in the end. A snapshot needs `clone()`.
-# - [x] `t` still leads back to the tensors that it was computed from.
-#   > Only `d` is cut off. The graph of `t` is as before, and `t.backward()` still works.
+#   > `detach()` doesn't copy. It returns a second tensor that shares the same memory.
+# - [ ] `d` keeps its values if `t` is later changed in place.
+#   > The list of detached tensors showed the final `w` three times. A snapshot needs `clone()`.
+# - [x] `t` is still connected to the tensors that it was computed from.
+#   > Only `d` is cut off. The graph of `t` is unchanged, and `t.backward()` still works.
 # - [x] `d` is a leaf that doesn't require grad.
-#   > It has no `grad_fn`, and what doesn't require grad is a leaf by convention.
+#   > It has no `grad_fn`, and a tensor that doesn't require grad is a leaf by convention.
 # - [ ] The call frees what the graph of `t` keeps for `backward`.
-#   > `t` still holds its graph. Only a backward pass, or the end of the last tensor that leads there, frees what is
-#   > kept.
+#   > `t` still holds its graph. Only a backward pass, or deleting the last tensor that refers to the graph, frees what
+#   > it keeps.
 #
 # Hint: What did the list of detached tensors show after three steps?
 #
 # **`eval()` and `no_grad()`**
 # - [ ] In evaluation mode, no operation is recorded.
-#   > `eval()` is about layers. After `norm.eval()`, the result still required grad.
-# - [x] In evaluation mode, Dropout passes its input on unchanged.
-#   > Dropout looks at `training`. It sets elements to zero only in training mode.
+#   > `eval()` affects layers. After `norm.eval()`, the result still required grad.
+# - [x] In evaluation mode, Dropout returns its input unchanged.
+#   > Dropout checks `training` and zeroes elements only in training mode.
 # - [x] Under `no_grad`, a BatchNorm in training mode updates its running values.
-#   > `no_grad` is about recording, and BatchNorm looks only at `training`. In the lab, one look at a batch moved the
-#   > running mean.
+#   > `no_grad` affects recording, and BatchNorm checks only `training`. In the lab, a single batch moved the running
+#   > mean.
 # - [ ] `model.train(model.training)` changes nothing in any model.
-#   > It sets one flag on every module. A BatchNorm that was in evaluation mode on purpose is in training mode
-#   > afterwards.
-# - [x] For validation one usually wants both.
-#   > `eval` for the right numbers, `no_grad` for the memory. Neither does the other's work.
+#   > It sets the same flag on every module. A BatchNorm that was deliberately in evaluation mode ends up in training
+#   > mode.
+# - [x] For validation, you usually want both.
+#   > `eval` for correct numbers, `no_grad` for memory. Neither replaces the other.
 #
 # Hint: What did model.train(was) do to a BatchNorm in evaluation mode?
 #
 # **`no_grad` and `inference_mode`**
-# - [x] An inference tensor may take part in a recorded addition.
-#   > An addition keeps nothing for `backward`, so nothing of the inference tensor has to be saved.
+# - [x] An inference tensor can be used in a recorded addition.
+#   > Addition keeps nothing for `backward`, so the inference tensor doesn't have to be saved.
 # - [x] Saving an inference tensor for `backward` raises an error.
-#   > It has no version counter, so PyTorch couldn't notice a change before `backward`. `y * w` was refused for that
-#   > reason.
+#   > It has no version counter, so PyTorch couldn't detect a change before `backward`. That's why `y * w` was refused.
 # - [ ] `clone()`, called inside the block, gives a normal tensor.
-#   > What is made inside the block is an inference tensor, and so is a clone. Call `clone()` outside.
-# - [x] `enable_grad` switches recording on inside `no_grad`.
+#   > Tensors created inside the block are inference tensors, clones included. Call `clone()` outside.
+# - [x] `enable_grad` turns recording on inside `no_grad`.
 #   > `switched_on` required grad, in the middle of a `no_grad` block.
-# - [ ] `enable_grad` switches recording on inside `inference_mode`.
-#   > There it has no effect: `(w * 2).requires_grad` was False. `torch.inference_mode(False)` is the way back.
+# - [ ] `enable_grad` turns recording on inside `inference_mode`.
+#   > It has no effect there: `(w * 2).requires_grad` was False. Use `torch.inference_mode(False)`.
 #
-# Hint: Which of the six things with an inference tensor worked?
+# Hint: Which of the six operations on an inference tensor worked?
 #
 # **Memory**
 # - [ ] A loop that evaluates without `no_grad` holds more memory with each batch, even if no result is kept.
-#   > Each graph is freed when the name gets its next value. `keep_the_last` held two graphs, for 2, 8 and 16 batches
-#   > alike.
+#   > Each graph is freed when the name is reassigned. `keep_the_last` held two graphs, whether for 2, 8 or 16 batches.
 # - [x] `history.append(loss)` keeps the graph of each step alive.
-#   > Without a backward pass, the loss leads to its whole graph with everything that it keeps; after one, only the
-#   > nodes are left. `keep_losses` grew by 256 KiB with each batch.
+#   > Without a backward pass, the loss keeps its whole graph alive, with everything the nodes keep; after one, only the
+#   > nodes are left. `keep_losses` grew by 256 KiB per batch.
 # - [ ] `history.append(loss.detach())` keeps the graph of each step alive.
-#   > A detached loss leads nowhere. `keep_detached` stayed at one graph.
-# - [ ] `retain_graph=True` doubles the most memory that is held during `backward`.
-#   > The top of the hill is the same. Only the way down is missing.
-# - [x] After `backward(retain_graph=True)`, what was kept stays until nothing leads to the graph any more.
-#   > `backward` doesn't free it then. It goes with the last tensor that leads to the graph.
+#   > A detached loss has no graph. `keep_detached` stayed at one graph.
+# - [ ] `retain_graph=True` doubles the peak memory held during `backward`.
+#   > The peak is the same. Only the descent is missing.
+# - [x] After `backward(retain_graph=True)`, saved tensors stay until nothing refers to the graph anymore.
+#   > `backward` doesn't free them then. They're freed with the last tensor that refers to the graph.
 #
 # Hint: What does a name keep alive? Look at the picture of the hill again.
 #
 # **Two passes**
 # - [ ] A second `backward` over the same graph always raises an error.
-#   > It fails if something that was kept is missing. `x + 1` keeps nothing, and two passes worked.
+#   > It fails only if a saved tensor is missing. `x + 1` keeps nothing, and two passes worked.
 # - [ ] Two losses with a common part always need `retain_graph=True`.
-#   > Their sum, or both in one call of `torch.autograd.backward`, needs only one pass. All three ways gave the same
-#   > gradient.
+#   > Their sum, or a single call to `torch.autograd.backward` with both, needs only one pass. All three approaches gave
+#   > the same gradient.
 # - [ ] With `retain_graph=True`, the gradient can itself be differentiated.
-#   > It keeps the forward graph and doesn't record the backward pass. The gradient didn't require grad.
+#   > It keeps the forward graph but doesn't record the backward pass. The gradient didn't require grad.
 # - [x] With `create_graph=True`, the gradient can have a `grad_fn`.
-#   > The backward pass is recorded too. It only "can" have one, because the gradient of a linear function depends on
-#   > nothing.
+#   > The backward pass is recorded too. It says "can" because the gradient of a linear function is a constant.
 #
 # Hint: What does x + 1 keep? What does each of the two options record?
 #
 # **Stops and frozen parts**
 # - [ ] If the last layer is frozen, the first layer gets no gradient.
-#   > Frozen means that no gradient is computed for the layer's own parameters. The way through stays open, as in the
+#   > Frozen means that no gradient is computed for the layer's own parameters. Gradients still pass through, as in the
 #   > model with the frozen middle.
-# - [x] Through a part that runs inside `no_grad`, no gradient reaches what precedes it.
-#   > Nothing is recorded there, so the way back ends. That's the difference from `requires_grad_(False)`.
-# - [ ] `x.requires_grad = False` for the input of a model keeps the forward pass from being recorded.
+# - [x] If a part runs inside `no_grad`, no gradient reaches the layers before it.
+#   > Nothing is recorded there, so the path back ends. That's how it differs from `requires_grad_(False)`.
+# - [ ] Setting `x.requires_grad = False` on a model's input prevents the forward pass from being recorded.
 #   > The parameters still require grad, so everything is recorded. In the lab, the result required grad although its
 #   > input didn't.
 # - [x] In `td_loss`, a forgotten stop changes the gradient for `q` if `target_q` is `q`.
-#   > The target is then computed from `q` itself, and a second gradient flows through it. In the small example, that
-#   > reversed the sign of the whole gradient.
-# - [ ] `torch.no_grad()` on a line of its own switches recording off for the lines below it.
-#   > It makes an object for `with`, and drops it. `after_a_call` was recorded.
+#   > The target is then computed from `q` itself, so a second gradient flows through it. In the small example, that
+#   > flipped the sign of the gradient.
+# - [ ] `torch.no_grad()` on its own line turns recording off for the lines below it.
+#   > It creates a context manager and discards it. `after_a_call` was recorded.
 #
 # Hint: Read the table of frozen parts again, row by row.
 
 # %% [markdown]
 # ## Asked in interviews
 #
-# Answer each aloud before you open the text.
+# Answer each question aloud before you open the text.
 #
 # **What does `detach()` do?**
 #
 # <details><summary>A good answer</summary>
 #
-# `t.detach()` gives a second tensor without history. It has no `grad_fn` and doesn't require grad, so no gradient flows
-# through it. `t` itself keeps its graph, and `t.backward()` still works. I use it when I want a value but not its
-# gradient: for a target in a loss, or for losses that I collect. There are two traps. First, it's not a copy. Both
-# tensors share their memory, so a later change in place shows in both, and a snapshot needs `detach().clone()`. Second,
-# the call frees nothing: as long as `t` lives, it holds its graph with everything kept there. To record nothing in the
+# `t.detach()` returns a second tensor without history. It has no `grad_fn` and doesn't require grad, so no gradient
+# flows through it. `t` itself keeps its graph, and `t.backward()` still works. I use it when I want a value but not its
+# gradient: for a target in a loss, or for losses that I collect. There are two traps. First, it's not a copy. The
+# tensors share memory, so a later in-place change shows up in both, and a snapshot needs `detach().clone()`. Second,
+# the call frees nothing: as long as `t` lives, it holds its graph and everything kept there. To avoid recording in the
 # first place, I use `no_grad`.
 #
 # </details>
@@ -1538,71 +1537,71 @@ hint(
 #
 # <details><summary>A good answer</summary>
 #
-# Both switch recording off, so nothing is kept for `backward`. `no_grad` gives normal tensors, which may take part in a
-# later graph as constants. `inference_mode` is stricter: its tensors have no version counter, so PyTorch refuses to
-# save them for `backward`, and outside the block they can't be changed in place. The trap is to say that they can never
-# take part in a recorded computation. Adding one works, since an addition saves nothing. Multiplying one by a weight
-# raises an error, and a `clone()` made outside the block helps. I use `inference_mode` for results that leave the
-# program, and `no_grad` for those that may come back into training. The difference in time is small.
+# Both turn recording off, so nothing is kept for `backward`. `no_grad` gives normal tensors, which can be constants in
+# a later graph. `inference_mode` is stricter: its tensors have no version counter, so PyTorch refuses to save them for
+# `backward`, and outside the block they can't be changed in place. The trap is to say that they can never be used in a
+# recorded computation. Adding one works, since addition saves nothing. Multiplying one by a weight raises an error,
+# unless you `clone()` it outside the block. I use `inference_mode` for results that leave the program, and `no_grad`
+# for those that may be used in training. The difference in time is small.
 #
 # </details>
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# A colleague trains a recurrent network on a sequence of 10,000 steps, in windows of 20. The second window raised
-# "Trying to backward through the graph a second time", and the colleague added `retain_graph=True`, as the message
-# says. Now it runs, but each window is slower than the one before, and after a while the memory is full.
+# A colleague trains a recurrent network on a sequence of 10,000 steps, in windows of 20. Each window calls `backward`,
+# and the optimizer takes a single step, after the last window. The second window raised "Trying to backward through the
+# graph a second time", so the colleague added `retain_graph=True`, as the message suggests. Now it runs, but each
+# window is slower than the last, and eventually memory runs out.
 #
-# In four to eight sentences: what happens here, and why does it get slower? What would you change, and what does the
-# network lose by your change? When is `retain_graph=True` the right thing?
+# In four to eight sentences: what's happening, and why does it get slower? What would you change, and what does the
+# network lose as a result? When is `retain_graph=True` the right choice?
 
 # %% question: why_retain_graph [markdown] points=2
 # ### BEGIN SOLUTION
-# A window's state is computed from the last state of the previous window, so its graph leads back into all earlier
-# windows. What the nodes of the first window kept was freed by its own `backward`, and the second `backward` reached
-# them: hence the error. With `retain_graph=True` nothing is freed. Each `backward` now goes through all windows back to
-# the first, so window number m costs about m times as much as the first, and everything that the nodes keep stays in
-# memory. The gradients of the early steps are also added again and again. I would detach the state at each border
-# between two windows: its value goes on, and its history ends. Then every window costs the same. The network loses the
-# gradient across the border: it can't learn from a loss that something more than a window ago should have been
-# different, though the state still carries information over. `retain_graph=True` is right if one really wants to go
-# through the *same* graph again, for instance to get the gradients of two losses with a common part one by one, and
-# then for all passes but the last.
+# A window's state is computed from the previous window's last state, so its graph extends back through all earlier
+# windows. The first window's `backward` freed what its nodes kept, and the second `backward` reached those nodes: hence
+# the error. With `retain_graph=True`, nothing is freed. Each `backward` now goes through all windows back to the first,
+# so window m costs about m times as much as the first, and everything that the nodes keep stays in memory. The
+# gradients of the early steps are also added again and again. I would detach the state between windows, which keeps its
+# value and ends its history. Then every window costs the same. The network loses the gradient across the cut: it can't
+# learn from a loss that something more than a window ago should have been different, though the state still carries
+# information over. `retain_graph=True` is right if you want to go through the *same* graph again, for instance to get
+# the gradients of two losses with a shared part separately, and then for all passes but the last.
 #
-# For grading: one point for the cause (the graph leads into earlier windows, time and memory grow), one for detaching
-# the state with its price, and for a proper use of `retain_graph=True`.
+# For grading: one point for the cause (the graph extends into earlier windows, so time and memory grow), and one for
+# detaching the state, its cost, and a proper use of `retain_graph=True`.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## On one sheet
 #
-# - `no_grad` switches recording off for operations. It doesn't change what a tensor is.
-# - A stop-gradient doesn't change the loss that is printed. It changes what is learned.
-# - A frozen parameter gets no gradient, and lets gradients through. `no_grad` lets none through.
-# - `eval()` is about layers, `no_grad` about recording. Restore the mode of each module, not of the model.
-# - A loss leads to its whole graph. Keep numbers or detached tensors.
-# - Cut the state between windows. The advice in an error message is only about the line that raised it.
-# - A penalty on a gradient does nothing unless the gradient was recorded.
+# - `no_grad` turns recording off for operations. It doesn't change existing tensors.
+# - A stop-gradient doesn't change the printed loss. It changes what is learned.
+# - A frozen parameter gets no gradient but lets gradients through; `no_grad` doesn't. Clear its old `.grad`.
+# - `eval()` affects layers, `no_grad` affects recording. Restore each module's mode, not the model's.
+# - A loss keeps its whole graph alive. Store numbers or detached tensors.
+# - Cut the state between windows. An error message's advice considers only the line that raised it.
+# - A penalty on a gradient has no effect unless the gradient was recorded.
 #
 # | call or rule | what it does or costs |
 # |---|---|
 # | `torch.no_grad()` | needs `with`, or `@`; keeps nothing for `backward` |
-# | `torch.set_grad_enabled(False)` | switches as soon as it's called; use it with `with` |
-# | `torch.enable_grad()` | switches recording on again inside `no_grad`, not inside `inference_mode` |
-# | `torch.inference_mode(False)` | switches recording on again inside `inference_mode` |
+# | `torch.set_grad_enabled(False)` | takes effect as soon as it's called; use it with `with` |
+# | `torch.enable_grad()` | turns recording back on inside `no_grad`, not inside `inference_mode` |
+# | `torch.inference_mode(False)` | turns recording back on inside `inference_mode` |
 # | `t.detach()` | stops the gradient at `t`, and shares its memory |
 # | `t.detach().clone()` | a snapshot |
-# | `module.requires_grad_(False)` | no gradient for its parameters, the way through stays open |
-# | `model.eval()` | sets `training` to False on every module, and records as before |
+# | `module.requires_grad_(False)` | no gradient for its parameters; gradients still pass through |
+# | `model.eval()` | sets `training` to False on every module; operations are still recorded |
 # | `torch.inference_mode()` | its tensors can't be saved for `backward`: clone them outside |
-# | `retain_graph=True` | keeps what was kept, doesn't double the memory, records nothing |
+# | `retain_graph=True` | keeps saved tensors, doesn't double the memory, records nothing |
 # | `create_graph=True` | records the backward pass; with `backward()`, set `.grad` to `None` afterwards |
 #
 # Ask three questions of your own code:
 #
-# - Which tensors of the last step are still held, and to which graph do they lead?
-# - Does each term of my loss lead back to the weights that it should train?
-# - Which modes, flags and gradients does my function leave changed, also after an error?
+# - Which tensors from the last step are still held, and which graphs do they keep alive?
+# - Is each term of my loss connected to the weights that it should train?
+# - Which modes, flags and gradients does my function change, even after an error?
 #
-# Lab 5 is about operations in place: what they change in the graph, and when autograd notices.
+# Lab 5 is about in-place operations: what they change in the graph, and when autograd notices.
