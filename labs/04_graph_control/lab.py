@@ -1288,6 +1288,10 @@ x = torch.tensor(2.0, requires_grad=True)
 (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
 show_graph(slope, {"x": x})
 
+# %% answer [markdown]
+# The gradient is `3 * x**2`, times the 1 that the backward pass starts with. `PowBackward0` is the power, now with
+# exponent 2; the `MulBackward1` above it multiplies by 3, the old exponent. `MulBackward0` multiplies by the 1.
+
 # %% [markdown]
 # The core of this lab ends here, except for the questions at the end. Until then, you practice second derivatives.
 #

@@ -3,20 +3,20 @@ def will_it_fail() -> dict[str, str]:
     """For each of the cases "a" to "n", one of "now", "backward", "silent" and "ok"."""
     ### BEGIN SOLUTION
     return {
-        "a": "now",
-        "b": "backward",
-        "c": "ok",
-        "d": "ok",
-        "e": "backward",
-        "f": "ok",
-        "g": "backward",
-        "h": "silent",
-        "i": "backward",
-        "j": "silent",
-        "k": "backward",
-        "l": "now",
-        "m": "silent",
-        "n": "ok",
+        "a": "now",  # a recorded write to a leaf that requires grad
+        "b": "backward",  # no_grad turns off recording, but the write to the saved x is counted
+        "c": "ok",  # the write comes before the square, which saves the new h
+        "d": "ok",  # the square saves its input, not its output
+        "e": "backward",  # the square saves h, and the write is counted
+        "f": "ok",  # exp saves its output, not its input
+        "g": "backward",  # exp saves y, and the write to part of it is counted
+        "h": "silent",  # exp saves y, but a write through .data isn't counted
+        "i": "backward",  # a detached tensor shares the counter of the saved y
+        "j": "silent",  # exp saves y, but NumPy doesn't update the counter
+        "k": "backward",  # sigmoid saves its output, which relu overwrites
+        "l": "now",  # the two rows share memory (stride 0)
+        "m": "silent",  # the windows overlap, so autograd's assumption is wrong
+        "n": "ok",  # the windows don't overlap
     }
     ### END SOLUTION
 
