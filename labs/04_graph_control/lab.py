@@ -457,8 +457,8 @@ def make_steps(n, d, actions, dtype=torch.float32, seed=0):
 hint(
     "Write down the shapes of state @ q, the prediction for the action taken, and the target. The last two must  "
     "be equal. Which indexing takes one element from each row?",
-    "Which part must be inside no_grad, or detached? And what is 0 * nan? torch.where takes each element from one side, "
-    "so a nan on the other side can't reach the value, as it would in a product.",
+    "Which part must be inside no_grad, or detached? And what is 0 * nan? torch.where takes each element from one "
+    "side, so a nan on the other side can't reach the value, as it would in a product.",
 )
 
 # %% exercise: td_loss points=4 level=medium

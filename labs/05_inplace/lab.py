@@ -1327,7 +1327,7 @@ hint(
 # - A recorded write is part of the history, even through a view. An overwritten value gets a gradient of 0.
 # - A write through a view whose elements overlap is recorded and counted, and its gradient is silently wrong.
 # - Write to memory that nothing else refers to: a fresh result or a clone.
-# - In training, saved tensors use most of the memory. In place, ReLU keeps as much as before; LeakyReLU and ELU keep
+# - In training, saved tensors cost memory. In place, ReLU keeps as much as before; LeakyReLU and ELU keep
 #   half.
 #
 # | write | what happens |

@@ -6,11 +6,11 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     it, or a view of it, expanded or not, or a result of another floating point dtype. You may call it once for each
     batch, or once for all rows.
     batches: at least one tensor (n, d), all float32 or all float64, with or without requires_grad; the n may differ and
-    may be 0, also in all of them. Returns (total of the n, m), in the dtype of the encoder's results. No operation of
-    the encoder is recorded.
-    The result does not require grad, also if a batch does and the encoder returns it. It is a normal tensor: operations
-    may save it for backward, it may be changed in place, and requires_grad_() works. It shares no memory with the
-    batches. The list and the batches stay as they are. Afterwards recording is on or off as before, also if the encoder
+    may be 0, even in all of them. Returns (total of the n, m), in the dtype of the encoder's results. None of
+    the encoder's operations are recorded.
+    The result does not require grad, even if a batch does and the encoder returns it. It is a normal tensor: operations
+    may save it for backward, it may be changed in place, and requires_grad_() works. It doesn't share memory with
+    the batches. The list and the batches stay as they are. Afterwards recording is on or off as before, even if the encoder
     raises an error, which reaches the caller.
     """
     ### BEGIN SOLUTION
@@ -27,10 +27,10 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
 # You may call it once -> other_cases
 # batches: at least one -> empty, other_cases
 # Returns (total of -> other_cases, empty
-# No operation of the -> no_graph
+# None of the -> no_graph
 # The result does not -> grad_of_batches
 # It is a normal tensor -> example, writable, can_require_grad
-# It shares no memory -> keeps_input
+# It doesn't share -> keeps_input
 # The list and the -> keeps_input
 # Afterwards recording is -> keeps_recording
 
@@ -150,7 +150,7 @@ with check("can_require_grad", "requires_grad_() works on the features", hint="I
     assert_close(made_trainable(cached_features, encode, t), 3 * features**2)
 with check(
     "grad_of_batches",
-    "the features do not require grad, also if a batch does",
+    "the features do not require grad, even if a batch does",
     hint="Does no_grad change what a tensor is, or only what is made inside? What if the encoder makes nothing?",
 ):
     arguments.assert_results(cached_features, "requires grad, returned", "one batch, requires grad, returned")

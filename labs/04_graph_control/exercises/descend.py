@@ -2,13 +2,13 @@
 def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     """The points that gradient descent visits: the start, and the point after each step.
 
-    A step goes from x to x - lr * g, where g is the gradient of f at x. All steps are made, also if g or lr is 0.
-    f: a differentiable function from a tensor to a scalar that is computed from it. x: any shape, also () and without
+    A step goes from x to x - lr * g, where g is the gradient of f at x. All steps are taken, even if g or lr is 0.
+    f: a differentiable function from a tensor to a scalar that is computed from it. x: any shape, even () or without
     elements, any strides, float32 or float64; it may require grad or not, and may be the result of recorded operations.
     steps may be 0.
-    Returns steps + 1 tensors of x's shape and dtype. They do not require grad. Each has a storage of its own: no two of
+    Returns steps + 1 tensors of x's shape and dtype. They do not require grad. Each has its own storage: no two of
     them are views of one tensor, and none is a view of x. x, its requires_grad and its .grad stay as they are. Works
-    inside torch.no_grad() as well. Afterwards recording is on or off as before, also if f raises an error, which
+    inside torch.no_grad() as well. Afterwards recording is on or off as before, even if f raises an error, which
     reaches the caller.
     """
     ### BEGIN SOLUTION
@@ -25,13 +25,13 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 # %% promises
 # The points that -> example, other_cases, no_move
 # A step goes from -> example, other_cases
-# All steps are made -> no_move
+# All steps are taken -> no_move
 # f: a differentiable -> other_cases
 # x: any shape -> other_cases, requires_grad
 # steps may be 0 -> no_move
 # Returns steps + 1 -> other_cases, no_move
 # They do not require -> no_history, requires_grad
-# Each has a storage -> no_sharing
+# Each has its own -> no_sharing
 # x, its requires_grad -> keeps_input
 # Works inside -> inside_no_grad
 # Afterwards recording is -> after_error, inside_no_grad

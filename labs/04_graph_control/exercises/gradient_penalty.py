@@ -7,7 +7,7 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     w: the weights, a leaf that requires grad. real, fake: (n, ...) with n at least 1, one axis or more after the first.
     mix: (n,). All float32 or all float64, any strides. real, fake and mix may require grad or not, may be the result of
     recorded operations, and count as constants. The gradient is taken at mix * real + (1 - mix) * fake, with its own
-    mix for each sample, and the norm over all numbers of the sample; it's exact but for rounding, also if it's near 0.
+    mix for each sample, and the norm over all numbers of the sample; it's exact except for rounding, even if it's near 0.
     Returns a scalar that can be differentiated with respect to w. If a sample's gradient is zero, its part of the
     penalty is 1, and adds zero to the gradient for w. No gradient reaches real, fake and mix. The arguments and the
     .grad of each of them stay as they are.

@@ -6,7 +6,7 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     but x requires grad in it.
     x, v: (n,) with n from 1 to 50,000, both float32 or both float64, any strides. Either may require grad or not, and
     may be the result of recorded operations. v may be x or computed from x: it counts as a constant.
-    Returns (n,) in that dtype, without grad, exact but for rounding: a difference of two gradients is not. The
+    Returns (n,) in that dtype, without grad, exact except for rounding: a difference of two gradients is not. The
     arguments stay as they are, their .grad and requires_grad too. Works inside torch.no_grad() as well. Afterwards
     recording is on or off as before.
     """

@@ -2,12 +2,12 @@
 def predict(model: nn.Module, x: Tensor) -> Tensor:
     """model(x) in evaluation mode, with recording off.
 
-    model: any module that takes a tensor, which it does not change, and returns a tensor: also its input, or one of its
+    model: any module that takes a tensor, which it does not change, and returns a tensor, even its input or one of its
     parameters. Any mixture of its modules may be in training and in evaluation mode, and a module may be part of two
     others.
     x may require grad or not, and may be the result of recorded operations. x, its requires_grad and its .grad stay as
     they are.
-    Returns the result, which does not require grad, also if the model returns an x or a parameter that does.
+    Returns the result, which does not require grad, even if the model returns an x or a parameter that does.
     Afterwards each module in model is in the mode that it was in. Parameters, their .grad and requires_grad, buffers,
     and whether operations are recorded are as before. All of this also holds if the model raises an error, which
     reaches the caller.
@@ -82,7 +82,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "While the model runs: in which mode is each module, and is recording off?",
+        "While the model runs, which mode is each module in, and is recording off?",
         "model.eval() reaches every module inside. It does not switch recording off: no_grad does.",
     ),
 ):

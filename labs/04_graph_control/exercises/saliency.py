@@ -7,7 +7,7 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
     operations.
     classes: (n,) int64; each may differ. Returns (n, d), in x's dtype, without grad.
     The model runs as it is: each module in the mode that it is in, and its training flag stays as it was. Afterwards
-    the parameters' values, .grad and requires_grad are as before, also if they were frozen or held a .grad. x, its
+    the parameters' values, .grad and requires_grad are as before, even if they were frozen or held a .grad. x, its
     requires_grad and its .grad stay as they are too.
     """
     ### BEGIN SOLUTION

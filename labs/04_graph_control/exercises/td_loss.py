@@ -7,7 +7,7 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
     steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool. The numbers have
     q's dtype and do not require grad. n, d and actions are at least 1, strides may be any, gamma is from 0 to 1.
     Prediction: the element of state @ q for the action taken. Target: reward + gamma * the largest element of
-    next_state @ target_q, but just the reward if done: then next_state means nothing, and may hold NaN or infinities.
+    next_state @ target_q, but just the reward if done: then next_state is meaningless and may hold NaN or infinities.
     Returns a scalar of q's dtype. A gradient reaches q through the prediction only, and target_q never. The arguments
     stay as they are, their requires_grad and .grad too. Afterwards recording is on or off as before.
     """
@@ -211,7 +211,7 @@ with check(
 with check(
     "nan",
     "NaN and infinities in the next state of the last step do no harm",
-    hint="What is nan times zero? What chooses without computing?",
+    hint="What is nan times zero? Which function selects elements without arithmetic?",
 ):
     arguments.assert_results(td_loss, "NaN after done", "infinity after done")
 with check(

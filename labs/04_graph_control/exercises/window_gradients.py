@@ -5,11 +5,11 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
     cell: a function cell(w, h, x) that returns the next state, computed from w. It does not change its arguments. Do
     not use torch.func: cell need not work under it.
     w (d, d) is a leaf that requires grad. h (d,) is the first state: it may require grad or not, may be the result of
-    recorded operations, also on w, and counts as a constant. inputs and targets: (T, d), without requires_grad. T, d
+    recorded operations, even on w, and counts as a constant. inputs and targets: (T, d), without requires_grad. T, d
     and k are at least 1. All float32 or all float64, strides may be any.
     The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps are divided into
-    windows of k; the last one may be shorter. The state's value goes on through all windows. A gradient doesn't go
-    from one window into the previous one. Returns the sum over all windows of the gradient for w of the window's
+    windows of k; the last one may be shorter. The state's value carries over through all windows. A gradient doesn't
+    flow from one window into the previous one. Returns the sum over all windows of the gradient for w of the window's
     losses, and the last state, both without grad. Only one window's graph is held at a time. The arguments stay as they
     are, their .grad too.
     """
@@ -38,7 +38,7 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 # All float32 or all -> other_cases
 # The loss of a step -> example, other_cases
 # The steps are divided -> other_cases
-# The state's value goes -> example, other_cases
+# The state's value carries -> example, other_cases
 # A gradient doesn't -> other_cases
 # Returns the sum over -> no_history, other_cases
 # Only one window's -> one_graph_alive

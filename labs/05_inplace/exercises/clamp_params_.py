@@ -82,7 +82,7 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which memory do the clamped numbers go to? And what do you count: before the write, or after it?",
+        "Which memory do the clamped numbers go to? And do you count before or after the write?",
         "Count the elements whose abs() is above the limit. Then clamp_ the parameter itself, with recording off.",
     ),
 ):

@@ -5,7 +5,7 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     h (n, d), n and d at least 1; rows (k,) int64 with distinct numbers from 0 to n - 1 in any order; new (k, d) of h's
     dtype, float32 or float64. k may be 0. All may have any strides. h and new may require grad or not, and may be leaves
     or results.
-    The result is differentiable with respect to both. A replaced row of h gets the gradient 0, even if it holds NaN or
+    The result is differentiable with respect to both. A replaced row of h gets a gradient of 0, even if it holds NaN or
     infinity; h may be cut off if k = n, and new if k = 0. Other NaN and infinities, in h and in new, appear in the
     result.
     The arguments and their .grad stay as they are, and a graph that has saved one of them stays usable. The result has
