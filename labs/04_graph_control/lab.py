@@ -224,8 +224,8 @@ for loop in (keep_the_last, keep_losses, keep_detached):
 
 # %% [markdown]
 # Only `keep_losses` grows, by 256 KiB per batch: the eight results in its graph. A loss is one number, but it keeps its
-# whole graph alive. `keep_detached` stays at one graph. And `keep_the_last`, which people expect to leak, stays at two,
-# because `loss` still refers to the previous graph while the next batch runs. That graph is freed when `loss` is
+# whole graph alive. `keep_detached` stays at one graph. And `keep_the_last`, which you might expect to leak, stays at
+# two, because `loss` still refers to the previous graph while the next batch runs. That graph is freed when `loss` is
 # reassigned.
 #
 # So the leak isn't caused by recording, but by keeping a tensor that has a graph, like the losses in the digits script.
@@ -312,7 +312,7 @@ def undefined(x):
 
 # %% given
 hint(
-    "You need a leaf at each step. Which tensor can it be, without touching the caller's? And what must be turned  "
+    "You need a leaf at each step. Which tensor can it be, without touching the caller's? And what must be turned "
     "on for f to be recorded?",
     "If each step makes a new point from the old one and the gradient, nothing that you kept changes later.",
 )
@@ -324,9 +324,9 @@ hint(
 # were recorded too?
 
 # %% answer [markdown]
-# Each step would keep what its gradient needs, and all of it would stay in the graph of the points. For `(x.sin() + 0.1
-# * x**2).sum()`, 40 steps then keep twice as much. In return, you could differentiate `points[-1]` with respect to the
-# start, as some meta-learning methods do.
+# Each step would keep what its gradient needs, and all of it would stay in the graph of the points. For 40 steps on
+# `wavy`, that's twice as much. In return, you can differentiate `points[-1]` with respect to the start, as some
+# meta-learning methods do.
 
 # %% [markdown]
 # ## A stop in the middle
@@ -339,7 +339,7 @@ hint(
 # 1$, the prediction is 2 and the target is 3.7. The loss is the squared difference. A negative gradient increases $w$.
 
 # %% predict: pushed_by_gradient
-# **Predict.** Which way does the gradient push `w`, with and without a stop on the target?
+# **Predict.** In which direction does the gradient push `w`, with and without a stop on the target?
 #
 # - [ ] up in both cases: the loss is the same
 # - [ ] down in both cases
@@ -406,9 +406,9 @@ print(torch.autograd.grad(loss, w))
 # `torch.autograd.grad` raises an error.
 
 # %% [markdown]
-# You can stop the gradient with `detach()` or by computing the target inside `no_grad`. The gradients are equal, but is
-# the cost? The next cell runs a batch through the eight layers and stops the gradient both ways. It prints the peak
-# memory used by the results of operations.
+# You can stop the gradient with `detach()` or by computing the target inside `no_grad`. The gradients are equal, but
+# are the costs? The next cell runs a batch through the eight layers and stops the gradient both ways. It prints the
+# peak memory used by the results of operations.
 
 
 # %% example
@@ -455,7 +455,7 @@ def make_steps(n, d, actions, dtype=torch.float32, seed=0):
 
 # %% given
 hint(
-    "Write down the shapes of state @ q, the prediction for the action taken, and the target. The last two must  "
+    "Write down the shapes of state @ q, the prediction for the action taken, and the target. The last two must "
     "be equal. Which indexing takes one element from each row?",
     "Which part must be inside no_grad, or detached? And what is 0 * nan? torch.where takes each element from one "
     "side, so a nan on the other side can't reach the value, as it would in a product.",
@@ -1231,7 +1231,7 @@ hint(
 # %% exercise: window_gradients points=4 level=hard
 
 # %% [markdown]
-# What does the cut cost? A weight can affect a loss many steps later. Within a window, the gradient includes that
+# What do you lose by cutting? A weight can affect a loss many steps later. Within a window, the gradient includes that
 # effect; across a cut, it doesn't. The value still crosses the cut, so the network can use old information, but it gets
 # no credit for keeping it. How would you choose `k`?
 
@@ -1246,7 +1246,7 @@ hint(
 # Some losses contain a gradient, and some methods need to know how a gradient changes. Both need `create_graph=True`,
 # which records the backward pass itself. The gradient then has a graph and can be differentiated like any other tensor.
 #
-# The next cell asks for the derivative of $x^3$ at 2, which is 12, in three ways.
+# The next cell computes the derivative of $x^3$ at 2, which is 12, in three ways.
 
 # %% predict: second_derivative
 # **Predict.** Which options let you differentiate again to get the second derivative, also 12?
@@ -1290,16 +1290,17 @@ show_graph(slope, {"x": x})
 
 # %% answer [markdown]
 # The gradient is `3 * x**2`, times the 1 that the backward pass starts with. `PowBackward0` is the power, now with
-# exponent 2; the `MulBackward1` above it multiplies by 3, the old exponent. `MulBackward0` multiplies by the 1.
+# exponent 2; `MulBackward1` multiplies it by 3, the old exponent, and `MulBackward0` by the 1.
 
 # %% [markdown]
-# The core of this lab ends here, except for the questions at the end. Until then, you practice second derivatives.
+# The core of this lab ends here; only the questions at the end remain. The exercises in between are further practice
+# with second derivatives.
 #
 # The matrix of all second derivatives of a function from `n` numbers to one is the *Hessian*. For a million parameters,
 # it has a trillion entries, or 4 TB in float32. But you can compute its product with a vector `v`, a *Hessian-vector
 # product*, which describes how the gradient changes when you take a small step along `v`. The gradient `g` is a
-# function of `x` with `n` outputs, and its Jacobian is the Hessian. From lab 3 you know what one backward pass through
-# such a function gives.
+# function of `x` with `n` outputs, and its Jacobian is the Hessian. In lab 3, you saw what one backward pass through
+# such a function computes.
 #
 # ### Your turn: hvp
 # Write the Hessian-vector product. Two passes are enough, whatever `n` is.

@@ -225,7 +225,7 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 
 # %% given
 hint(
-    "After the subtraction, what is the largest number in each row? Which numbers did you read earlier, and are they  "
+    "After the subtraction, what is the largest number in each row? Which numbers did you read earlier, and are they "
     "still true?",
     "A constant row gives 0 / 0, so replace such a divisor. And does every line of your code write into x's own "
     "memory, even if x isn't contiguous?",
@@ -1064,7 +1064,7 @@ except RuntimeError as error:
 
 # %% given
 hint(
-    "You need two tensors: the buffer that is written to, and the one that the division keeps. When do you create the  "
+    "You need two tensors: the buffer that is written to, and the one that the division keeps. When do you create the "
     "second one?",
     "The average counts as a constant in the gradient. What must not be on the path from x to the divisor?",
 )
@@ -1218,7 +1218,7 @@ hint(
 # **A leaf that requires grad, and recording is on**
 # - [x] `w += 1` raises an error.
 #   > After a recorded write, `w` would be the result of an operation instead of a leaf. PyTorch refuses.
-# - [ ] After the error, `w` can't be used any more.
+# - [ ] After the error, `w` can't be used anymore.
 #   > PyTorch refuses before it writes. `a` still had the value 2 and version 0, and got its gradient afterward.
 # - [ ] The error is raised because every operation needs the old values of `w`.
 #   > `a + 1` needs no values at all, yet the write is refused. The reason is that the leaf would become a result.
