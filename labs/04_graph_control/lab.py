@@ -507,7 +507,7 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 # | | gradients pass through | the part's parameters get gradients | the part's own graph is kept |
 # |---|---|---|---|
 # | nothing | yes | yes | yes |
-# | `requires_grad_(False)` for the part | yes | no | only what passing gradients through needs |
+# | `requires_grad_(False)` for the part | yes | no | only what's needed to pass gradients through |
 # | `no_grad` around the part | no | no | no |
 # | `detach()` of the part's result | no | no | until the result is detached |
 #
@@ -564,8 +564,8 @@ def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes
 
 # %% given
 hint(
-    "Which of the two functions that run a backward pass writes to no .grad? What must be a leaf that requires grad?",
-    "The scores are (n, classes). Take one from each row, and add them up: a sample's score depends on no other sample "
+    "Of the two functions that run a backward pass, which one doesn't write to .grad? What must be a leaf that requires grad?",
+    "The scores are (n, classes). Take one from each row, and add them up: a sample's score doesn't depend on other samples "
     "here, so the gradient of the sum holds each sample's own gradient in its row.",
 )
 
@@ -582,7 +582,7 @@ hint(
 
 # %% [markdown]
 # The next cell trains a small model on the digits and asks your function for the maps of three of them. Where would
-# more ink make the model surer of a 0?
+# more ink make the model more confident that it sees a 0?
 
 # %% example
 scans, kinds = torch.tensor(load_digits().images / 16, dtype=torch.float32), torch.tensor(load_digits().target)
@@ -846,7 +846,7 @@ def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad
 # %% given
 hint(
     "Which part runs inside no_grad, and which must not? Whose parameters does the optimizer get?",
-    "Note the flag of each module of the trunk, call trunk.eval() and head.train(), and put the flags back one by one "
+    "Record each trunk module's flag, call trunk.eval() and head.train(), and put the flags back one by one "
     "at the end. What's in .grad before the first step, and what belongs in the list of losses?",
 )
 

@@ -96,7 +96,7 @@ train(load_pixels(), add_noise)
 # %% [markdown]
 # ## What writes in place?
 #
-# If you don't recognize a write, it can change your data. An operation works *in place* if it writes its result into
+# An in-place write that you overlook can change your data. An operation works *in place* if it writes its result into
 # existing memory; most operations allocate new memory. PyTorch marks in-place methods with a trailing underscore:
 # `add_`, `clamp_`, `zero_`.
 #
@@ -191,7 +191,7 @@ for text, write in {
 
 # %% scratch
 def add_noise(batch):
-    noisy = batch  # one word is missing here
+    noisy = batch  # one call is missing here
     noisy += 1.5 * torch.randn(batch.shape)
     return noisy
 
@@ -305,7 +305,7 @@ hint(
 # new model from clamped copies of the weights instead?
 
 # %% answer [markdown]
-# Everything that holds the old parameters keeps using them. The optimizer would go on training the old model, with its
+# Everything that holds the old parameters keeps using them. The optimizer would keep training the old model, with its
 # momentum buffers. A second model that shares a layer with the first would keep the old layer.
 
 # %% [markdown]
@@ -322,7 +322,7 @@ hint(
 #
 # - [ ] an error at `y += 1`
 # - [x] an error at `backward`
-# - [ ] no error, and a right gradient
+# - [ ] no error, and a correct gradient
 # - [ ] no error, and a wrong gradient
 
 # %% example
@@ -388,7 +388,7 @@ for text, f in {
 # Compare the first column with the other two. A write causes an error exactly when it hits a saved tensor. `exp`,
 # `sqrt`, `sigmoid` and `relu` compute their derivative from the output, so you can overwrite their input. `log` and the
 # power need the input, so you can overwrite their output. Sums, and products with a plain number, don't keep a tensor.
-# Other activations differ: `leaky_relu` and `elu` keep their input, unless they work in place, when they keep their
+# Other activations differ: `leaky_relu` and `elu` keep their input, unless you use them in place; then they keep their
 # output.
 #
 # The next picture shows an expression line by line. The columns are version counters, orange where the line wrote. On
@@ -669,7 +669,7 @@ print(x.grad)
 # %% exercise: will_it_fail points=3 level=medium
 
 # %% [markdown]
-# Which of the three kinds, besides `"ok"`, would you rather have in your code?
+# Besides `"ok"`, which of these outcomes would you rather have in your code?
 
 # %% answer [markdown]
 # `"now"`: the error is on the line that causes it, as in two of the cases. Five fail at `backward`, where the message
@@ -720,7 +720,7 @@ print("finite steps", slope_by_steps(lambda t: soft_gate_broken(t, weights), poi
 # %% given
 hint(
     "Which nodes keep which tensors? Go through exp, log and the products.",
-    "A write that is recorded and hits no kept tensor is fine. For the other one, give the sum new memory.",
+    "A recorded write that doesn't hit a saved tensor is fine. For the other one, give the sum new memory.",
 )
 
 # %% exercise: soft_gate points=3 level=medium
@@ -731,7 +731,7 @@ hint(
 
 # %% answer [markdown]
 # Autograd copies `h` before the write. On our machine, `probes.live_bytes` measured a peak of 5,000,000 bytes for a
-# matrix of 1,000 rows and 250 columns, in place or not. The write saved nothing, and the code is harder to read.
+# matrix of 1,000 rows and 250 columns, in place or not. The write saves nothing, and it makes the code harder to read.
 
 # %% [markdown]
 # ## Writes into a part: history and views
@@ -863,10 +863,10 @@ print("buffer", buffer.tolist())
 
 # %% [markdown]
 # Zeros: the buffer was a second name for the gradient. There's another trap. `p.grad.add_(p, alpha=weight_decay)` would
-# save a tensor. But `.grad` belongs to the caller, who may want to print its norm, or go on accumulating.
+# save a tensor. But `.grad` belongs to the caller, who may want to print its norm or keep accumulating.
 #
 # ### Your turn: sgd_step_
-# Write the step.
+# Write the SGD step.
 
 # %% given
 hint(
@@ -882,9 +882,9 @@ hint(
 # What if the step had used `.data`?
 
 # %% answer [markdown]
-# The step is now between a forward pass and its backward pass. A product `x * w` keeps `w`, the step counts as a write
-# to `w`, and the second `backward` raises an error. With `.data` there would be no error, and the second gradient would
-# be computed with the new weights.
+# The step now falls between a forward pass and its backward pass. A product `x * w` keeps `w`, and the step counts as a
+# write to `w`, so the second `backward` raises an error. With `.data`, there would be no error, and the second gradient
+# would be computed with the new weights.
 
 # %% [markdown]
 # ## Write, evaluate, undo
@@ -894,7 +894,7 @@ hint(
 # addition?
 
 # %% predict: numbers_back
-# **Predict.** In float32, `shift` is added to `w`, then subtracted. Which of the three are back exactly?
+# **Predict.** In float32, `shift` is added to `w`, then subtracted. Which of the three numbers are restored exactly?
 #
 # - [ ] all three
 # - [ ] 0.1 and 1e-8: only adding `inf` cannot be undone
@@ -991,7 +991,7 @@ hint(
 # %% exercise: loss_at points=3 level=medium further
 
 # %% [markdown]
-# The numbers are back. Is everything back? Think of a graph that was recorded before the call and that keeps `w`.
+# The numbers are restored. Is everything else? Think of a graph that was recorded before the call and that keeps `w`.
 
 # %% answer [markdown]
 # The version counter isn't reset. It counted two more writes, and you can't un-count them. A graph that keeps `w` will
@@ -1007,7 +1007,7 @@ hint(
 # keeps but doesn't train. BatchNorm keeps running averages of its inputs and updates them in place in the forward pass.
 # Operations on the input are recorded, the buffer's update must not be, and `backward` may need the buffer.
 #
-# The next cell updates an average naively, three times. Predict: what happens to its `grad_fn`, and to the memory?
+# The next cell updates an average naively, three times. What happens to its `grad_fn`, and to memory use?
 
 # %% example
 average = torch.ones(2)
@@ -1056,8 +1056,8 @@ except RuntimeError as error:
     print("RuntimeError:", str(error).split("; ")[0])
 
 # %% [markdown]
-# The division keeps `average`, and the second call writes to it. With `average.data.lerp_` there would be no error, and
-# the first gradient would be computed with the second average.
+# The division keeps `average`, and the second call writes to it. With `average.data.lerp_`, there would be no error,
+# but the first gradient would be computed with the second average.
 #
 # ### Your turn: scale_by_average
 # Write the layer so that it can be called any number of times before `backward`.
@@ -1183,7 +1183,7 @@ hint(
     "Go in the order of the four words: call f, go backward, compare the gradient with an independent slope.",
     "f may write to what it gets, so each call needs its own copy: the recorded call, and both steps of each finite "
     "difference. In float64, a sum of 10,000 is right to about 1e-12. Divided by two steps of 1e-6, that is about 1e-6 "
-    "in the slope, which is small beside 0.001.",
+    "in the slope, which is small next to 0.001.",
 )
 
 # %% exercise: outcome points=4 level=hard further
