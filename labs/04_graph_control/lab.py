@@ -564,9 +564,10 @@ def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes
 
 # %% given
 hint(
-    "Of the two functions that run a backward pass, which one doesn't write to .grad? What must be a leaf that requires grad?",
-    "The scores are (n, classes). Take one from each row, and add them up: a sample's score doesn't depend on other samples "
-    "here, so the gradient of the sum holds each sample's own gradient in its row.",
+    "Of the two functions that run a backward pass, which one doesn't write to .grad? What must be a leaf that "
+    "requires grad?",
+    "The scores are (n, classes). Take one from each row, and add them up: a sample's score doesn't depend on other "
+    "samples here, so the gradient of the sum holds each sample's own gradient in its row.",
 )
 
 # %% exercise: saliency points=2 level=medium further

@@ -734,7 +734,7 @@ hint(
 # matrix of 1,000 rows and 250 columns, in place or not. The write saves nothing, and it makes the code harder to read.
 
 # %% [markdown]
-# ## Writes into a part: history and views
+# ## Writing to part of a tensor: history and views
 #
 # Masks, padding and caches write to part of a tensor. Does the gradient survive? Many people believe that an in-place
 # write destroys the history. Here, `b` is `2 * a` with `a` equal to 2; then 1 is added in place, and the result is
