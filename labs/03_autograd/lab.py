@@ -11,8 +11,8 @@
 # - compute the gradient of a matrix expression by hand;
 # - get a gradient or a whole Jacobian from autograd, without side effects;
 # - say where gradients accumulate, and add them up correctly over unequal batches;
-# - find the line that cuts a gradient off, and repair it;
-# - change a gradient on its way back.
+# - find the line that cuts a gradient off, and fix it;
+# - change a gradient during the backward pass.
 #
 # You need lab 1. Plan two sittings of about an hour for the text and the five core exercises: `value_and_slope`,
 # `manual_grads`, `jacobian`, `task_gradients` and `scaled_peak`. The four under *Further practice* earn no points, and
@@ -50,8 +50,8 @@ here = use_device()  # where new tensors are made: on the GPU, if there is one
 # %% [markdown]
 # ## A layer that never learns
 #
-# This is lab 1's script with its three repairs, after which it got 88%. Since then, someone has replaced ReLU, which
-# sets negative numbers to zero, by NumPy's `maximum`. `.numpy()` raised an error, and the error's text recommended
+# This is lab 1's script with its three fixes, after which it got 88%. Since then, someone has replaced ReLU, which
+# sets negative numbers to zero, with NumPy's `maximum`. `.numpy()` raised an error, and the error's text recommended
 # `.detach()`. Run the cell.
 
 # %% scratch
@@ -203,12 +203,12 @@ for text, result in results.items():
 # ### The graph as it really is
 #
 # To find a cut, you follow the record, which is a graph. Many drawings show tensors as boxes and operations as arrows,
-# but PyTorch's graph is the other way round. Its *nodes* are backward functions, one for each recorded operation. The
+# but PyTorch's graph is the reverse. Its *nodes* are backward functions, one for each recorded operation. The
 # node that belongs to a tensor is its `grad_fn`. Its *edges* say where a node sends the gradients that it computes:
 # `next_functions` holds one pair for each tensor that went into the operation, and sometimes one for a plain number
 # too. The first part of a pair is the next node, and the second says which output of that operation is meant.
 #
-# The next cell computes `log(2 * a + 1)` and walks along its graph. The number 1 is an input of the addition. What
+# The next cell computes `log(2 * a + 1)` and walks along its graph. The number 1 is an input to the addition. What
 # will its entry be?
 
 # %% example
@@ -223,7 +223,7 @@ print("mul :", multiplication.next_functions)
 print("leaf:", multiplication.next_functions[0][0].variable is a)
 
 # %% [markdown]
-# An input that requires no grad has the entry `(None, 0)`: nothing is sent there. The walk ends at a node called
+# An input that doesn't require grad has the entry `(None, 0)`: nothing is sent there. The walk ends at a node called
 # `AccumulateGrad`, which holds the tensor `a` in its attribute `variable`. It adds the gradient that arrives to
 # `a.grad`.
 #
@@ -1225,7 +1225,7 @@ hint(
 #   > A Python number has no history, and PyTorch doesn't warn. The graph ends there.
 # - [ ] `torch.tensor(t * 3, requires_grad=True)` leads back to `t`, since it requires grad.
 #   > `torch.tensor` copies the values and makes a new leaf. The gradient ends up in that leaf, and never in `t`.
-# - [ ] A cut is repaired by calling `requires_grad_()` on the result.
+# - [ ] A cut is fixed by calling `requires_grad_()` on the result.
 #   > The result becomes a leaf, and the way back is still missing. The error is gone, and so is the gradient.
 # - [x] In `x[x.argmax()]` a gradient reaches the element of `x` that was taken.
 #   > Taking an element is a recorded operation. Only the index itself has no slope.
@@ -1269,7 +1269,7 @@ hint(
 # <details><summary>A good answer</summary>
 #
 # Because `backward` adds to `.grad` instead of replacing it. If I don't clear it, then after three batches it holds the
-# sum of three gradients. There's no error, and the next update simply uses that sum. The adding is on purpose: I can
+# sum of three gradients. There's no error, and the next update simply uses that sum. The adding is intentional: I can
 # call `backward` for several losses or several small batches, and use the total. There are two ways to clear: fill with
 # zeros, or set `.grad` to `None`, which also says that there was no gradient. The trap is a kept gradient: `g = w.grad`
 # is a second name for the same tensor, and the next `backward` adds to it. To keep the numbers, I write
