@@ -360,8 +360,8 @@ print(parameter)
 # that doesn't change with `origin`?
 
 # %% answer [markdown]
-# `torch.nn.Parameter(origin.clone())`. The clone has its own memory. If `origin` has a history, `Parameter` leaves the
-# history of the clone behind as well.
+# `torch.nn.Parameter(origin.clone())`. The clone has its own memory. If `origin` has a history, `Parameter` drops the
+# clone's history as well.
 
 # %% [markdown]
 # ## A matrix expression by hand
@@ -369,7 +369,7 @@ print(parameter)
 # If you can derive the gradients of a linear layer by hand, you know their shapes and what a backward pass costs. A
 # *partial derivative* is the slope of a result with respect to one input number, with all the others held fixed.
 # $a \cdot b$ has two of them: at $a = 2$ and $b = 3$ they are 3 and 2. A *scalar* result is one number. Its *gradient*
-# with respect to a tensor is the tensor of all these partial derivatives, so it always has the tensor's shape. That one
+# with respect to a tensor is the tensor of all these partial derivatives, so it always has the tensor's shape. That
 # fact is worth more than any formula. The sum of the squares of `[2, 3]` has the gradient `[4, 6]`.
 #
 # Take one sample with two numbers, `[1, 2]`, and the target 5. The model predicts `W @ x + b`, the *residual* is the
