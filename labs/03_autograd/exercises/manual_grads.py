@@ -157,7 +157,7 @@ def manual_grads(W, b, X, Y):
     return {"W": R.T @ X, "b": R.sum(0), "X": R @ W}
 
 
-# %% wrong "X.T @ R, as in the book that writes X @ W" fails=example,other_cases,recording_off,non_contiguous,one_sample
+# %% wrong "X.T @ R, as in the book that writes X @ W" fails=example,other_cases,recording_off,non_contiguous,one_sample,empty
 def manual_grads(W, b, X, Y):
     R = 2 * (X @ W.T + b - Y)
     return {"W": X.T @ R, "b": R.sum(0), "X": R @ W}

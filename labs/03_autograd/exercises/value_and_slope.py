@@ -40,7 +40,8 @@ def arguments(draw, edge):
         coefficients = [0.0 if edge == "the coefficient 0" else 2.5]
     if edge == "zeros first":
         coefficients = [0.0, 0.0, *coefficients]
-    shape = {"0-dim": (), "empty": (0, 2)}.get(edge, (draw(st.integers(2, 4)), draw(st.integers(1, 3))))
+    columns = draw(st.integers(2 if edge == "transposed" else 1, 3))
+    shape = {"0-dim": (), "empty": (0, 2)}.get(edge, (draw(st.integers(2, 4)), columns))
     g, dtype = draw.make_generator(here), torch.float64 if edge in ("float64", "steep") else torch.float32
     x = torch.rand(shape, generator=g, dtype=dtype) * 2.8 - 1.4
     if edge == "a zero":

@@ -384,7 +384,7 @@ def evaluate(model, batches):
     return sum(losses) / len(losses), sum(hits) / len(hits)
 
 
-# %% wrong "no_grad without eval" fails=uneven_batches,keeps_model,keeps_modes,keeps_grad,keeps_requires_grad raises=ValueError
+# %% wrong "no_grad without eval" fails=uneven_batches,one_pass,keeps_model,keeps_modes,keeps_grad,keeps_requires_grad raises=ValueError
 def evaluate(model, batches):
     total, right, count = 0.0, 0, 0
     with torch.no_grad():

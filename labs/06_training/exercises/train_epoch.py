@@ -564,7 +564,7 @@ def train_epoch(model, batches, optimizer):
     return ((losses * counts).sum() / counts.sum()).item()
 
 
-# %% wrong "steps by hand, without the optimizer's momentum" fails=uneven_batches,old_gradients,mean_over_samples
+# %% wrong "steps by hand, without the optimizer's momentum" fails=uneven_batches,old_gradients,mean_over_samples,one_pass
 def train_epoch(model, batches, optimizer):
     model.train()
     total, count = 0.0, 0
