@@ -253,6 +253,7 @@ for one in cut_up():
 # Report what's reserved, what's in use, and what the rest can be used for.
 
 # %% given
+hint(
     "For one segment: which of its blocks are inactive? What does it mean if all of them are?",
     "Each inactive byte counts in exactly one of releasable and split. For largest, look at one block at a time: how "
     "large a request may go to its segment at all?",

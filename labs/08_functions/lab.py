@@ -1,23 +1,25 @@
 # %% [markdown]
 # # Functions of your own, and functions of functions
 #
-# Autograd knows a derivative for each of PyTorch's operations. Sometimes you need another one: where there is none,
-# where the one there is loses its digits, or where you want the model to learn something else. First you write
-# derivatives, and with one of them the digits script learns weights of one bit. Then you use functions that work on
+# Autograd knows a derivative for each of PyTorch's operations. Sometimes you need another one: because there's none,
+# because the existing one loses its digits, or because you want the model to learn something else. First you write
+# derivatives, and one of them lets the digits script learn one-bit weights. Then you use functions that work on
 # functions.
 #
 # After this lab you can
 #
 # - write an `autograd.Function`, and say what each of its parts is for;
-# - give a step a usable gradient, and tell the clipped estimator from its misprint;
+# - give a step function a usable gradient, and recognize a common mistake in doing so;
 # - write a derivative that keeps its digits far from zero;
 # - test a derivative against finite differences, and say what that misses;
-# - get gradients for each sample, Jacobians of a batch and the result of many models with `torch.func`.
+# - compute per-sample gradients, batched Jacobians and the predictions of many models with `torch.func`.
 #
-# You need labs 3 and 4, and two sittings of about an hour. All numbers were measured with PyTorch 2.13 on a CPU.
+# You need labs 3 and 4. Plan two sittings of about an hour for the text and the five core exercises: `ste_sign`,
+# `LinearFunction`, `log_sigmoid`, `check_grad` and `per_sample_grads`. The three under *Further practice* earn no
+# points, and no later lab needs them. All numbers were measured with PyTorch 2.13 on a CPU.
 #
-# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
-# the lab is marked: press *Mark my work*, or hand it in.
+# Where it says *Predict*, choose before you run the next cell. Below each exercise, a card shows its checks. Those
+# marked *later* run when the lab is marked: press *Mark my work*, or hand it in.
 
 # %% given
 import copy
@@ -45,13 +47,13 @@ from labkit import (
 )
 
 # %% given
-here = use_device()  # where new tensors are made: on the GPU, if there is one
+here = use_device()  # where new tensors are created: on the GPU, if there is one
 
 # %% [markdown]
 # ## A step has no slope
 #
-# An activation that is only -1 or 1 needs one bit. To train a network of such activations, you need a gradient through
-# the step from -1 to 1. What does autograd say about rounding? And about a comparison?
+# To store the digits network's weights in one bit each, you can allow only the values -1 and 1. But to train it, you
+# need a gradient through the step from -1 to 1. What does autograd say about rounding? And about a comparison?
 
 # %% example
 x = torch.tensor([-3.0, -0.5, 0.5, 3.0], requires_grad=True)
@@ -60,19 +62,18 @@ print("gradient of round ", x.grad.tolist())
 print("x >= 0 has history", (x >= 0).float().requires_grad)
 
 # %% [markdown]
-# Rounding has a derivative: it is zero almost everywhere, and so nothing is learned. A comparison gives a `bool`
-# tensor. It has no `grad_fn`, and what is computed from it has none either.
+# Rounding has a derivative, but it's zero almost everywhere, so nothing is learned. A comparison returns a `bool`
+# tensor. It has no `grad_fn`, and neither does anything computed from it.
 #
-# A *straight-through estimator* keeps the step in the forward pass, and in the backward pass acts as if it had not been
-# there. It is not a derivative. It is a choice of yours. So you have to tell autograd.
+# A *straight-through estimator* keeps the step in the forward pass, and ignores it in the backward pass. It isn't a
+# derivative but a choice, so you have to define it yourself.
 #
 # ### `autograd.Function`
 #
-# You do it with a class that holds two functions, both static methods. `forward` computes the result. Nothing that it
-# does is recorded. `backward` takes the gradient by the result and returns the gradient by the input. In lab 3 this was
-# the upstream gradient `v`, and `v @ J`. `setup_context` is called after `forward`, with its
-# inputs and its output, and writes down in `ctx` what `backward` will need. You never call these three. You call
-# `apply`.
+# You define it in a class with static methods. `forward` computes the result; nothing it does is recorded. `backward`
+# takes the gradient with respect to the result, and returns the gradient with respect to the input. In lab 3, these
+# were the upstream gradient `v` and the product `v @ J`. `setup_context` is called after `forward`, with its inputs and
+# output, and saves what `backward` will need in `ctx`. You never call these three methods yourself. You call `apply`.
 
 
 # %% example
@@ -99,27 +100,27 @@ print(y)
 print(x.grad)
 
 # %% [markdown]
-# The same step twice, with two backward passes. Move the place. The red line has the slope that backward claims there.
-# What would gradient descent learn from each of them?
+# The picture shows the same step twice, with two backward passes. Move the point. The red line has the slope that
+# backward reports there. What would gradient descent learn from each of them?
 
 # %% example
 show_straight_through({"torch.round": torch.round, "RoundThrough": RoundThrough.apply})
 
 # %% [markdown]
-# From the first one it learns nothing, at any place. The second one follows the straight line through the steps.
+# From the first it learns nothing, wherever the point is. The second follows the straight line through the steps.
 #
-# You may know an older form, with `forward(ctx, x)` and no `setup_context`. It still works with `backward`. It does not
-# work with `torch.func`, which comes later in this lab.
+# You may know an older form, with `forward(ctx, x)` and no `setup_context`. It still works with `backward`, but not
+# with `torch.func`, which you'll use later in this lab.
 #
 # ### The clipped estimator
 #
-# The plain estimator has a weakness. An `x` of 3 is far from the step, and no small change of it changes the result.
-# It gets gradients all the same, and may move farther and farther away. The remedy is to send no gradient where
-# $|x| > 1$. The code that's often copied for it is below. It gets $-3$, $-0.5$, $0.5$ and $3$, in `float64`,
-# with an upstream gradient of 5 each.
+# The plain estimator has a weakness. An `x` of 3 is far from the step, and no small change to it changes the result. It
+# still gets gradients, and may move farther and farther away. The solution is to send no gradient where $|x| > 1$. A
+# widely copied attempt is below. Its inputs are $-3$, $-0.5$, $0.5$ and $3$, in `float64`, each with an upstream
+# gradient of 5.
 
 # %% predict: misprint
-# **Predict.** Which gradient does this code give at the four places?
+# **Predict.** Which gradients does this code give for the four inputs?
 #
 # - [ ] 0, 5, 5, 0
 # - [ ] 5, 5, 5, 5
@@ -129,7 +130,7 @@ show_straight_through({"torch.round": torch.round, "RoundThrough": RoundThrough.
 
 # %% example
 class Copied(torch.autograd.Function):
-    """As it stands in several places."""
+    """The widely copied version."""
 
     @staticmethod
     def forward(x):
@@ -151,28 +152,28 @@ print("gradient", x.grad.tolist())
 print("dtype   ", y.dtype)
 
 # %% [markdown]
-# It gives 1, 1, 1, 1. It limits the wrong number. The `x` at -3 and 3 get a gradient all the same, and those at -0.5
-# and 0.5 lose four fifths of theirs. The right answer is 0, 5, 5, 0. Where all upstream gradients are small, the
-# misprint acts like the plain estimator, and a test with `y.sum().backward()` shows a gradient of ones for both.
+# It gives 1, 1, 1, 1, because it clamps the wrong number. The `x` values at -3 and 3 still get a gradient, and those at
+# -0.5 and 0.5 lose four fifths of theirs. The right answer is 0, 5, 5, 0. If all upstream gradients are small, this
+# mistake acts like the plain estimator, and a test with `y.sum().backward()` shows a gradient of ones for both.
 #
-# And the result is `float32`, whatever came in.
+# Also, the result is always `float32`, whatever the input's dtype.
 #
 # ### Your turn: ste_sign
-# Write it as it is meant. This is a warm-up of about ten minutes.
+# Write the clipped estimator correctly. This warm-up takes about ten minutes.
 
 # %% given
 hint(
-    "The mask depends on x. backward does not see x: who hands it over? Look at ctx.save_for_backward and "
+    "The mask depends on x, but backward doesn't receive x. How does it get it? Look at ctx.save_for_backward and "
     "ctx.saved_tensors.",
-    "You need a class of your own above the function, in the same cell. torch.where(x >= 0, 1.0, -1.0) has which dtype "
-    "for a float64 x? x.new_ones(()) has that of x.",
+    "You need your own class above the function, in the same cell. Which dtype does torch.where(x >= 0, 1.0, -1.0) "
+    "have for a float64 x? x.new_ones(()) has x's dtype.",
 )
 
-# %% exercise: ste_sign points=3
+# %% exercise: ste_sign points=3 level=easy
 
 # %% [markdown]
-# The next picture shows the gradient by `x` of three estimators, for an upstream gradient of 0.5, 1 and 5. Choose one
-# of them. For which upstream gradients can you not tell the misprint from the plain estimator?
+# The next picture shows the gradients of `x` from three estimators, for upstream gradients of 0.5, 1 and 5. Choose a
+# panel. For which upstream gradients can't you tell the mistake from the plain estimator?
 
 # %% example
 places = torch.linspace(-2, 2, 401)
@@ -190,16 +191,17 @@ show_over(
 )
 
 # %% answer [markdown]
-# For 0.5 and 1: clamping to [-1, 1] leaves every number in that range as it is. Only the panel for 5 shows the
-# difference, where the misprint gives 1 and the plain estimator 5.
+# For 0.5 and 1: clamping to [-1, 1] doesn't change numbers in that range. Only the panel for 5 shows the difference:
+# the mistake gives 1, and the plain estimator 5.
 
 # %% [markdown]
 # ### The digits with one-bit weights
 #
 # The digits script's network has 4,736 weights of 32 bits, apart from its biases. Can it read the digits if each weight
-# has one of two values, which needs one bit? AdamW changes `float32` weights; the network uses their signs, divided
-# by 8. Run the next cell with each value of `way`: `"float"` takes signs only after training, `"sign"` in training too,
-# and `"through"` as well, with a straight-through gradient. Which way learns, and why do the others fail?
+# has only two possible values, which takes one bit? AdamW changes `float32` weights; the network uses their signs,
+# divided by 8. Run the next cell with each value of `way`: `"float"` takes signs only after training, `"sign"` in
+# training too, and so does `"through"`, but with a straight-through gradient. Which way learns, and why do the others
+# fail?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -250,18 +252,20 @@ for name, used in {"as in training": bits[way], "in one bit each": bits["sign"]}
 # | `"through"` | 93% | 93% |
 #
 # The gradient of `sign` is 0, so with `"sign"` nothing is learned: AdamW only shrinks the weights a little, and their
-# signs never change. With `"float"` the network learns, but rounding to signs changes every layer's result, and no step
-# of the training has seen that. With `"through"` the loss is that of the one-bit network, and each gradient changes the
-# `float32` weight under the sign, until the sign flips.
+# signs never change. With `"float"`, the network learns, but rounding to signs changes every layer's result, and no
+# training step has seen that. With `"through"`, the loss is that of the one-bit network, and each gradient changes the
+# `float32` weight behind the sign until the sign flips.
 
 # %% [markdown]
-# 93% with 592 bytes of weights instead of 18,944. Lab 9 trains the script with 16 bits.
+# That's 93% with 592 bytes of weights instead of 18,944. Lab 9 trains the script with 16 bits.
 
 # %% [markdown]
 # ## What `backward` may use
 #
-# `backward` for `x * x` needs `x`. You can keep it by `ctx.save_for_backward(x)`, or simply write `ctx.x = x`. Both
-# work. Below, `x` is changed in place between the two passes: from 3 to 30. The right gradient for 3 is 6.
+# If your own layer is in the digits network, an in-place update can silently change what its `backward` computes.
+# `backward` for `x * x` needs `x`. You can keep it with `ctx.save_for_backward(x)`, or simply write `ctx.x = x`, and
+# both work. In the next cell, `x` is changed in place between the two passes, from 3 to 30. The right gradient for 3 is
+# 6.
 
 # %% predict: kept_by
 # **Predict.** What do the two ways give after that change?
@@ -310,13 +314,13 @@ for function in (SquareByAttribute, SquareSaved):
         print(function.__name__, "raises", type(error).__name__)
 
 # %% [markdown]
-# The attribute gives 60, and says nothing. Each tensor has a version, a number that each change in place raises. For a
-# saved tensor, `backward` compares it with the version at saving (lab 5 has more on this), and raises an error. So
-# tensors go into `save_for_backward`. Numbers, shapes and flags are what attributes of `ctx` are for.
+# The attribute silently gives 60. Each tensor has a version number that every in-place change increases. For a saved
+# tensor, `backward` compares it with the version at saving (see lab 5) and raises an error. So save tensors with
+# `save_for_backward`. Use attributes of `ctx` for numbers, shapes and flags.
 #
-# Two more rules. `backward` returns one gradient for each argument of `forward`, in their order. For an argument that
-# is no tensor it returns `None`. And it may return `None` for a tensor whose gradient nobody wants:
-# `ctx.needs_input_grad` holds one flag for each argument.
+# There are two more rules. `backward` returns one gradient for each argument of `forward`, in order, and `None` for an
+# argument that isn't a tensor. It may also return `None` for a tensor whose gradient isn't needed:
+# `ctx.needs_input_grad` has one flag for each argument.
 #
 # What will the flags be in the next cell, where `scale` is a plain number?
 
@@ -344,39 +348,39 @@ Scaled.apply(torch.tensor(5.0), weight, 3.0).backward()
 print("weight.grad", weight.grad)
 
 # %% [markdown]
-# `x` does not require grad, so its gradient was computed for nothing and thrown away. For a product of two numbers this
-# does not matter. In a linear layer, each of the two gradients is a matrix product, as large as the one of `forward`.
-# In the first layer of a network, where `x` is data, one of the two can be left out.
+# Only the flag of `weight` is true. `x` doesn't require grad, so its gradient was computed for nothing and thrown away.
+# For a product of two numbers, that doesn't matter. In a linear layer, each of the two gradients is a matrix product,
+# as large as the one in `forward`. In a network's first layer, where `x` is data, you can skip one of them.
 #
 # ### Your turn: LinearFunction
-# Write the linear layer. Write the shapes beside each product: with square matrices, a transposed mistake still runs.
+# Write the linear layer. Note the shapes next to each product: with square matrices, a wrongly transposed one still
+# runs.
 
 # %% given
 hint(
-    "The shapes: x (n, i), weight (o, i), upstream (n, o). Which products give (n, i) and (o, i)? What does a bias get "
-    "that is added to n rows?",
-    "Can saved tensors be detached or copied, if somebody differentiates the gradient again? And where there is no "
-    "bias, what is the third gradient?",
+    "The shapes: x (n, i), weight (o, i), upstream (n, o). Which products give (n, i) and (o, i)? What is the gradient "
+    "of a bias that's added to n rows?",
+    "Can saved tensors be detached or copied if the gradient is differentiated again? And if there's no bias, what's "
+    "the third gradient?",
 )
 
-# %% exercise: LinearFunction points=5
+# %% exercise: LinearFunction points=5 level=medium
 
 # %% [markdown]
-# What would go wrong if `setup_context` kept `weight.detach()`? The first gradients would be right. Only the gradient
-# of a gradient, as in lab 4, would miss a part, and no error would say so.
+# What would go wrong if `setup_context` kept `weight.detach()`? First gradients would be right. Only the gradient of a
+# gradient, as in lab 4, would silently miss a part.
 #
 # ## Against the gradient
 #
-# Sometimes the backward pass is meant to do something else than the forward pass. Take features that should be good for
-# a task, but should not reveal from which of two sources a sample comes. One trains a second head on top of them that
-# guesses the source. The head should get better at it, and the features should make it worse. One loss, and two
-# opposite wishes.
+# Suppose half of your digits come from another scanner, and the network's features should help to read a digit but not
+# reveal the scanner. For this, you train a second head on top of the features that guesses the scanner. The head should
+# get better at guessing, while the features should make it harder. That's one loss with two opposite goals.
 #
-# A *gradient reversal* does it. Forward it does nothing. Backward it multiplies the gradient by `-lam`. It stands
-# between the features and the head.
+# A *gradient reversal* between the features and the head does it. In the forward pass, it does nothing. In the backward
+# pass, it multiplies the gradient by `-lam`.
 #
-# Its `forward` has two arguments, `x` and `lam`. The `Function` in the next cell has forgotten one of the rules above.
-# Which one? And when does the error come?
+# Its `forward` has two arguments, `x` and `lam`. The `Function` in the next cell breaks one of the rules above. Which
+# one? And when is the error raised?
 
 
 # %% example
@@ -401,34 +405,37 @@ except RuntimeError as error:
     print("RuntimeError:", error)
 
 # %% [markdown]
-# Two arguments went in, so two gradients must come out. The second one is `None`.
+# Two arguments went in, so backward has to return two gradients. The second is `None`. The error is raised only in the
+# backward pass.
 #
-# One more thing. Two functions of `torch.func` come later in this lab: `grad` gives a function's gradient, and `vmap`
-# runs a function for a whole batch at once. `grad` works with a `Function` of yours as it is. `vmap` must be allowed
-# to: the class attribute `generate_vmap_rule = True` says that all its methods consist of PyTorch's operations on
-# tensors, and may be batched.
+# You'll use two functions from `torch.func` later in this lab: `grad` computes a function's gradient, and `vmap` runs a
+# function for a whole batch at once. `grad` works with any `Function` like this one. For `vmap`, you have to allow it:
+# the class attribute `generate_vmap_rule = True` says that all methods consist of PyTorch operations on tensors and can
+# be batched.
 #
 # ### Your turn: grad_reverse
+# Write the gradient reversal.
 
 # %% given
 hint(
     "Which of forward's arguments are tensors? What does backward return for the others?",
-    "It can be done without a class: a hook, as in lab 3, may return another gradient. On which tensor must it be, so "
-    "that other ways through x stay as they are? (x times -lam plus a constant is not x where x is infinite.)",
+    "You can do it without a class: a hook, as in lab 3, may return another gradient. On which tensor does it have to "
+    "be, so other paths through x don't change? (x times -lam plus a constant isn't x where x is infinite.)",
 )
 
-# %% exercise: grad_reverse points=3
+# %% exercise: grad_reverse points=3 level=easy further
 
 # %% [markdown]
 # ## Digits in the tail
 #
-# The logarithm of the sigmoid $\sigma$ is in the usual loss for two classes. It is $-\log(1 + e^{-x})$, and its
-# derivative is $1 - \sigma(x)$. Both are right, on paper. At 30, the true value is about $-9.4 \cdot 10^{-14}$, and the
-# true derivative $9.4 \cdot 10^{-14}$. The cell below computes both in three ways. The second way is a `where` that
-# takes on each side the formula that does not overflow there.
+# If the digits network only has to say whether a digit is a 7, its loss contains the logarithm of a sigmoid $\sigma$,
+# and an input of 30 already loses every digit in careless code. The logarithm is $-\log(1 + e^{-x})$, and its
+# derivative is $1 - \sigma(x)$. On paper, both are right. At 30, the true value is about $-9.4 \cdot 10^{-14}$, and the
+# true derivative $9.4 \cdot 10^{-14}$. The next cell computes both in three ways. The second is a `where` that uses, on
+# each side, the formula that doesn't overflow there.
 
 # %% predict: where_in_tail
-# **Predict.** What does the way with `where` give at -100?
+# **Predict.** What does the version with `where` give at -100?
 #
 # - [ ] the right value, and the right gradient
 # - [x] the right value, and NaN as the gradient
@@ -438,7 +445,7 @@ hint(
 
 # %% given
 class OneMinus(torch.autograd.Function):
-    """A log-sigmoid with its derivative as it stands in the books."""
+    """A log-sigmoid with its textbook derivative."""
 
     @staticmethod
     def forward(x):
@@ -455,7 +462,7 @@ class OneMinus(torch.autograd.Function):
 
 
 def chosen(x):
-    """Each side has the formula that does not overflow there."""
+    """Use the formula that doesn't overflow on each side."""
     return torch.where(x >= 0, -torch.log1p(torch.exp(-x)), x - torch.log1p(torch.exp(x)))
 
 
@@ -468,23 +475,23 @@ for label, formula in FORMULAS.items():
         print(f"{label:16} x {number:6}  value {y.item():11.4g}  gradient {x.grad.item():.4g}")
 
 # %% [markdown]
-# Three different accidents.
+# Three things go wrong.
 #
 # - `log(sigmoid(x))` underflows: `sigmoid(-100)` is 0 in `float32`, its logarithm is `-inf`, and the gradient is NaN.
-# - `where` has the right values. Its gradients are NaN on both sides. `where` computes both formulas, and backward goes
-#   through both. The one that was not chosen overflowed, and its gradient is 0 times infinity.
-# - `1 - sigmoid(x)` is 0 at 30. `sigmoid(30)` differs from 1 by 9.4e-14, and `float32` has no number there but 1. The
-#   subtraction has nothing left to subtract. `sigmoid(-x)` is the same number, and has all its digits.
+# - `where` has the right values, but its gradients are NaN on both sides. It computes both formulas, and backward goes
+#   through both. The one that wasn't chosen overflowed, and its gradient is 0 times infinity.
+# - `1 - sigmoid(x)` is 0 at 30. `sigmoid(30)` differs from 1 by 9.4e-14, and the nearest `float32` number is 1, so the
+#   subtraction gives 0. `sigmoid(-x)` is the same number, with all its digits.
 #
-# Use `F.logsigmoid`, then. It has the right values and gradients. But look at the derivative of its gradient. The
-# picture shows the relative error of four functions in `float32`, from -100 to 100: of the value, of the gradient, and
-# of the second derivative. 1e-7 is as good as it gets, and 1 means that no digit is right. Gaps are NaN. Choose
-# a panel.
+# `F.logsigmoid` has the right values and gradients, so use that. But look at the derivative of its gradient. The
+# picture shows the relative error of four functions in `float32`, from -100 to 100, for the value, the gradient and the
+# second derivative. 1e-7 is the best possible, and 1 means that no digit is right. Gaps are NaN. Choose a panel: which
+# functions are right everywhere in it?
 
 
 # %% given
 def derivatives(function, x):
-    """The values of an elementwise function, its derivative and its second derivative."""
+    """Return the values of an elementwise function, its derivative and its second derivative."""
     x = x.detach().clone().requires_grad_()
     value = function(x)
     (first,) = torch.autograd.grad(value.sum(), x, create_graph=True)
@@ -493,13 +500,13 @@ def derivatives(function, x):
 
 
 def true_log_sigmoid(x):
-    """The same three in float64, each by a formula without a subtraction of equal numbers."""
+    """Return the same three in float64, without subtracting nearly equal numbers."""
     x = x.detach().double()
     value = x.clamp(max=0) - torch.log1p(torch.exp(-x.abs()))
     return [value, torch.sigmoid(-x), -torch.sigmoid(x) * torch.sigmoid(-x)]
 
 
-# Below 1e-36, float32 has few digits whatever you do: errors are measured against 1e-36 there.
+# Below 1e-36, float32 has few digits whatever you do, so errors there are measured relative to 1e-36.
 places = torch.linspace(-100, 100, 402)
 errors = {title: {} for title in ("value", "gradient", "second derivative")}
 for label, formula in {**FORMULAS, "F.logsigmoid": F.logsigmoid}.items():
@@ -507,49 +514,53 @@ for label, formula in {**FORMULAS, "F.logsigmoid": F.logsigmoid}.items():
         errors[title][label] = ((found - true) / true.abs().clamp(min=1e-36)).abs().clamp(1e-9, 1)
 show_over(places, errors, log=True)
 
+# %% answer [markdown]
+# For values, all but `log(sigmoid(x))`. For gradients, only `F.logsigmoid`: `where` has a relative error of at most
+# 1.1e-7, but NaN farther out than about 88. For second derivatives, none: the error of `1 - sigmoid` and of
+# `F.logsigmoid` reaches 1.
+
 # %% [markdown]
-# None of the four is right everywhere in the third panel. Who needs a second derivative? A penalty on the size of a
-# gradient does, and Newton's method, and whoever differentiates through a training step.
+# A penalty on the size of a gradient needs a second derivative. So does Newton's method, and code that differentiates
+# through a training step.
 #
 # ### Your turn: log_sigmoid
-# Write a log-sigmoid that is right in all three panels. You may write one `Function`, several, or none.
+# Write a log-sigmoid that's right in all three panels. You may write one `Function`, several, or none.
 
 # %% given
 hint(
-    "Which of PyTorch's operations are right far from zero? If backward is made of such operations, it is "
-    "differentiated by their rules. Which rule has sigmoid?",
-    "The derivative is sigmoid(-x), and sigmoid(-x) is exp(log_sigmoid(-x)). May backward call the Function that it "
-    "belongs to? Without a Function: what must go into each side of where, so that the side that is not chosen stays "
-    "harmless?",
+    "Which of PyTorch's operations are right far from zero? If backward consists of such operations, it's "
+    "differentiated by their rules. What's the rule for sigmoid?",
+    "The derivative is sigmoid(-x), and sigmoid(-x) is exp(log_sigmoid(-x)). May backward call its own Function? "
+    "Without a Function: what has to go into each side of where, so the side that isn't chosen stays harmless?",
 )
 
-# %% exercise: log_sigmoid points=4
+# %% exercise: log_sigmoid points=4 level=hard
 
 # %% [markdown]
-# There is a way without a `Function`: `where` again, with inputs that are harmless on both sides. The formula for
-# positive `x` gets `x.clamp(min=0)`, and the other one `x.clamp(max=0)`. And there is a trap on the way. With
-# `x.clamp(max=0) - log1p(exp(-abs(x)))`, as in the reference for the picture, all values are right. But its gradient at
-# exactly 0 is 1.0, and not 0.5: two kinks meet there, and autograd takes a slope for each of them on its own.
+# You can also do it without a `Function`: use `where` with inputs that are harmless on both sides. The formula for
+# positive `x` gets `x.clamp(min=0)`, and the other one `x.clamp(max=0)`. There's a trap, though. With `x.clamp(max=0) -
+# log1p(exp(-abs(x)))`, as in the reference for the picture, all values are right. But its gradient at exactly 0 is 1.0
+# instead of 0.5: two kinks meet there, and autograd chooses a slope for each of them separately.
 #
-# A rule to take along: `backward` is code like any other. It can lose digits where `forward` does not, and if it is
-# differentiated, the derivative of its operations can lose them once more.
+# Remember that `backward` is code like any other. It can lose digits that `forward` keeps, and when it's
+# differentiated, its derivative can lose more.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# You can write a derivative, with its digits. What comes next is a judge of derivatives, and then `torch.func`. After a
-# break Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what
-# it needs.
+# You can write a derivative that keeps its digits. Next you write a test for derivatives, and then you use
+# `torch.func`. After a break, Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or press
+# *Check*, which runs what it needs.
 
 # %% [markdown]
-# ## Who judges the derivative?
+# ## Testing a derivative
 #
-# A derivative that you wrote yourself needs a test. The usual one moves each input a little and looks what the outputs
-# do. The *central difference* is
+# A wrong derivative raises no error; your digits network just learns badly. So a derivative that you wrote needs a
+# test. The usual one moves each input a little and looks at how the outputs change. The *central difference* is
 #
 # $$\frac{f(x + h) - f(x - h)}{2 h}$$
 #
-# How small should $h$ be? Below, $f(x) = x^2$ and $x = 1.3$. The true slope is 2.6.
+# How small should $h$ be? In the next cell, $f(x) = x^2$ and $x = 1.3$. The true slope is 2.6.
 
 # %% predict: smallest_step
 # **Predict.** Which slope do you get for `h = 1e-8`, in `float32` and in `float64`?
@@ -568,19 +579,19 @@ for step in (1e-2, 1e-4, 1e-6, 1e-8):
     print(f"h {step:.0e}  float32 {slopes[0].item():.6f}  float64 {slopes[1].item():.10f}")
 
 # %% [markdown]
-# At 1e-8, $x + h$ is $x$ in `float32`. The large $h$ looks good only because the central difference of a square has no
-# error of its own. For most functions it has one, and it grows with $h$. So in `float32` there is hardly any good $h$,
-# and in `float64` there is room. This is the reason why `torch.autograd.gradcheck` wants `float64`: in `float32`, it
-# rejects `x ** 2`.
+# In `float32`, $x + h$ equals $x$ for an $h$ of 1e-8. The largest $h$ looks good only because the central difference of
+# a square is exact except for rounding. For most functions it isn't, and its error grows with $h$. So there's hardly
+# any good $h$ in `float32`, and plenty of room in `float64`. That's why `torch.autograd.gradcheck` wants `float64`: in
+# `float32`, it rejects `x ** 2`.
 #
-# A test has to see all entries of the Jacobian, at a point that is not special, and with more than one upstream
-# gradient. The next cell makes functions to be judged, right ones and wrong ones. Read them: which wrong ones get past
-# a test that only looks at `f(x).sum().backward()`?
+# A test has to look at all entries of the Jacobian, at a point that isn't special, and with more than one upstream
+# gradient. The next cell creates right and wrong functions to test. Read them: which wrong ones pass a test that looks
+# only at `f(x).sum().backward()`?
 
 
 # %% given
 def with_backward(forward, backward):
-    """A function with this forward(x), and with backward(x, result, upstream) as its backward. The older form."""
+    """Return a function with this forward(x) and with backward(x, result, upstream), in the older form."""
 
     class Made(torch.autograd.Function):
         @staticmethod
@@ -601,7 +612,7 @@ SUSPECTS = {
     "exp without upstream": with_backward(lambda x: x.exp(), lambda x, y, up: y),
     "softmax": with_backward(lambda x: x.softmax(0), lambda x, y, up: y * (up - (up * y).sum())),
     "softmax, diagonal": with_backward(lambda x: x.softmax(0), lambda x, y, up: y * (1 - y) * up),
-    # The outputs are 2 * x backwards. The gradient comes back in the order in which it came.
+    # The outputs are 2 * x in reverse order, but the gradient isn't reversed.
     "wrong order": with_backward(lambda x: 2 * x.flip(0), lambda x, y, up: 2 * up),
     "x * |x|, right for x > 0": with_backward(lambda x: x * x.abs(), lambda x, y, up: 2 * x * up),
     "step": with_backward(lambda x: (x > 0).to(x.dtype), lambda x, y, up: up),
@@ -612,26 +623,32 @@ for label, function in SUSPECTS.items():
     (found,) = torch.autograd.grad(function(x).sum(), x)
     print(f"{label:25} gradient of the sum", [round(number, 4) for number in found.tolist()])
 
+# %% answer [markdown]
+# "exp without upstream", "wrong order" and "x * |x|": they print the true gradients of the sum, which are those of
+# "exp", then 2 and 2, and 1.4 and 2.6 at these points. The sums of "softmax, diagonal" and "step" have a true gradient
+# of 0, so the test catches these two.
+
 # %% [markdown]
 # ### Your turn: check_grad
-# Write the judge. Compare what autograd says with central differences, for every output and every input.
+# Write the test. Compare autograd's derivative with central differences, for every output and every input.
 
 # %% given
 hint(
-    "Lab 3's Jacobian has one row for each output. The differences give one column for each input. Where do they meet?",
-    "Move one element of a copy of x. Which gradient has an output that does not depend on x at all? "
-    "torch.autograd.grad(..., retain_graph=True, materialize_grads=True) gives zeros for it, if it has a history.",
+    "Lab 3's Jacobian has one row for each output. Finite differences give one column for each input. Where do they "
+    "meet?",
+    "Move one element of a copy of x. What's the gradient of an output that doesn't depend on x at all? "
+    "torch.autograd.grad(..., retain_graph=True, materialize_grads=True) returns zeros for it, if it has a history.",
 )
 
-# %% exercise: check_grad points=5
+# %% exercise: check_grad points=5 level=medium
 
 # %% [markdown]
-# What should a judge say of `RoundThrough`? And what does a judge not see? `OneMinus` from above has no right digit at
-# 30 in `float32`, and few in `float64`. Here is PyTorch's own judge. With its usual tolerances it would have passed the
-# checks above: it does what yours does.
+# What should such a test say about `RoundThrough`? And what can't it see? At 30, `OneMinus` from above has no right
+# digit in `float32`, and only a few in `float64`. The next cell uses PyTorch's own test. With its default tolerances,
+# it would have passed the checks above: it does what yours does.
 
 # %% predict: judged
-# **Predict.** Which of these does `gradcheck` accept? Tick all.
+# **Predict.** Which of these does `gradcheck` accept? Select all that apply.
 #
 # - [ ] `RoundThrough`, in `float64`
 # - [x] `OneMinus` from -5 to 5, in `float64`
@@ -650,16 +667,17 @@ with warnings.catch_warnings():
         print(label, torch.autograd.gradcheck(function, x.requires_grad_(), raise_exception=False))
 
 # %% [markdown]
-# It rejects `RoundThrough`, and it must: an estimator is not a derivative, and does not claim to be one. Test it by the
-# values of its gradient. It accepts `OneMinus`, also in the tail: 0 instead of 4e-18 is within its absolute tolerance.
-# And it rejects `x ** 2` in `float32`, where nothing is wrong. So a judge finds wrong formulas. It does not find lost
-# digits, and it knows only the points and the dtype that you gave it.
+# It rejects `RoundThrough`, as it should: an estimator isn't a derivative, and doesn't claim to be one. Test the values
+# of its gradient instead. It accepts `OneMinus` even in the tail, because 0 instead of 4e-18 is within its absolute
+# tolerance. And it rejects `x ** 2` in `float32`, which is correct. So it finds wrong formulas, but not lost digits,
+# and it knows only the points and the dtype you pass.
 
 # %% [markdown]
 # ## Functions of functions
 #
-# `torch.func` holds functions that take a function and give another one. `torch.func.grad(f)` is the function that
-# computes the gradient of `f`. What will `x.grad` be below? And what if `f` returns more than one number?
+# To find mislabeled digits, you need each image's own gradient, and `backward` gives you only the mean. `torch.func`
+# contains functions that take a function and return another one. `torch.func.grad(f)` is the function that computes the
+# gradient of `f`. What will `x.grad` be in the next cell? And what happens if `f` returns more than one number?
 
 
 # %% example
@@ -678,13 +696,13 @@ value, back = torch.func.vjp(torch.square, x)
 print("vjp      ", back(torch.tensor([1.0, 10.0]))[0].tolist())
 
 # %% [markdown]
-# `grad` writes to no `.grad`. It wants a function that returns one number. For more there are `jacrev`, which gives the
-# whole Jacobian, and `vjp`, which gives one vector-Jacobian product.
+# `grad` doesn't write to `.grad`, and it requires a function that returns one number. For more numbers, use `jacrev`,
+# which computes the whole Jacobian, or `vjp`, which computes one vector-Jacobian product.
 #
-# `torch.func.vmap(f)` is `f` for a whole batch. You write `f` for *one* sample, and do not think about the batch. The
-# usual example is `vmap` of `x ** 2`. It shows nothing: squaring works on a batch anyway. Here is a better one. `score`
-# is for one vector. What would `score(w, batch)` do? `in_dims=(None, 0)` says that `w` is the same for all samples, and
-# that the samples lie along dimension 0 of the second argument.
+# `torch.func.vmap(f)` is `f` for a whole batch. You write `f` for *one* sample and don't have to think about the batch.
+# The usual example, `vmap` of `x ** 2`, shows nothing, because squaring works on a batch anyway. In the next cell,
+# `score` is for one vector. What would `score(w, batch)` do? `in_dims=(None, 0)` says that `w` is the same for all
+# samples, and that the samples are along dimension 0 of the second argument.
 
 
 # %% example
@@ -700,11 +718,11 @@ gradients = torch.func.vmap(torch.func.grad(score), in_dims=(None, 0))(w, batch)
 print("one gradient by w for each sample:", tuple(gradients.shape))
 
 # %% [markdown]
-# `score(w, batch)` by itself raises an error: the sizes do not fit. `vmap` runs `score` once. The tensors inside stand
-# for a batch. So it cannot do what needs a single number.
+# `score(w, batch)` raises an error without `vmap`, because the sizes don't match. `vmap` runs `score` once, with
+# tensors that represent the whole batch. So it can't do anything that needs a single number.
 
 # %% predict: refused
-# **Predict.** Which of the five functions below does `vmap` refuse? Tick all.
+# **Predict.** Which of the five functions below does `vmap` refuse? Select all that apply.
 #
 # - [x] `branch`: an `if` on a sum
 # - [x] `item`: a product with `.item()`
@@ -747,31 +765,31 @@ for randomness in ("same", "different"):
     print(f"randomness {randomness:9} equal for all samples:", bool((noise - noise[0]).abs().max() < 1e-6))
 
 # %% [markdown]
-# A branch on data, `.item()`, and a result whose size depends on data are refused: there is one run, and the samples
-# differ. `torch.where` takes the place of the branch. Random numbers are refused until you say which you want: the same
-# for all samples, or different ones. A batch normalisation in training mode is refused as well. It would have to
+# `vmap` refuses a branch on data, `.item()`, and a result whose size depends on data, because there's only one run for
+# different samples. `torch.where` replaces the branch. It refuses random numbers until you say whether they should be
+# the same for all samples or different. It also refuses batch normalization in training mode, which would have to
 # change its buffers for each sample.
 #
-# ### Gradients of each sample
+# ### Per-sample gradients
 #
-# `backward` gives the gradient of the mean loss. Sometimes you need each sample's own: to find samples with wrong
-# labels, or to limit what a model may learn from one person. A loop has one backward pass for each sample. With `vmap`
-# there is one pass for all.
+# `backward` computes the gradient of the mean loss. Sometimes you need each sample's own: to find mislabeled samples,
+# or to limit what a model can learn from one person. A loop runs one backward pass for each sample. `vmap` needs one
+# for all.
 #
-# A model is no function of its parameters. `torch.func.functional_call(model, parameters, (x,))` makes it one: it calls
-# the model with these tensors, a dict from names to tensors, instead of its own.
+# A model isn't a function of its parameters. `torch.func.functional_call(model, parameters, (x,))` turns it into one:
+# it calls the model with these tensors, a dict from names to tensors, instead of its own.
 #
-# One remark on tests. The mean of the result must be the gradient of the mean loss. Is that test enough?
+# One way to test such a function: the mean of its results must be the gradient of the mean loss. Is that test enough?
 #
 # ### Your turn: per_sample_grads
-# The next cell holds a model to try it on.
+# The next cell contains a model to try it on.
 
 
 # %% given
 class Small(nn.Module):
     """(n, i) -> (n, o), or (n, i, 2) -> (n, o).
 
-    It has a batch normalisation in evaluation mode, a frozen bias, and a parameter that it does not use.
+    It has batch normalization in evaluation mode, a frozen bias, and a parameter that it doesn't use.
     """
 
     def __init__(self, inputs, outputs, dtype=torch.float32):
@@ -794,36 +812,37 @@ class Small(nn.Module):
 
 # %% given
 hint(
-    "Write the loss of one sample as a function of a dict of parameters. Which argument is differentiated, and which "
-    "ones have a batch dimension?",
-    "A sample has lost its batch dimension inside vmap, and the model wants one: x[None]. What is in the dict, and "
-    "what is left to the model itself?",
+    "Write the loss of one sample as a function of a dict of parameters. Which argument do you differentiate, and "
+    "which ones have a batch dimension?",
+    "Inside vmap, a sample has lost its batch dimension, and the model expects one: x[None]. What belongs in the dict, "
+    "and what do you leave to the model?",
 )
 
-# %% exercise: per_sample_grads points=4
+# %% exercise: per_sample_grads points=4 level=medium
 
 # %% [markdown]
-# The gradient of the mean loss, repeated for each sample, has the right shape and the right mean. So does anything else
-# with that mean. A test of a mean tests a mean.
+# No: the gradient of the mean loss, repeated for each sample, has the right shape and the right mean. A test of a mean
+# can't see how the samples differ.
 #
 # ### Jacobians of a batch
 #
-# `jacrev(f)` is for one input. What is the shape of its result for a whole batch of 5 vectors with 3 numbers, if `f`
-# works on batches too?
+# `jacrev(f)` is for one input. What's the shape of its result for a whole batch of 5 vectors with 3 numbers each, if
+# `f` also works on batches?
 
 # %% example
 print(tuple(torch.func.jacrev(torch.square)(torch.ones(5, 3)).shape))
 
 # %% [markdown]
-# It holds how each output depends on each input, of other samples as well. All of those are zero: 5 times as many
-# numbers as you want. With 1,000 samples it is 1,000 times as many.
+# It contains the derivative of each output with respect to each input, even from other samples. All of those are zero,
+# so you get 5 times as many numbers as you want. With 1,000 samples, you get 1,000 times as many.
 #
 # ### Your turn: batched_jacobian
+# Compute one Jacobian for each sample.
 
 
 # %% given
-# Functions to try your solution on. The checks use them too. Each is for one sample, a vector of at least two numbers;
-# for spread_out and mixed, one is enough.
+# Functions to try your solution on. The checks use them too. Each takes one sample, a vector of at least two numbers;
+# spread_out and mixed also take a single number.
 def polar(one):
     """(m,) -> (2,): length and direction of the first two numbers."""
     return torch.stack([one[:2].norm(), torch.atan2(one[1], one[0])])
@@ -851,19 +870,19 @@ def mixed(one):
 
 # %% given
 hint(
-    "Both are functions of functions. Which of the two goes inside?",
-    "jacrev turns f into a function that gives the Jacobian of one sample.",
+    "Both are functions of functions. Which of them goes inside?",
+    "jacrev turns f into a function that returns the Jacobian of one sample.",
 )
 
-# %% exercise: batched_jacobian points=2
+# %% exercise: batched_jacobian points=2 level=easy further
 
 # %% [markdown]
 # ### Many models at once
 #
-# An *ensemble* asks several models and takes the mean of their probabilities. A small model gives a GPU little to do,
-# and a loop asks one after the other. `torch.func.stack_module_state(models)` stacks the tensors of all models: two
-# dicts, one of parameters and one of buffers, in which each tensor has a new first dimension for the model. What else
-# can `vmap` run over, then?
+# An *ensemble* runs several models and averages their probabilities. A small model, such as the digits network, gives a
+# GPU little to do, and a loop runs one after another. `torch.func.stack_module_state(models)` stacks the tensors of all
+# models. It returns two dicts, one of parameters and one of buffers, in which each tensor has a new first dimension for
+# the model. `vmap` can run over that dimension, too.
 
 
 # %% given
@@ -896,172 +915,173 @@ for name, stacked in [*parameters.items(), *buffers.items()]:
 
 # %% [markdown]
 # ### Your turn: ensemble_predict
-# The models are in training mode, as they come out of training. How must they be asked, and in which state must they be
-# afterwards?
+# The models are in training mode, as they are after training. In which mode do they have to be called, and in which
+# state do you have to leave them?
 
 # %% given
 hint(
-    "vmap runs over the two dicts, and not over x. Which model does functional_call call? Its own tensors are not "
-    "used, but its modes are.",
-    "stack_module_state wants all models in the same mode. Deep copies can be put into evaluation mode, and nobody "
-    "notices. Is the mean of softmax the softmax of the mean?",
+    "vmap runs over the two dicts, but not over x. Which model does functional_call call? Its own tensors aren't used, "
+    "but its modes are.",
+    "stack_module_state requires all models to be in the same mode. You can put deep copies into evaluation mode "
+    "without changing the originals. Is the mean of softmax the softmax of the mean?",
 )
 
-# %% exercise: ensemble_predict points=3
+# %% exercise: ensemble_predict points=3 level=medium further
 
 # %% [markdown]
-# A loop gives the same numbers, with one call of `forward` for each model. Yours makes one call, whatever their number:
-# each of its operations works on all models at once. That is what `vmap` is for.
+# A loop gives the same numbers, with one call of `forward` for each model. Yours makes one call, however many models
+# there are: each of its operations works on all of them at once. That's what `vmap` is for.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
 # **An `autograd.Function`**
 # - [ ] You call its `forward`.
-#   > You call `apply`, which calls `forward` and links `backward` into the graph.
+#   > You call `apply`, which calls `forward` and adds `backward` to the graph.
 # - [x] `backward` returns one value for each argument of `forward`.
-#   > In their order, and `None` for what is no tensor. `Forgetful` had two arguments and returned one value: an error
-#   > at `backward`.
+#   > In order, with `None` for arguments that aren't tensors. `Forgetful` had two arguments and returned one value,
+#   > which raised an error in `backward`.
 # - [ ] What `forward` does is recorded, and differentiated together with `backward`.
-#   > Nothing in `forward` is recorded. The derivative is what `backward` says, right or wrong.
+#   > Nothing in `forward` is recorded. The derivative is whatever `backward` returns, right or wrong.
 # - [x] `torch.func` needs `setup_context`.
-#   > The older form, with `forward(ctx, x)`, works with `backward` alone.
-# - [ ] A tensor in an attribute of `ctx` may be changed in place, and `backward` raises an error.
-#   > An attribute has no check. `SquareByAttribute` gave 60 instead of 6, without a word; `save_for_backward` is what
-#   > raises.
+#   > The older form, with `forward(ctx, x)`, works only with `backward`.
+# - [ ] If a tensor in an attribute of `ctx` is changed in place, `backward` raises an error.
+#   > An attribute has no check: `SquareByAttribute` silently gave 60 instead of 6. `save_for_backward` raises an error.
 #
 # Hint: Which of the two squares raised an error?
 #
 # **A straight-through estimator**
 # - [ ] Its clipped form clamps the upstream gradient to [-1, 1].
-#   > It sends the upstream gradient on where |x| < 1, and 0 elsewhere. Clamping the upstream gradient is the misprint.
+#   > It passes on the upstream gradient where |x| < 1, and 0 elsewhere. Clamping the upstream gradient is the common
+#   > mistake.
 # - [ ] `(x > 0).float()` has a gradient of zeros.
-#   > A comparison has no `grad_fn`, so there is no gradient at all, not even zeros.
+#   > A comparison has no `grad_fn`, so there's no gradient at all, not even zeros.
 # - [x] `x.round()` has a gradient of zeros.
-#   > It is differentiable, and flat almost everywhere. So it runs, and nothing is learned.
+#   > It's differentiable, and flat almost everywhere. So it runs, but nothing is learned.
 # - [x] `gradcheck` rejects it, and should.
-#   > The estimator is no derivative, and does not claim to be one. `RoundThrough` got False; test the values of its
+#   > The estimator isn't a derivative, and doesn't claim to be one. `RoundThrough` got False; test the values of its
 #   > gradient.
-# - [ ] A test with `y.sum().backward()` tells the plain form from one that ignores the upstream gradient.
-#   > The upstream gradient of a sum is ones, and for ones the two give the same. Use unequal upstream gradients, also
-#   > large ones.
+# - [ ] A test with `y.sum().backward()` distinguishes the plain form from one that ignores the upstream gradient.
+#   > The upstream gradient of a sum is ones, and for ones the two give the same result. Use unequal upstream gradients,
+#   > including large ones.
 #
-# Hint: Which of the two has no grad_fn? What would ones tell you?
+# Hint: Which of the two has no grad_fn? What would ones show you?
 #
 # **Digits**
 # - [x] In `float32`, `1 - torch.sigmoid(x)` is 0 at 30.
-#   > `sigmoid(30)` is 1 in `float32`, because there is no number nearer to it. The subtraction has nothing left.
-# - [ ] `torch.where(x >= 0, a, b)` computes one of the two gradients only.
-#   > Both formulas are computed, and backward goes through both. 0 times infinity from the other side gave NaN.
+#   > `sigmoid(30)` is 1 in `float32`, because no other number is nearer. So the difference is 0.
+# - [ ] `torch.where(x >= 0, a, b)` computes only one of the two gradients.
+#   > Both formulas are computed, and backward goes through both. On the other side, 0 times infinity gave NaN.
 # - [x] `torch.sigmoid(-x)` has its digits at 30.
-#   > It is computed without a subtraction of equal numbers. So it is the right way to write 1 - sigmoid(x).
+#   > It's computed without subtracting nearly equal numbers, so it's the right way to write 1 - sigmoid(x).
 # - [ ] A backward with right values has a right second derivative.
-#   > Autograd differentiates the operations inside `backward`, and these may lose digits. In the third panel even
+#   > Autograd differentiates the operations inside `backward`, and these may lose digits. In the third panel, even
 #   > `F.logsigmoid` did.
 # - [x] A gradient can be NaN where the value is right.
-#   > `where` in the lab had all values right, and NaN as the gradient on both sides.
+#   > In the lab, all values of `where` were right, but its gradient was NaN on both sides.
 #
 # Hint: Look at the third panel, and at where.
 #
 # **Finite differences**
 # - [x] A wrong derivative can give the right gradient of the sum of the outputs.
-#   > "wrong order" gave the right gradient of the sum, since all its slopes are 2. Only other upstream gradients show
-#   > it.
+#   > "wrong order" did, because all its slopes are 2. Only other upstream gradients reveal it.
 # - [ ] The smaller the step, the better the slope.
-#   > At 1e-8, `x + h` is `x` in `float32`, so the difference is rounding only. A small step trades one error for
+#   > At 1e-8, `x + h` is `x` in `float32`, so the difference is only rounding. A small step trades one error for
 #   > another.
 # - [ ] `gradcheck` accepts only functions that are right everywhere.
-#   > It looks only at the points that it is given. `x * |x|` with a backward for positive x passes at 0.7 and 1.3.
+#   > It looks only at the points that you pass. `x * |x|` with a backward for positive x passes at 0.7 and 1.3.
 # - [x] `gradcheck` in `float32` rejects right functions.
-#   > It said False to `x ** 2`. The rounding of the differences is larger than its tolerances.
+#   > It returned False for `x ** 2`. The rounding in the differences is larger than its tolerances.
 # - [ ] A backward that passes `gradcheck` on [-5, 5] has its digits at 40.
 #   > 0 instead of 4e-18 is within its absolute tolerance. `OneMinus` passed even with points at 40, and had lost its
 #   > digits.
 #
-# Hint: What did the four lines of gradcheck say?
+# Hint: What did the four lines of gradcheck print?
 #
 # **`torch.func.grad`, `jacrev` and `vjp`**
-# - [x] `grad(f)` wants an `f` that returns one number.
+# - [x] `grad(f)` requires an `f` that returns one number.
 #   > A gradient belongs to one number. `grad(torch.square)` of a vector raised an error; `jacrev` is for more outputs.
 # - [ ] `grad(f)(x)` fills `x.grad`.
-#   > It returns the gradient and writes to no `.grad`. `x.grad` was None in the lab.
-# - [ ] The mean over the samples is enough to test gradients of each sample.
-#   > The gradient of the mean loss, repeated for each sample, has that mean too. A test of a mean tests a mean.
+#   > It returns the gradient and doesn't write to `.grad`. In the lab, `x.grad` was None.
+# - [ ] Their mean over the samples is enough to test per-sample gradients.
+#   > The gradient of the mean loss, repeated for each sample, has that mean too. A test of a mean can't see how the
+#   > samples differ.
 # - [ ] `jacrev(f)` of a batch (n, m) has one Jacobian for each sample, and nothing else.
-#   > It holds how each output depends on every sample, also the others. For (5, 3) it had the shape (5, 3, 5, 3),
-#   > mostly zeros.
+#   > It contains the derivatives of each output with respect to every sample, even the others. For (5, 3), it had the
+#   > shape (5, 3, 5, 3), mostly zeros.
 # - [x] `vmap(jacrev(f))` of a batch has one Jacobian for each sample, and nothing else.
-#   > `vmap` hands in one sample at a time, so other samples are not there to differentiate by.
+#   > `vmap` passes one sample to the function, so there are no other samples to differentiate with respect to.
 #
-# Hint: What was x.grad? What shape had the Jacobian of the batch?
+# Hint: What was x.grad? What shape did the batch's Jacobian have?
 #
 # **`vmap`**
 # - [ ] It calls the function once for each sample.
-#   > The function runs once, with tensors that stand for the batch. The voters' `forward` was called one time in all.
+#   > The function runs once, with tensors that represent the batch.
 # - [x] It refuses `if x.sum() > 0`.
-#   > There is one run for samples that may want different branches. `torch.where` takes the place of the branch.
-# - [ ] Random numbers are different for each sample, unless you say otherwise.
-#   > They are refused until you say `randomness="same"` or `"different"`.
-# - [x] It needs a rule for a `Function` of your own.
-#   > Either `generate_vmap_rule = True` or a `vmap` method. It cannot look into your methods by itself.
+#   > There's one run for samples that may need different branches. `torch.where` replaces the branch.
+# - [ ] Random numbers are different for each sample by default.
+#   > They're refused until you set `randomness="same"` or `"different"`.
+# - [x] It needs a rule for your own `Function`.
+#   > Either `generate_vmap_rule = True` or a `vmap` method. It can't look into your methods without one.
 # - [x] It can run over the parameters of several models.
-#   > `stack_module_state` stacks them along a new first dimension, and `vmap` runs over that one. The ensemble did so.
+#   > `stack_module_state` stacks them along a new first dimension, which `vmap` can run over.
 #
-# Hint: How often was the voters' forward called?
+# Hint: Which of the five functions did vmap refuse? Which dimension does stack_module_state add?
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# A colleague has written a `Function` for a robust loss, with a backward of her own, because the gradient of PyTorch's
-# formula was NaN for large errors. Her test is `gradcheck` in `float32` at `torch.zeros(3)`. It fails, so she raised
-# `atol` until it passed. In training, the loss falls at first. Then large errors stay as they are.
+# A colleague has written a `Function` for a robust loss, with her own backward, because the gradient of PyTorch's
+# formula was NaN for large errors. Her test is `gradcheck` in `float32` at `torch.zeros(3)`. It failed, so she raised
+# `atol` until it passed. In training, the loss falls at first, but then large errors don't shrink.
 #
-# In four to eight sentences: what does her test show, and what does it not show? What would you test instead, at which
-# points, in which dtypes, and against what? Name two mistakes in a backward that her test could not have found.
+# In four to eight sentences: what does her test show, and what doesn't it show? What would you test instead, at which
+# points, in which dtypes, and against what? Name two mistakes in a backward that her test couldn't have found.
 
 # %% question: her_test [markdown] points=2
 # ### BEGIN SOLUTION
 # Finite differences in float32 have few digits, so a right derivative fails there, and with a large atol a wrong one
-# passes: her test shows next to nothing. It also looks at one point. Zero is special: many wrong derivatives are right
-# there, since everything is 0 at 0, and large errors, the reason for the Function, are not tested at all. I would run
-# gradcheck in float64 with its own tolerances, at random points of both signs, in the middle and on both sides of the
-# place where the formula changes, but not exactly on it. For the tails I would compare values and gradients with a
-# reference in float64, or with the formula on paper, by relative error, in float32 as well, since an absolute
-# tolerance accepts 0 instead of a small gradient. gradgradcheck if it is differentiated twice. Her test could not find
-# a gradient that is 0 or has lost its digits for large errors, which is what the training shows; a wrong sign on one
-# side; a missing mask; a factor, if the gradient at zero is zero; a result of the wrong dtype for float64.
+# passes: her test shows next to nothing. It also looks at only one point. Zero is special: many wrong derivatives are
+# right there, since everything is 0 at 0, and large errors, the reason for the Function, aren't tested at all. I would
+# run gradcheck in float64 with its default tolerances, at random points of both signs, in the middle and on both sides
+# of the point where the formula changes, but not exactly on it. For the tails, I would compare values and gradients
+# with a reference in float64, or with the formula on paper, by relative error, in float32 as well, since an absolute
+# tolerance accepts 0 instead of a small gradient. I would add gradgradcheck if it's differentiated twice. Her test
+# couldn't find a gradient that's 0 or has lost its digits for large errors, which is what training shows; a wrong sign
+# on one side; a missing mask; a wrong factor, if the gradient at zero is zero; or a result of the wrong dtype for
+# float64.
 #
-# For grading: one point for what is wrong with the test (dtype and tolerance, and the one special point), one for a
-# better test with points and reference and for two mistakes.
+# For grading: one point for what's wrong with the test (dtype and tolerance, and the one special point); one for a
+# better test with points and reference, and for two mistakes.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## On one sheet
 #
 # - An `autograd.Function` has `forward`, `setup_context` and `backward`. You call `apply`.
-# - Tensors go into `save_for_backward`, and everything else into attributes of `ctx`. `backward` returns one value for
-#   each argument, and `None` for those that are no tensors.
-# - The clipped straight-through estimator masks by the input. It does not clamp the upstream gradient.
+# - Save tensors with `save_for_backward`, and everything else in attributes of `ctx`. `backward` returns one value for
+#   each argument, and `None` for those that aren't tensors.
+# - The clipped straight-through estimator masks by the input. It doesn't clamp the upstream gradient.
 # - `backward` is code: it can lose digits that `forward` has. `where` differentiates both sides.
-# - `gradcheck` needs `float64`, and finds wrong formulas. It does not find lost digits.
-# - `torch.func.grad`, `jacrev` and `vmap` turn functions into functions. They write to no `.grad`. `vmap` runs once,
-#   and so refuses what needs a single number.
+# - `gradcheck` needs `float64`, and finds wrong formulas. It doesn't find lost digits.
+# - `torch.func.grad`, `jacrev` and `vmap` turn functions into functions. They don't write to `.grad`. `vmap` runs the
+#   function once, so it refuses what needs a single number.
 #
 # | call or rule | what it does or costs |
 # |---|---|
-# | `ctx.save_for_backward(x)` | keeps a tensor, and raises an error if it was changed in place |
-# | `ctx.x = x` | keeps it too, without that check: for numbers, shapes and flags |
-# | `ctx.needs_input_grad` | a flag for each argument: which gradients somebody wants |
+# | `ctx.save_for_backward(x)` | keeps a tensor; `backward` raises an error if it was changed in place |
+# | `ctx.x = x` | keeps it without that check: for numbers, shapes and flags |
+# | `ctx.needs_input_grad` | a flag for each argument: which gradients are needed |
 # | `generate_vmap_rule = True` | lets `vmap` batch the methods of a `Function` |
-# | `torch.autograd.gradcheck(f, x)` | central differences, with points and a dtype of yours |
-# | `torch.func.grad(f)`, `jacrev(f)` | for one number; for several, the whole Jacobian |
+# | `torch.autograd.gradcheck(f, x)` | central differences, at your points and in your dtype |
+# | `torch.func.grad(f)`, `jacrev(f)` | the gradient of one number; the whole Jacobian of several |
 # | `torch.func.vmap(f, in_dims=(None, 0))` | `f` for each sample, in one run; the first argument is shared |
 # | `torch.func.functional_call(model, parameters, (x,))` | the model as a function of its parameters |
 #
 # Three questions to ask yourself:
 #
-# - What does my backward give far from zero, and for an upstream gradient that is not one?
-# - Which mistakes would my test of a derivative let pass?
-# - What in my function needs a single number, so that `vmap` would refuse it?
+# - What does my backward return far from zero, and for an upstream gradient other than 1?
+# - Which mistakes would my test of a derivative miss?
+# - What in my function needs a single number, so `vmap` would refuse it?
 #
-# In lab 9 the digits become fewer: sixteen bits for a number.
+# In lab 9, numbers get fewer digits: sixteen bits each.
