@@ -145,7 +145,7 @@ print("free the first     ", strip([(0, 4 * MIB, False), (4 * MIB, 6 * MIB, True
 # All 20: the rest has exactly 1 MiB, and it would need more.
 #
 # ### Your turn: Blocks
-# Write one segment, with splitting, joining and best fit.
+# Write a class for one segment, with splitting, joining and best fit.
 
 # %% given
 hint(
@@ -324,7 +324,6 @@ else:
 # - [x] none
 # - [ ] half a set
 # - [ ] one set
-# - [ ] one set
 
 
 # %% example
@@ -368,6 +367,7 @@ for way in ({"foreach": False}, {"foreach": True}, {"fused": True}):
 #
 # `snapshot["segments"]` is what you know already, at the end of the step. `snapshot["device_traces"][0]` is the first
 # GPU's history: a list of what the allocator did, oldest first. Each entry is a dict with an `action`:
+#
 # | `action` | what happened |
 # |---|---|
 # | `alloc` | a request got the block at `addr`; `size` is what was requested, not rounded |
@@ -482,8 +482,8 @@ show_memory(
 )
 
 # %% predict: owner
-# **Predict.** The peak is to the right of the dot, in `backward`. Which line had allocated most of the memory in use
-# then?
+# **Predict.** The peak is to the right of the dot, in `backward`. Which line had allocated the most memory that was in
+# use then?
 #
 # - [ ] `model.py:31`, the linear layer
 # - [x] `train.py:21`, the loss
@@ -797,10 +797,9 @@ hint(
 # %% [markdown]
 # ## Selective checkpoints
 #
-# If you checkpoint the digits network, its expensive convolutions run twice, and so do the activation functions, which
-# take little time. A checkpoint keeps the input of its segment, and computes everything again. But a matrix product
-# takes long to compute, while a `gelu` takes little time, and its result can be just as large. So keep the products and
-# compute the rest again. That is called *selective checkpointing*.
+# If you checkpoint the digits network, even its expensive convolutions run twice. A checkpoint keeps the input of its
+# segment, and computes everything again. But a matrix product takes long to compute; a `gelu` doesn't, and its result
+# can be just as large. So keep the products and compute the rest again. That's called *selective checkpointing*.
 #
 # It works on operators, the functions that PyTorch calls underneath your line of Python.
 # `create_selective_checkpoint_contexts(policy)` makes two contexts, one for the forward pass and one for recomputing.
@@ -1016,10 +1015,10 @@ for parts in (1, 4, 8, 16, 64):
 # | activations in `float32` | the dtypes that `pack` sees | autocast; packing | digits | 09, 07c |
 # | activations kept for long | the live bytes, as a curve over time | `save_on_cpu` | copies, CPU memory | 07, 07c |
 # | logits of a large vocabulary | the peak is at the loss | checkpointed parts | the last product again | 07c |
-# | optimizer states | the first `step()` fails | another optimizer; smaller dtypes | other training | 07 |
-# | gradients kept too long | `.grad` is there in forward | `zero_grad()`: it sets `None` | nothing | 06 |
+# | optimizer states | the first `step()` fails | another optimizer; smaller dtypes | training changes | 07 |
+# | gradients kept too long | `.grad` isn't `None` in forward | `zero_grad()`: it sets `None` | nothing | 06 |
 # | kept graphs | memory grows from batch to batch | `.item()`, `.detach()` | nothing | 07 |
-# | evaluation with a graph | it needs as much as training | `torch.no_grad()` | nothing | 04, 07 |
+# | evaluation with a graph | it takes as much as training | `torch.no_grad()` | nothing | 04, 07 |
 # | a view of a large tensor | few elements, a large storage | `.clone()` | a small copy | 07 |
 # | an exception that's kept alive | a size that should fit fails | leave the `except` block first | nothing | 07 |
 # | fragmentation | reserved is far above allocated | equal sizes; expandable segments | padding | 07, 07c |
@@ -1081,7 +1080,7 @@ for parts in (1, 4, 8, 16, 64):
 # **Hooks on saved tensors**
 # - [x] Packing to `bfloat16` doesn't change the results of the forward pass.
 #   > Only what's kept for backward is rounded. The gradients change a little; the loss doesn't.
-# - [ ] It halves what any network keeps.
+# - [ ] It halves the bytes that any network keeps.
 #   > With `tanh`, it saved nothing: one storage, kept twice, became two copies of half the size.
 # - [ ] With `isinstance(t, nn.Parameter)`, a pack hook can recognize what a linear layer keeps of its weight.
 #   > The layer keeps the transposed weight. A view of a parameter is an ordinary tensor in the parameter's memory.
@@ -1150,7 +1149,7 @@ for parts in (1, 4, 8, 16, 64):
 # - Selective checkpoints keep results by operator: products are expensive, and the rest is cheap to compute again.
 # - A loop over parts keeps all parts. A checkpoint around each part gives up its logits.
 #
-# | call or name | what it says |
+# | call or name | what it is or does |
 # |---|---|
 # | `allocated_bytes.all.current`, `.peak` | what tensors use, now and at most |
 # | `reserved_bytes.all.current` | what PyTorch has from the driver |

@@ -172,8 +172,8 @@ hint(
 # %% exercise: ste_sign points=3 level=easy
 
 # %% [markdown]
-# The next picture shows the gradients of `x` from three estimators, for upstream gradients of 0.5, 1 and 5. Choose a
-# panel. For which upstream gradients can't you tell the mistake from the plain estimator?
+# The next picture shows the gradient with respect to `x` for three estimators, for upstream gradients of 0.5, 1 and 5.
+# Choose a panel. For which upstream gradients can't you tell the mistake from the plain estimator?
 
 # %% example
 places = torch.linspace(-2, 2, 401)
@@ -268,7 +268,7 @@ for name, used in {"as in training": bits[way], "in one bit each": bits["sign"]}
 # 6.
 
 # %% predict: kept_by
-# **Predict.** What do the two ways give after that change?
+# **Predict.** What does `backward` do in each case after that change?
 #
 # - [ ] both give 6
 # - [ ] both raise an error in backward
@@ -367,8 +367,8 @@ hint(
 # %% exercise: LinearFunction points=5 level=medium
 
 # %% [markdown]
-# What would go wrong if `setup_context` kept `weight.detach()`? First gradients would be right. Only the gradient of a
-# gradient, as in lab 4, would silently miss a part.
+# What would go wrong if `setup_context` kept `weight.detach()`? The first gradients would be right. Only the gradient
+# of a gradient, as in lab 4, would silently miss a part.
 #
 # ## Against the gradient
 #
@@ -409,9 +409,9 @@ except RuntimeError as error:
 # backward pass.
 #
 # You'll use two functions from `torch.func` later in this lab: `grad` computes a function's gradient, and `vmap` runs a
-# function for a whole batch at once. `grad` works with any `Function` like this one. For `vmap`, you have to allow it:
-# the class attribute `generate_vmap_rule = True` says that all methods consist of PyTorch operations on tensors and can
-# be batched.
+# function for a whole batch at once. `grad` works with your `Function` unchanged. For `vmap`, you have to allow it: the
+# class attribute `generate_vmap_rule = True` says that all methods consist of PyTorch operations on tensors and can be
+# batched.
 #
 # ### Your turn: grad_reverse
 # Write the gradient reversal.
@@ -516,8 +516,8 @@ show_over(places, errors, log=True)
 
 # %% answer [markdown]
 # For values, all but `log(sigmoid(x))`. For gradients, only `F.logsigmoid`: `where` has a relative error of at most
-# 1.1e-7, but NaN farther out than about 88. For second derivatives, none: the error of `1 - sigmoid` and of
-# `F.logsigmoid` reaches 1.
+# 1.1e-7, but NaN from about 89 on, in both directions. For second derivatives, none: `where` is NaN there too, and the
+# others have errors of up to 1.
 
 # %% [markdown]
 # A penalty on the size of a gradient needs a second derivative. So does Newton's method, and code that differentiates
@@ -645,7 +645,7 @@ hint(
 # %% [markdown]
 # What should such a test say about `RoundThrough`? And what can't it see? At 30, `OneMinus` from above has no right
 # digit in `float32`, and only a few in `float64`. The next cell uses PyTorch's own test. With its default tolerances,
-# it would have passed the checks above: it does what yours does.
+# it would have passed the checks of `check_grad`: it does what yours does.
 
 # %% predict: judged
 # **Predict.** Which of these does `gradcheck` accept? Select all that apply.
@@ -669,8 +669,8 @@ with warnings.catch_warnings():
 # %% [markdown]
 # It rejects `RoundThrough`, as it should: an estimator isn't a derivative, and doesn't claim to be one. Test the values
 # of its gradient instead. It accepts `OneMinus` even in the tail, because 0 instead of 4e-18 is within its absolute
-# tolerance. And it rejects `x ** 2` in `float32`, which is correct. So it finds wrong formulas, but not lost digits,
-# and it knows only the points and the dtype you pass.
+# tolerance. And it rejects `x ** 2` in `float32`, although nothing is wrong with it. So it finds wrong formulas, but
+# not lost digits, and it knows only the points and the dtype you pass.
 
 # %% [markdown]
 # ## Functions of functions
@@ -772,9 +772,8 @@ for randomness in ("same", "different"):
 #
 # ### Per-sample gradients
 #
-# `backward` computes the gradient of the mean loss. Sometimes you need each sample's own: to find mislabeled samples,
-# or to limit what a model can learn from one person. A loop runs one backward pass for each sample. `vmap` needs one
-# for all.
+# `backward` computes the gradient of the mean loss. You need each sample's own to find mislabeled digits, or to limit
+# what a model can learn from one person. A loop runs one backward pass per sample; `vmap` needs only one.
 #
 # A model isn't a function of its parameters. `torch.func.functional_call(model, parameters, (x,))` turns it into one:
 # it calls the model with these tensors, a dict from names to tensors, instead of its own.
@@ -833,8 +832,8 @@ hint(
 print(tuple(torch.func.jacrev(torch.square)(torch.ones(5, 3)).shape))
 
 # %% [markdown]
-# It contains the derivative of each output with respect to each input, even from other samples. All of those are zero,
-# so you get 5 times as many numbers as you want. With 1,000 samples, you get 1,000 times as many.
+# It contains the derivative of each output with respect to each input, even those from other samples. All of those are
+# zero, so you get 5 times as many numbers as you want. With 1,000 samples, you get 1,000 times as many.
 #
 # ### Your turn: batched_jacobian
 # Compute one Jacobian for each sample.
@@ -1003,7 +1002,7 @@ hint(
 #   > A gradient belongs to one number. `grad(torch.square)` of a vector raised an error; `jacrev` is for more outputs.
 # - [ ] `grad(f)(x)` fills `x.grad`.
 #   > It returns the gradient and doesn't write to `.grad`. In the lab, `x.grad` was None.
-# - [ ] Their mean over the samples is enough to test per-sample gradients.
+# - [ ] To test per-sample gradients, checking their mean over the samples is enough.
 #   > The gradient of the mean loss, repeated for each sample, has that mean too. A test of a mean can't see how the
 #   > samples differ.
 # - [ ] `jacrev(f)` of a batch (n, m) has one Jacobian for each sample, and nothing else.

@@ -30,10 +30,10 @@ def after_each(make, size, events):
 
 # %% exercise
 class Blocks:
-    """One segment of `size` bytes, cut into blocks: at first into one, which is free.
+    """One segment of `size` bytes, cut into blocks; it starts as a single free block.
 
-    size: 2 * MIB, or a multiple of it of at least 10 * MIB. Addresses are counted from the segment's beginning, which
-    is 0. Two segments have nothing in common.
+    size: 2 * MIB, or a multiple of it that's at least 10 * MIB. Addresses are relative to the segment's start, which is
+    0. Two segments are independent.
     """
 
     def __init__(self, size: int) -> None:
@@ -43,7 +43,7 @@ class Blocks:
         ### END SOLUTION
 
     def blocks(self) -> list[tuple[int, int, bool]]:
-        """(address, size, whether it is in use) of each block, in the order of the addresses."""
+        """(address, size, whether it is in use) of each block, in order of address."""
         ### BEGIN SOLUTION
         return list(self.found)
         ### END SOLUTION
@@ -51,10 +51,10 @@ class Blocks:
     def alloc(self, request: int) -> int | None:
         """The address of a block for request > 0 bytes, rounded up to a multiple of 512.
 
-        It is the smallest free block that is large enough; of equal ones, that with the smallest address. The request
-        gets its beginning. The rest becomes a free block of its own if it has at least 512 bytes in a segment of 2 MiB,
-        or more than 1 MiB in any other. Otherwise the block is used whole. If no free block is large enough, alloc
-        returns None, and nothing changes.
+        It is the smallest free block that is large enough; if several have that size, the one with the lowest address.
+        The request gets its start. The rest becomes a free block of its own if it has at least 512 bytes in a segment
+        of 2 MiB, or more than 1 MiB in any other. Otherwise, the whole block is used. If no free block is large enough,
+        alloc returns None, and nothing changes.
         """
         ### BEGIN SOLUTION
         request = math.ceil(request / 512) * 512
@@ -72,7 +72,7 @@ class Blocks:
         ### END SOLUTION
 
     def free(self, address: int) -> None:
-        """Free the block in use at this address. It and its free neighbours become one block."""
+        """Free the block in use at this address. It and its free neighbors become one block."""
         ### BEGIN SOLUTION
         joined: list[tuple[int, int, bool]] = []
         for at, size, used in self.found:
@@ -88,14 +88,14 @@ class Blocks:
 # %% promises
 # One segment of -> example, small, large, just_fits
 # size: 2 * MIB, or -> small, large
-# Addresses are counted -> example, small, large, just_fits, equal, two_segments
-# Two segments have -> two_segments
+# Addresses are relative -> example, small, large, just_fits, equal, two_segments
+# Two segments are -> two_segments
 # (address, size, whether -> example, small, large, just_fits, equal
 # The address of a block -> small
 # It is the smallest free -> small, equal
 # The request gets its -> small, just_fits
 # The rest becomes a free -> just_fits, large
-# Otherwise the block -> large
+# Otherwise, the whole -> large
 # If no free block -> just_fits
 # Free the block in use -> small, just_fits
 # It and its free -> small
@@ -212,9 +212,9 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "After which event does a block differ first? Draw the segment on paper before and after that event.",
+        "After which event does a block first differ? Draw the segment on paper before and after that event.",
         "At event 4 there are two free blocks, of 4 and of 10 MiB: the smaller one is cut. At event 5 the free block "
-        "has a free neighbour.",
+        "has a free neighbor.",
     ),
 ):
     events: list[tuple] = [
@@ -242,7 +242,7 @@ with check(
         {**want, "event 4, at 0": cut, "event 5, free": last},
         {
             "the rest of a block becomes a free block": never_split,
-            "a block that is freed joins its free neighbours": {**want, "event 4, at 0": cut, "event 5, free": pieces},
+            "a block that is freed joins its free neighbors": {**want, "event 4, at 0": cut, "event 5, free": pieces},
             "it takes the smallest block that is large enough": {
                 **want,
                 f"event 4, at {10 * MIB}": worst,
@@ -260,7 +260,7 @@ def assert_blocks(make, *edges):
     for trial in arguments.iter_trials(make, *edges):
         got, want = trial.report.result, trial.case.report.result
         assert_close([*got.values()], [*want.values()], name="your blocks")
-        assert [*got] == [*want], "the blocks are right, and what alloc returned is not"
+        assert [*got] == [*want], "the blocks are right, but what alloc returned isn't"
 
 
 with check(
@@ -268,13 +268,13 @@ with check(
     "requests that are rounded, cut and joined in many orders",
     weight=4,
     required=True,
-    hint="After which event does it differ first? Is the freed block joined on both sides?",
+    hint="After which event does it first differ? Is the freed block joined on both sides?",
 ):
     assert_blocks(Blocks, "", "a run, small", "multiples of 512", "one byte more", "best fit")
     assert_blocks(Blocks, "between free neighbours", "one free neighbour")
 with check(
     "large",
-    "larger segments: what is left of a block and is not more than 1 MiB stays with it",
+    "larger segments: a rest of at most 1 MiB stays with the block",
     weight=3,
     hint="Does a rest of exactly 1 MiB become a block? In which segments does a rest of 512 bytes?",
 ):
@@ -288,12 +288,12 @@ with check(
     assert_blocks(Blocks, "exact fit", "a rest of 512 bytes", "nothing fits", "the whole segment")
 with check(
     "equal",
-    "of several free blocks of one size, the first is taken",
+    "the first of several free blocks of the same size is taken",
     weight=1,
     hint="Which of several equal blocks does your comparison take?",
 ):
     assert_blocks(Blocks, "equal sizes", "equal sizes, the last freed first", "equal sizes, a rest made last")
-with check("two_segments", "two segments know nothing of each other", guard=True):
+with check("two_segments", "two segments are independent", guard=True):
     assert_blocks(Blocks, "two segments")
 
 

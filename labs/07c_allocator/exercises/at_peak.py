@@ -1,23 +1,23 @@
 # %% exercise
 def at_peak(snapshot: dict) -> dict[str, int]:
-    """Who had allocated what when most was allocated: "FILE:LINE" -> bytes.
+    """The bytes allocated by each line at the peak: "FILE:LINE" -> bytes.
 
     snapshot: of one device, in the form of torch.cuda.memory._snapshot(). It isn't changed. The trace is
-    snapshot["device_traces"][0], in the order in which things happened.
+    snapshot["device_traces"][0], in chronological order.
 
     (1) A block is allocated from its "alloc" to the next "free_requested" with the same "addr". Other actions change
-    nothing. An address may be allocated again after that.
+    nothing. An address may be allocated again afterwards.
     (2) Two kinds of blocks were allocated before the trace began: (a) those whose address has "free_requested" as the
     first of these two actions in the trace, and (b) blocks in state "active_allocated" in snapshot["segments"] whose
     address has neither action in the trace.
-    (3) A block's bytes are the "size" of its entry in the trace. For (b) they are the "requested_size" of the block.
-    (4) The peak is the moment with the largest sum of bytes, the first one of several. The moment before the first
-    entry is one too.
-    (5) A block counts for the innermost frame f with is_yours(f), as f"{filename}:{line}". Frames begin with the
-    innermost. It counts for "" if no frame is yours, and so does every block of kind (a): the frames of
-    "free_requested" say who freed. Lines without bytes at the peak are left out.
+    (3) A block's bytes are the "size" of its entry in the trace. For (b), they are the block's "requested_size".
+    (4) The peak is the moment with the largest sum of bytes; if there are several, the first. The moment before the
+    first entry counts too.
+    (5) A block counts toward the innermost frame f with is_yours(f), as f"{filename}:{line}". Frames start with the
+    innermost. It counts toward "" if no frame is yours, and so does every block of kind (a): the frames of
+    "free_requested" show what freed it. Lines without bytes at the peak are left out.
 
-    For example, the segments hold a block at 8 of 6 bytes, in use and with no frame of yours. The trace:
+    For example, the segments contain a block of 6 bytes at address 8, in use and with no frame of yours. The trace:
     free_requested at 1 (3 bytes), alloc at 2 (4 bytes, from a.py:1), alloc at 1 (2 bytes, from a.py:2), free_requested
     at 2. The sums are 9, 6, 10, 12, 8. The peak is 12: {"": 6, "a.py:1": 4, "a.py:2": 2}.
     """
@@ -58,7 +58,7 @@ def at_peak(snapshot: dict) -> dict[str, int]:
 
 
 # %% promises
-# Who had allocated what -> example, others
+# The bytes allocated -> example, others
 # snapshot: of one -> others
 # It isn't changed -> keeps_input
 # The trace is -> others, moments
@@ -67,12 +67,12 @@ def at_peak(snapshot: dict) -> dict[str, int]:
 # An address may -> others
 # (2) Two kinds of -> others, waiting, moments
 # (3) A block's bytes -> others
-# For (b) they are -> others, moments
+# For (b), they are -> others, moments
 # (4) The peak is -> moments
 # The moment before -> moments
 # (5) A block counts -> others
-# Frames begin with -> others
-# It counts for -> others
+# Frames start with -> others
+# It counts toward -> others
 # Lines without bytes -> others
 # For example, the segments -> others, waiting, moments
 # The trace: free_requested -> others, waiting, moments
@@ -150,12 +150,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "the shipped snapshot: what is there at the peak, by line",
+    "the handwritten snapshot: the bytes at the peak, by line",
     weight=2,
     required=True,
     hint=(
         "Add up your bytes. Is the sum 1,525 MiB? If it is, the blocks are right and a line is wrong.",
-        "Before the trace there were the weights, the states, and one block that is freed in the trace. Weights and "
+        "Before the trace, there were the weights, the states, and one block that the trace frees. Weights and "
         "states have no entry in it.",
     ),
 ):
@@ -179,9 +179,9 @@ with check(
         {**older, **in_model, **in_step},
         {
             "weights from before the trace are in the segments": {**in_model, **in_step},
-            "an innermost frame may be torch's own: take the innermost of yours": innermost,
-            "frames begin with the innermost": outermost,
-            "a block is allocated up to free_requested, and no longer": {
+            "the innermost frame may be torch's own: take the innermost of yours": innermost,
+            "frames start with the innermost": outermost,
+            "a block is allocated only until free_requested": {
                 **older,
                 **in_model,
                 **in_step,
@@ -197,7 +197,7 @@ with check(
     "other histories, with addresses that are used again",
     weight=4,
     required=True,
-    hint="Do old blocks count, of both kinds? Does an address that was freed and allocated again count once?",
+    hint="Do both kinds of old blocks count? Does an address that was freed and allocated again count once?",
 ):
     arguments.assert_results(at_peak, "", "no old blocks", "an address used again", "an old address used again")
     arguments.assert_results(at_peak, "one line", "huge", "other actions", "no frame of yours", "yours after others")
@@ -205,17 +205,17 @@ with check(
     "waiting",
     "blocks that wait for a stream after they are freed",
     weight=1,
-    hint="Which of the two entries of a free ends the block's time?",
+    hint="Which of a free's two entries ends the allocation?",
 ):
     arguments.assert_results(at_peak, "some wait", "one waits from the start")
 with check(
     "moments",
-    "two moments with one sum, a peak before the first entry, and an empty history",
+    "two moments with the same sum, a peak before the first entry, and an empty history",
     weight=2,
-    hint="Which of two equal peaks counts? And can most be allocated before anything happens?",
+    hint="Which of two equal peaks counts? Can the peak be before anything happens?",
 ):
     arguments.assert_results(at_peak, "equal sums", "most before the first entry", "no history", "nothing")
-with check("keeps_input", "the snapshot stays as it is", guard=True):
+with check("keeps_input", "the snapshot isn't changed", guard=True):
     arguments.assert_arguments(at_peak)
 
 

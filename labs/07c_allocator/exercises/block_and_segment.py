@@ -1,10 +1,10 @@
 # %% exercise
 def block_and_segment(request: int) -> tuple[int, int]:
-    """The bytes of the block for a request, and those of the new segment if no cached block fits.
+    """The sizes in bytes of the block for a request, and of the new segment if no cached block fits.
 
     request: bytes, an int from 1 to 2 ** 50. The block is the request rounded up to a multiple of 512. The segment has
-    2 MiB for a block of at most 1 MiB, 20 MiB for a larger block below 10 MiB, and for any other the block rounded up to
-    a multiple of 2 MiB. Both are ints.
+    2 MiB for a block of at most 1 MiB, 20 MiB for a larger block below 10 MiB, and for any other block, its size
+    rounded up to a multiple of 2 MiB. Both are ints.
     """
     ### BEGIN SOLUTION
     block = math.ceil(request / 512) * 512
@@ -17,7 +17,7 @@ def block_and_segment(request: int) -> tuple[int, int]:
 
 
 # %% promises
-# The bytes of the block -> example, others, ints
+# The sizes in bytes -> example, others, ints
 # request: bytes, an int -> edges, others
 # The block is the request -> edges, others
 # The segment has -> edges
@@ -57,8 +57,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which of the two numbers is wrong, and of which request? Each segment follows from one of three rules.",
-        "The three rules ask for the size of the block. 25 is no multiple of 2. Which one comes above it?",
+        "Which of the two numbers is wrong, and for which request? Each segment follows from one of three rules.",
+        "The three rules depend on the block's size. 25 isn't a multiple of 2. What's the next one?",
     ),
 ):
     sizes = (1000, 3_000_000, 25 * MIB)
@@ -91,7 +91,7 @@ with check(
     "edges",
     "requests at and around 512 bytes, 1 MiB and 10 MiB",
     weight=4,
-    hint="Is 512 rounded? Does a block of exactly 1 MiB count for the small ones? And one of exactly 10 MiB?",
+    hint="Is 512 rounded? Is a block of exactly 1 MiB small? Which rule applies to exactly 10 MiB?",
 ):
     arguments.assert_results(block_and_segment, "one byte", "at most 512 bytes", "a multiple of 512", "one byte more")
     arguments.assert_results(block_and_segment, "a block of 1 MiB", "a block just above 1 MiB")

@@ -29,17 +29,18 @@ def smoothed(h, w, y):
 def chunked_loss(
     hidden: Tensor, weight: Tensor, labels: Tensor, chunks: int, piece: Callable[[Tensor, Tensor, Tensor], Tensor]
 ) -> Tensor:
-    """The mean loss of rows of hidden (n, d), without the logits of all rows at once.
+    """The mean loss over the rows of hidden (n, d), without all rows' logits at once.
 
     weight is (v, d), labels (n) are int64: 0 to v - 1, or -100. piece(h, weight, y) returns the sum of the losses of
-    the rows h with labels y, as a 0-dim tensor: cross entropy, as above, or another loss. It makes the logits of these
-    rows. A label of -100 adds nothing to that sum, and such a row doesn't count in the mean. At least one row counts.
+    the rows h with labels y, as a 0-dim tensor: cross entropy, as above, or another loss. It computes these rows'
+    logits. A label of -100 adds nothing to that sum, and such a row doesn't count in the mean. At least one row counts.
     In the forward pass, piece is called once for each of `chunks` parts of the rows, in order, 1 <= chunks <= n; their
-    lengths differ by at most one. It may be called again for the backward pass. What piece keeps for backward is given up
-    before the next call of piece, and at the end of the forward pass, so the logits of one part at most are alive.
-    The loss, and the gradients of those of hidden and weight that require grad, are those of
-    piece(hidden, weight, labels) divided by the number of rows that count, with torch.autograd.grad as well as with
-    backward. At least one of the two requires grad.
+    lengths differ by at most one. It may be called again for the backward pass. Whatever piece keeps for backward is
+    freed before the next call of piece, and at the end of the forward pass, so the logits of at most one part are
+    alive.
+    The loss, and the gradients of hidden and weight if they require grad, are those of piece(hidden, weight, labels)
+    divided by the number of rows that count, with torch.autograd.grad as well as with backward. At least one of hidden
+    and weight requires grad.
     """
     ### BEGIN SOLUTION
     edges = [len(labels) * number // chunks for number in range(chunks + 1)]
@@ -51,17 +52,17 @@ def chunked_loss(
 
 
 # %% promises
-# The mean loss of rows -> example, values
+# The mean loss over -> example, values
 # weight is (v, d) -> values
 # piece(h, weight, y) -> values
-# It makes the logits -> values
+# It computes these -> values
 # A label of -100 -> values
 # At least one row -> values
 # In the forward pass -> parts
 # It may be called again -> values
-# What piece keeps -> one_at_a_time
+# Whatever piece keeps -> one_at_a_time
 # The loss, and the gradients -> values
-# At least one of the two -> values
+# At least one of hidden -> values
 
 
 # %% domain
@@ -123,7 +124,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "How many rows has each part, and by what is the sum of all losses divided?",
+        "How many rows does each part have, and what do you divide the sum of all losses by?",
         "Checkpoint each call of piece. Add the sums, and divide once by the number of labels that are not -100.",
     ),
 ):
@@ -147,7 +148,7 @@ with check(
                 (sums[0] / 3 + sums[1] / 2 + sums[2]) / 3
             ).detach(),
             "the row with label -100 counts in the mean": (sum(sums) / 7).detach(),
-            "the sum of all losses is to be divided by the number of rows that count": sum(sums).detach(),
+            "the sum of all losses should be divided by the number of rows that count": sum(sums).detach(),
         },
         name="the loss",
     )
@@ -160,7 +161,7 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Does your result use the loss that piece computes? Are all rows in a part, and each with its own label? Is the "
+        "Does your result use the loss that piece computes? Is every row in a part, with its own label? Is the "
         "upstream gradient in both gradients?"
     ),
 ):
@@ -169,9 +170,9 @@ with check(
     arguments.assert_results(chunked_loss, "transposed", "every second one")
 with check(
     "parts",
-    "the parts are all rows, in order, with lengths that differ by at most one",
+    "the parts contain all rows, in order, and their lengths differ by at most one",
     weight=1,
-    hint="At which rows do you cut n rows into k parts? torch.Tensor.chunk may give fewer parts than it was asked for.",
+    hint="At which rows do you cut n rows into k parts? torch.Tensor.chunk may return fewer parts than you ask for.",
 ):
     for trial in arguments.iter_trials(chunked_loss, *RECORDED):
         assert_close(trial.report.result, trial.case.report.result)
@@ -183,10 +184,10 @@ with check(
         assert max(lengths) - min(lengths) <= 1, "the lengths of the parts differ by more than one"
 with check(
     "one_at_a_time",
-    "the graph of one part at most is alive, and none between forward and backward",
+    "at most one part's graph is alive, and none between forward and backward",
     weight=3,
     required=True,
-    hint="What does autograd keep of each call of piece? How do you keep it from doing so?",
+    hint="What does autograd keep from each call of piece? How do you prevent that?",
 ):
     for trial in arguments.iter_trials(chunked_loss, "", "a part for each row"):
         assert_close(trial.report.result, trial.case.report.result)
@@ -195,7 +196,7 @@ with check(
         want = [0] * len(pieces.alive)
         assert_close(pieces.alive, want, name="the number of graphs of piece that are alive at each of its calls")
         assert pieces.ended[0] > 1, "piece was called once, with all rows"
-        assert pieces.seen.backwards == pieces.ended[0], "gradients did not go back through each piece once"
+        assert pieces.seen.backwards == pieces.ended[0], "gradients didn't go back through each piece exactly once"
 
 
 # %% right "sums of tensor_split, stacked"

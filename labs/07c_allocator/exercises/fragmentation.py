@@ -1,15 +1,15 @@
 # %% exercise
 def fragmentation(segments: list[dict]) -> dict[str, int]:
-    """What is reserved, what of it is in use, and what the rest is good for.
+    """How much memory is reserved and in use, and what the rest can be used for.
 
-    segments: in the form of a snapshot's, in any order, with blocks in the order of their addresses. It may be empty,
-    and it isn't changed. All sizes are multiples of 512. Two neighbours in a segment are never both inactive.
-    The result has five keys, each with bytes as an int:
+    segments: in a snapshot's form, in any order, with blocks in order of address. It may be empty, and it isn't
+    changed. All sizes are multiples of 512. Two neighbors in a segment are never both inactive.
+    The result has five keys, each with a number of bytes as an int:
     "reserved": of all segments. "allocated": of the blocks in state "active_allocated".
     "releasable": of the segments whose blocks are all inactive. empty_cache() gives these back.
     "split": of the inactive blocks in all other segments.
-    "largest": of the largest request that fits into one inactive block. A request of more than 1 MiB only goes to a
-    segment whose segment_type is "large", any other only to a "small" one. It's 0 if no request fits.
+    "largest": of the largest request that fits into one inactive block. A request for more than 1 MiB can use only a
+    segment whose segment_type is "large"; any other, only a "small" one. It's 0 if no request fits.
     A "small" segment has 2 MiB, and a "large" one at least 10 MiB. In a "large" one, each inactive block has more than
     1 MiB.
     """
@@ -27,18 +27,18 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
 
 
 # %% promises
-# What is reserved, what -> example, others, small_segments, awaiting
-# segments: in the form -> others, small_segments, awaiting
+# How much memory -> example, others, small_segments, awaiting
+# segments: in a -> others, small_segments, awaiting
 # It may be empty -> keeps_input
 # All sizes are -> others, small_segments, awaiting
-# Two neighbours in -> others, small_segments, awaiting
+# Two neighbors in -> others, small_segments, awaiting
 # The result has five -> others, small_segments, awaiting
 # "allocated": of the -> awaiting, others
 # "releasable": of -> awaiting, others
 # empty_cache() gives -> example, others, small_segments, awaiting
 # "split": of the -> awaiting, others
 # "largest": of the -> others, awaiting
-# A request of more than -> small_segments
+# A request for more -> small_segments
 # It's 0 if -> small_segments, awaiting, keeps_input
 # A "small" segment has -> others, small_segments
 # In a "large" one -> others
@@ -93,8 +93,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which key differs? Which blocks of the picture are in it, and which should be?",
-        "split counts inactive blocks in segments that hold something else too. largest is the size of a single block.",
+        "Which key differs? Which blocks in the picture count toward it, and which should?",
+        "split counts inactive blocks in segments that also contain others. largest is the size of a single block.",
     ),
 ):
     t = cut_up()
@@ -109,21 +109,21 @@ with check(
             "largest": 20 * MIB,
         },
         {
-            "empty_cache gives back whole segments only": {
+            "empty_cache gives back only whole segments": {
                 "reserved": 62 * MIB,
                 "allocated": in_use,
                 "releasable": given_back + pieces,
                 "split": pieces,
                 "largest": 20 * MIB,
             },
-            "a request needs one block: free bytes do not add up": {
+            "a request needs one block: free bytes don't add up": {
                 "reserved": 62 * MIB,
                 "allocated": in_use,
                 "releasable": given_back,
                 "split": pieces,
                 "largest": given_back + pieces,
             },
-            "what empty_cache gives back is not in pieces": {
+            "what empty_cache gives back doesn't count as split": {
                 "reserved": 62 * MIB,
                 "allocated": in_use,
                 "releasable": given_back,
@@ -148,26 +148,26 @@ with check(
     "other segments, in any order",
     weight=4,
     required=True,
-    hint="Take one segment at a time. When is it releasable, and what do you add to split when it is not?",
+    hint="Take one segment at a time. When is it releasable, and what do you add to split if it isn't?",
 ):
     assert_bytes(fragmentation, "", "one segment", "one small segment", "all free", "nothing releasable", "huge")
 with check(
     "small_segments",
-    "only small segments have room: a request of more than 1 MiB goes elsewhere",
+    "only small segments have room: a request for more than 1 MiB can't use them",
     weight=2,
-    hint="A segment of 2 MiB is free. Does a request of 1.5 MiB go there?",
+    hint="A segment of 2 MiB is free. Can a request for 1.5 MiB use it?",
 ):
     assert_bytes(fragmentation, "a small segment is free", "only small pieces are free", "all in use")
     assert_bytes(fragmentation, "only small ones are in use")
 with check(
     "awaiting",
-    "blocks that wait until they are free",
+    "blocks that are waiting to be freed",
     weight=2,
     hint="A block in state active_pending_free: is it allocated? Is it free? Can its segment be given back?",
 ):
     assert_bytes(fragmentation, "some blocks wait", "whole segments wait", "all others wait")
     assert_bytes(fragmentation, "only those that wait are in use")
-with check("keeps_input", "segments stay as they are, and no segments are no bytes", guard=True):
+with check("keeps_input", "segments aren't changed, and an empty list has no bytes", guard=True):
     arguments.assert_arguments(fragmentation)
     arguments.assert_results(fragmentation, "no segments")
 

@@ -13,16 +13,16 @@ def gradient_device(keeping, least):
 def kept_elsewhere(
     send: Callable[[Tensor], int], fetch: Callable[[int], Tensor], least: int
 ) -> AbstractContextManager[Any]:
-    """A context manager: what is kept for backward inside its with block is kept in another place.
+    """A context manager that stores what is kept for backward inside its with block in another place.
 
-    send(t) puts a copy of t into that place and returns a ticket. fetch(ticket) returns what was put there: a tensor of
-    the same shape, which may be on another device and of another dtype.
-    Each tensor of at least `least` bytes (its elements, not its whole memory) that an operation keeps is sent when it is
-    kept, once for each operation that keeps it, weights and integers too. What is sent doesn't require grad. Smaller
-    ones aren't sent, but kept here. Each time that backward needs a tensor that was sent, it is fetched: backward
-    computes with what fetch returns, brought to the dtype and the device that the tensor had. Backward may run after the
-    with block has ended, and twice with retain_graph=True. A result that is dropped without a backward pass leaves
-    nothing behind here.
+    send(t) puts a copy of t there and returns a ticket. fetch(ticket) returns what was stored: a tensor of the same
+    shape, possibly on another device and of another dtype.
+    Each tensor of at least `least` bytes (its elements, not its whole storage) that an operation keeps is sent when it
+    is kept, once for each operation that keeps it, including weights and integers. Tensors that are sent don't require
+    grad. Smaller ones aren't sent, but kept here. Whenever backward needs a tensor that was sent, it is fetched:
+    backward computes with what fetch returns, converted to the tensor's original dtype and device. Backward may run
+    after the with block has ended, and twice with retain_graph=True. A result that is dropped without a backward pass
+    leaves nothing behind here.
     """
     ### BEGIN SOLUTION
 
@@ -42,13 +42,13 @@ def kept_elsewhere(
 
 
 # %% promises
-# A context manager: what -> example, layers, integers, small, twice
+# A context manager that -> example, layers, integers, small, twice
 # send(t) puts -> layers, integers, small, twice
 # fetch(ticket) returns -> layers, integers, device
 # Each tensor of at least -> layers, integers, small, twice
-# What is sent doesn't -> layers, integers, small, twice
+# Tensors that are sent -> layers, integers, small, twice
 # Smaller ones aren't -> small, dropped
-# Each time that backward -> layers, integers, small, twice, device
+# Whenever backward needs -> layers, integers, small, twice, device
 # Backward may run -> twice
 # A result that is dropped -> dropped
 
@@ -95,7 +95,7 @@ def arguments(draw, _):
 # %% checks
 with check(
     "example",
-    "sin and a product: both factors and sin's input are sent, fetched once, and used as they came",
+    "sin and a product: both factors and sin's input are sent, fetched once, and used as fetched",
     weight=2,
     required=True,
     hint=(
@@ -111,7 +111,7 @@ with check(
 
     def get(ticket):
         came.append(ticket)
-        return place[ticket].double() + 0.25  # what comes back is in float64, and a quarter too large
+        return place[ticket].double() + 0.25  # the result is float64, and a quarter too large
 
     t = torch.linspace(-1, 2, 12, device=device()).reshape(4, 3).requires_grad_()
     w = torch.linspace(1, -2, 12, device=device()).reshape(4, 3).requires_grad_()
@@ -130,7 +130,7 @@ with check(
         got["grads"],
         near,
         {
-            "backward did not use what fetch gave": {"t": x.cos() * v * g, "w": x.sin() * g},
+            "backward didn't use what fetch returned": {"t": x.cos() * v * g, "w": x.sin() * g},
         },
         name="the gradients",
     )
@@ -163,19 +163,19 @@ def assert_same_place(seen, place):
 
 with check(
     "layers",
-    "layers in float32 and float64: what is sent, when it is fetched, and what backward makes of it",
+    "layers in float32 and float64: what is sent, when it is fetched, and how backward uses it",
     weight=3,
     required=True,
-    hint="Is each tensor sent that an operation keeps, a weight too? Which dtype does backward need?",
+    hint="Is every tensor that an operation keeps sent, even a weight? Which dtype does backward need?",
 ):
     for trial in arguments.iter_trials(kept_elsewhere, ""):
         assert_close(trial.report.result, trial.case.report.result)
         assert_same_place(trial.arguments[0][0].__self__, trial.case.arguments[0][0].__self__)
 with check(
     "integers",
-    "indices and float16 come back as what they were",
+    "indices and float16 come back in their own dtype",
     weight=1,
-    hint="Which dtype had the tensor that was sent?",
+    hint="What dtype did the original tensor have?",
 ):
     places = torch.tensor([11, 7, 3, 19, 11, 8], device=device())
     program = [("y", torch.index_select, "x", 0, "i"), ("out", torch.square, "y")]
@@ -184,9 +184,9 @@ with check(
         elsewhere(kept_elsewhere, coarse_double, 2, program, tensors, [some(6, seed=4, dtype=dtype, grad=False)])
 with check(
     "small",
-    "less than least bytes is not sent",
+    "tensors of fewer than least bytes aren't sent",
     weight=1,
-    hint="How many bytes has a tensor of three numbers, and is one of exactly least bytes sent? What if it is a part?",
+    hint="How many bytes are three numbers? Is a tensor of exactly least bytes sent? And part of a larger one?",
 ):
     for least, dtype in ((24, torch.float32), (25, torch.float32), (48, torch.float32), (24, torch.float64)):
         tensors = {"x": some(2, 3, seed=8, dtype=dtype), "y": some(9, 3, seed=9, dtype=dtype)}
@@ -212,10 +212,10 @@ with check(
     elsewhere(kept_elsewhere, coarse, 8, steps, tensors, upstreams[:1], later=["y"])
 with check(
     "device",
-    "tensors of a device without values: what is fetched comes back to it",
+    "tensors on a device without values: what is fetched returns to that device",
     weight=1,
     observed=True,
-    hint="fetch gives a tensor on the CPU. On which device was the one that was sent?",
+    hint="fetch returns a tensor on the CPU. Which device was the original on?",
 ):
     assert_close(gradient_device(kept_elsewhere, 4), "meta", name="the device of the gradient")
 with check(
@@ -223,7 +223,7 @@ with check(
     "results without a backward pass leave nothing behind",
     weight=1,
     observed=True,
-    hint="exp keeps its own result. If your hook returns it as it is, who holds whom?",
+    hint="exp keeps its own result. If your hook returns it undetached, what keeps what alive?",
 ):
     t = some(3, 4, seed=15)  # what is sent goes nowhere: in one process a place's own copies would count
     got = [left_behind(kept_elsewhere, [lambda t: 1, lambda _: t, least], torch.exp, t) for least in (48, 49)]

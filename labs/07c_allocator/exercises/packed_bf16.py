@@ -59,15 +59,15 @@ def left_behind(packing, arguments, f, x, hold=False):
 
 # %% exercise
 def packed_bf16(parameters: list[Tensor], least: int) -> AbstractContextManager[Any]:
-    """A context manager: what is kept for backward inside its with block is kept in bfloat16.
+    """A context manager that keeps tensors for backward in bfloat16 inside its with block.
 
-    A tensor that an operation keeps is packed if it is float32 or float64, has at least `least` elements, and isn't in
-    the memory of one of parameters, as a view of a weight is. Packed means: instead of the tensor, a copy of it in
-    bfloat16 is held, which comes back in backward with the tensor's own dtype, on its own device. Every other tensor is
-    kept detached, in the memory and the dtype that it has. Results of the forward pass are what they are without it.
-    Backward may run after the with block has ended, and twice with retain_graph=True. What is packed may be changed in
-    place afterwards, also inside the block: backward still has the old values. A result that is dropped without a
-    backward pass leaves nothing in memory.
+    A tensor that an operation keeps is packed if it is float32 or float64, has at least `least` elements, and doesn't
+    share memory with one of parameters, as a view of a weight does. Packed means that a copy in bfloat16 is kept
+    instead, and that backward gets it in the tensor's own dtype, on its own device. Every other tensor is kept
+    detached, in its own memory and dtype. Results of the forward pass don't change. Backward may run after the with
+    block has ended, and twice with retain_graph=True. A packed tensor may be changed in place afterwards, even inside
+    the block: backward still has the old values. A result that is dropped without a backward pass leaves nothing in
+    memory.
     """
     ### BEGIN SOLUTION
     known = {parameter.untyped_storage().data_ptr() for parameter in parameters}
@@ -90,13 +90,13 @@ def packed_bf16(parameters: list[Tensor], least: int) -> AbstractContextManager[
 
 
 # %% promises
-# A context manager: what -> example, layers
+# A context manager that -> example, layers
 # A tensor that an operation -> layers, weights, dtypes, small
-# Packed means: instead -> layers, weights
+# Packed means that -> layers, weights
 # Every other tensor is -> dtypes, weights, dropped
 # Results of the forward -> layers, weights
 # Backward may run -> later
-# What is packed may be -> later
+# A packed tensor may -> later
 # A result that is dropped -> dropped
 
 
@@ -140,11 +140,11 @@ with check(
         got["grads"],
         {"t": 2 * near * w.detach() * g, "w": (g * near_y).sum(0)},
         {
-            "nothing is rounded: are your hooks in force inside the with block?": {
+            "nothing is rounded: are your hooks active inside the with block?": {
                 "t": 2 * x * w.detach() * g,
                 "w": (g * y).sum(0),
             },
-            "the weight is rounded too: it is there anyhow, a copy of it saves nothing": {
+            "the weight is rounded too: it's in memory anyway, so a copy of it saves nothing": {
                 "t": 2 * near * near_w * g,
                 "w": (g * near_y).sum(0),
             },
@@ -173,9 +173,9 @@ with check(
     arguments.assert_results(packed_bf16)
 with check(
     "weights",
-    "parts of a weight are not packed, and neither is a frozen one",
+    "parts of a weight aren't packed, and neither is a frozen weight",
     weight=2,
-    hint="A slice of a weight begins somewhere else. What does it still share with the weight?",
+    hint="A slice of a weight starts elsewhere. What does it still share with the weight?",
 ):
     tensors = {"x": some(7, 4, seed=1), "w": some(5, 4, seed=2), "f": some(7, 3, seed=3, grad=False)}
     program = [
@@ -189,9 +189,9 @@ with check(
     compared(packed_bf16, ["w"], 5, program, tensors, [some(7, 5, seed=7, grad=False)])
 with check(
     "dtypes",
-    "float16, complex numbers and indices are kept as they are",
+    "float16, complex numbers and indices aren't packed",
     weight=2,
-    hint="Which dtypes does the docstring name? What becomes of the index 301 in bfloat16?",
+    hint="Which dtypes does the docstring list? What does the index 301 become in bfloat16?",
 ):
     g = some(6, seed=4, grad=False)
     far = some(6, seed=5, dtype=torch.float16) * 9 + 100
@@ -209,7 +209,7 @@ with check(
     compared(packed_bf16, [], 2, [("y", torch.index_select, "x", 0, "i"), ("out", torch.square, "y")], tensors, [g])
 with check(
     "small",
-    "fewer elements than least: kept as they are",
+    "tensors with fewer than least elements aren't packed",
     weight=1,
     hint="Is a tensor of exactly least elements packed?",
 ):
@@ -231,9 +231,9 @@ with check(
         compared(packed_bf16, [], least, program, tensors, [some(2, 4, seed=13, grad=False)])
 with check(
     "later",
-    "a change in place, two backward passes, and what runs after the block",
+    "an in-place change, two backward passes, and what runs after the block",
     weight=2,
-    hint="Who has a copy of its own? Do the hooks end with the block, and is anything used up by the first backward?",
+    hint="Does backward have its own copy? Do the hooks end with the block, and does the first backward use it up?",
 ):
     steps, tensors = [("y", torch.mul, "x", 1.7), ("out", torch.square, "y")], {"x": some(3, 5, seed=12)}
     upstreams = [some(3, 5, seed=13, grad=False), some(3, 5, seed=14, grad=False)]
@@ -252,10 +252,10 @@ with check(
     )
 with check(
     "dropped",
-    "results without a backward pass leave nothing behind, and what is not packed is not copied",
+    "results without a backward pass leave nothing behind, and what isn't packed isn't copied",
     weight=1,
     observed=True,
-    hint="exp keeps its own result. If your hook returns it as it is, who holds whom?",
+    hint="exp keeps its own result. If your hook returns it undetached, what keeps what alive?",
 ):
     t = some(3, 4, seed=15)
     got = [left_behind(packed_bf16, [[], least], f, t) for f in (torch.exp, torch.tanh) for least in (1, 99)]

@@ -66,10 +66,10 @@ def selective(f: Callable[[Tensor], Tensor], x: Tensor, keep: list[Any], every: 
     """f(x), checkpointed: the results of some operators are kept, and the rest is computed again.
 
     keep: operators such as torch.ops.aten.mm.default; it may be empty. Count the calls of all operators in keep during
-    this call of f, from 0: the results of calls 0, every, 2 * every, ... are kept, with every >= 1. In backward these are
-    not computed again. All other operators of f are, as in a checkpoint that keeps x only. f may hold many calls, none,
-    or operators that are not in keep. It draws no random numbers. x may require grad or not. It works for several calls
-    of selective before one backward: each of them counts from 0.
+    this call of f, from 0: the results of calls 0, every, 2 * every, ... are kept, with every >= 1. In backward, these
+    aren't computed again. All of f's other operators are, as in a checkpoint that keeps only x. f may call many of
+    these operators, none, or others that aren't in keep. It draws no random numbers. x may require grad or not.
+    selective may be called several times before one backward: each call counts from 0.
     """
     ### BEGIN SOLUTION
 
@@ -94,12 +94,12 @@ def selective(f: Callable[[Tensor], Tensor], x: Tensor, keep: list[Any], every: 
 # f(x), checkpointed: -> example, operators
 # keep: operators such -> operators, none
 # Count the calls -> every
-# In backward these -> operators, every
-# All other operators -> operators, none
-# f may hold many calls -> operators, none
+# In backward, these -> operators, every
+# All of f's other -> operators, none
+# f may call many -> operators, none
 # It draws no random -> operators
 # x may require grad -> operators
-# It works for several -> several
+# selective may be -> several
 
 
 # %% domain
@@ -168,7 +168,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two layers: both products are kept, and only what bends them runs again",
+    "two layers: both products are kept, and only bend runs again",
     weight=2,
     required=True,
     hint=(
@@ -203,8 +203,8 @@ with check(
         [*layers, "backward", "bend", "bend"],
         {
             "nothing runs again: everything was kept": [*layers, "backward"],
-            "all runs again: nothing of f was kept": [*layers, "backward", *layers],
-            "products are to be kept, and bend is to run again": [*layers, "backward", "product", "product"],
+            "everything runs again: nothing in f was kept": [*layers, "backward", *layers],
+            "products should be kept, and bend should run again": [*layers, "backward", "product", "product"],
         },
         name="what ran, in order",
     )
@@ -226,7 +226,7 @@ def assert_runs(checkpointing, *edges):
 
 with check(
     "operators",
-    "other operators and other sizes: what ran again, and that backward used it",
+    "other operators and other sizes: what ran again, and whether backward used it",
     weight=3,
     required=True,
     hint="Which operators are in keep? Is your policy asked about each operator of f, and what does it compare?",
@@ -234,7 +234,7 @@ with check(
     assert_runs(selective, "", "one layer", "x without grad")
     t = some(2, 3, seed=4)
     want = other_overload(reference.function, t)
-    assert_close(other_overload(selective, t), want, name="the gradient behind an overload that is not in keep")
+    assert_close(other_overload(selective, t), want, name="the gradient through an overload that isn't in keep")
 with check(
     "every",
     "every second and every third call",
@@ -245,16 +245,16 @@ with check(
     assert_runs(selective, "every second call", "every third call of two operators", "only the first call")
 with check(
     "several",
-    "several batches before one backward: each begins to count at 0",
+    "several batches before one backward: each starts counting at 0",
     weight=2,
-    hint="Where is your counter made: once, or for each call?",
+    hint="Is your counter created once, or for each call?",
 ):
     assert_runs(selective, "several batches")
 with check(
     "none",
-    "no operator to keep: a checkpoint that keeps x only",
+    "no operator to keep: a checkpoint that keeps only x",
     weight=1,
-    hint="What does the policy return for an operator that is not in keep?",
+    hint="What does the policy return for an operator that isn't in keep?",
 ):
     assert_runs(selective, "no operator to keep", "none is called")
 

@@ -61,16 +61,16 @@ def through_func(function, x, weight, bias):
 class LinearFunction(torch.autograd.Function):
     """x @ weight.T + bias, with its own backward.
 
-    LinearFunction.apply(x, weight, bias): x (n, i), weight (o, i), bias (o,) or None, all of one dtype, float32 or
+    LinearFunction.apply(x, weight, bias): x (n, i), weight (o, i), bias (o,) or None, all of the same dtype, float32 or
     float64, any strides. n may be 0, i and o are at least 1. Each of the three may require grad or not. They and the
-    upstream gradient, which may have any strides too, keep their values. Other calls may come between a call and its
-    backward. Gradients may be differentiated again, and torch.func.grad works.
-    If x was changed in place between the two passes, and the gradient of weight is needed, backward raises
-    RuntimeError, and so it does if weight was changed and the gradient of x is needed; if what was changed is not
-    needed, it may raise RuntimeError or not.
-    backward makes one matrix product for each gradient of x and weight that is needed, and no other of that size; a
-    smaller one, such as ones @ upstream for the bias, is allowed. The checks wrap your three methods in a Function of
-    their own, so overriding apply has no effect.
+    upstream gradient, which may also have any strides, keep their values. There may be other calls between a call and
+    its backward. Gradients may be differentiated again, and torch.func.grad works.
+    If x was changed in place between the two passes and the gradient of weight is needed, backward raises RuntimeError,
+    as it does if weight was changed and the gradient of x is needed; if the changed tensor isn't needed, it may or may
+    not raise RuntimeError.
+    backward computes one matrix product for each gradient of x and weight that is needed, and no other of that size; a
+    smaller one, such as ones @ upstream for the bias, is allowed. The checks wrap your three methods in their own
+    Function, so overriding apply has no effect.
     """
 
     @staticmethod
@@ -83,7 +83,7 @@ class LinearFunction(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
-        """Keep in ctx what backward needs of inputs, the arguments of forward."""
+        """Save in ctx what backward needs from inputs, the arguments of forward."""
         ### BEGIN SOLUTION
         x, weight, _ = inputs
         ctx.save_for_backward(x, weight)
@@ -91,7 +91,7 @@ class LinearFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """The gradients of x, weight and bias, from that of the result, (n, o). One that is not needed may be None."""
+        """The gradients of x, weight and bias, from the result's (n, o). Those that aren't needed may be None."""
         ### BEGIN SOLUTION
         x, weight = ctx.saved_tensors
         needs = ctx.needs_input_grad
@@ -109,15 +109,15 @@ class LinearFunction(torch.autograd.Function):
 # n may be 0 -> empty
 # Each of the three may require grad -> one_gradient
 # They and the upstream gradient -> keeps_arguments
-# Other calls may come -> example, other_cases, one_gradient, raises
+# There may be -> example, other_cases, one_gradient, raises
 # Gradients may be differentiated again -> double_backward, torch_func
 # If x was changed -> raises
-# backward makes one matrix product -> unneeded_product
+# backward computes one matrix product -> unneeded_product
 # The checks wrap -> example, other_cases, one_gradient, raises, double_backward
 # The result, (n, o) -> example, other_cases, one_gradient
-# Keep in ctx -> example, other_cases, one_gradient, raises
+# Save in ctx -> example, other_cases, one_gradient, raises
 # The gradients of x, weight -> other_cases, one_gradient
-# One that is not needed -> one_gradient, unneeded_product
+# Those that aren't needed -> one_gradient, unneeded_product
 
 
 # %% domain
@@ -179,7 +179,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which is wrong, the result or the gradient of x? Have you written the shapes beside your products?",
+        "Which is wrong, the result or the gradient of x? Have you written the shapes next to your products?",
         "The gradient of x is (n, i). Which product of upstream (n, o) and weight (o, i) has that shape?",
     ),
 ):
@@ -200,7 +200,7 @@ with check(
     "results and gradients, other sizes and float64",
     weight=4,
     required=True,
-    hint="Write the shapes of the three gradients beside the products. Which sizes are equal only by accident?",
+    hint="Write the shapes of the three gradients next to the products. Which sizes are equal only by coincidence?",
 ):
     for n, i, o, dtype in ((3, 3, 3, torch.float32), (1, 5, 2, torch.float64), (6, 2, 3, torch.float64)):
         t = linear_inputs(n, i, o, n + i, dtype)
@@ -213,7 +213,10 @@ with check(
             {
                 "weight is transposed in the gradient of x": (want, [t_transposed, *want_grads[1:]]),
                 "these are the gradients for an upstream gradient of ones": (want, t_ones),
-                "the bias was added to n rows: its gradient is the mean over them": (want, [*want_grads[:2], t_mean]),
+                "the gradient of bias is the sum over n rows, not their mean": (
+                    want,
+                    [*want_grads[:2], t_mean],
+                ),
             },
         )
     arguments.assert_results(LinearFunction, "", "float32", "one row", "one input", "one output", "square")
@@ -230,19 +233,19 @@ with check("empty", "an empty batch", guard=True, hint="What is a sum over no ro
     arguments.assert_results(LinearFunction, "no rows")
 with check(
     "raises",
-    "a change in place between the passes raises an error",
+    "an in-place change between the passes raises an error",
     weight=2,
     hint="Which of the two squares noticed that x had changed? A copy notices nothing.",
 ):
     t = linear_inputs(4, 3, 2, 7)
     want = F.linear(*t[:3]), [t[3] @ t[1]]
-    assert_close(applied(LinearFunction, t[:3], [0], t[3]), want, name="without a change, what comes")
+    assert_close(applied(LinearFunction, t[:3], [0], t[3]), want, name="the result and gradient without a change")
     changed_between.assert_results(LinearFunction, "", *changed_between.edges)
 with check(
     "double_backward",
     "the gradient can be differentiated again",
     weight=2,
-    hint="Is anything detached, of x, weight or upstream?",
+    hint="Is x, weight or upstream detached anywhere?",
 ):
     twice.assert_results(LinearFunction, "", *twice.edges)
 with check("torch_func", "it works under torch.func.grad", weight=1, hint="Which of the three methods gets ctx?"):
@@ -256,7 +259,7 @@ with check(
     arguments.assert_arguments(LinearFunction)
 with check(
     "unneeded_product",
-    "no product for a gradient that nobody needs",
+    "no product for a gradient that isn't needed",
     weight=2,
     observed=True,
     hint="Look at needs_input_grad.",
@@ -264,7 +267,7 @@ with check(
     t, t_product = linear_inputs(16, 8, 4, 10), 2 * 16 * 8 * 4
     for needs, want in (([0], t_product), ([1], t_product), ([0, 1], 2 * t_product)):
         got = backward_flops(LinearFunction, t[:3], needs, t[3])
-        assert_close(got, want, name="the operations for those of the two gradients of x and weight that are needed")
+        assert_close(got, want, name="the operations for the needed gradients of x and weight")
     got = backward_flops(LinearFunction, t[:3], [2], t[3])
     assert type(got) is int and 0 <= got < t_product / 2, "a product for x or weight, though only bias needs a gradient"
 

@@ -15,10 +15,10 @@ def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     torch.func can run it too; each result is computed from the sample. f may work for x's dtype only, and may use
     tensors that require grad. x: (n, m), n at least 1, any strides, float32 or float64; it may require grad, and may be
     the result of recorded operations; recording is on.
-    Returns (n, k, m) in x's dtype: element (i, a, b) is the derivative of output a by input b at row i. If x requires
-    grad, and the Jacobian depends on x, gradients go back through the result to x. That of a linear f does not depend
-    on x, and may have no history. x, its requires_grad and its .grad stay as they are, and so does the .grad of each
-    tensor that f uses.
+    Returns (n, k, m) in x's dtype: element (i, a, b) is the derivative of output a with respect to input b at row i. If
+    x requires grad, and the Jacobian depends on x, gradients go back through the result to x. The Jacobian of a linear
+    f doesn't depend on x, and may have no history. x, its requires_grad and its .grad aren't changed, and neither is
+    the .grad of any tensor that f uses.
     """
     ### BEGIN SOLUTION
     return torch.func.vmap(torch.func.jacrev(f))(x)
@@ -32,7 +32,7 @@ def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 # x: (n, m) -> other_cases, double_backward
 # Returns (n, k, m) -> other_cases
 # If x requires grad -> double_backward
-# That of a linear f -> other_cases
+# The Jacobian of a linear -> other_cases
 # x, its requires_grad -> keeps_input
 
 
@@ -78,8 +78,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is f called with one sample at a time? Which shape has the Jacobian of one sample?",
-        "Which function of torch.func gives one sample's Jacobian, and which one runs that for each row of x?",
+        "Is f called with one sample at a time? What shape does the Jacobian of one sample have?",
+        "Which function in torch.func computes one sample's Jacobian, and which runs that for each row of x?",
     ),
 ):
     t = torch.tensor([[3.0, 4.0], [1.0, -1.0], [-2.0, 0.5]])
@@ -93,24 +93,24 @@ with check(
     "other functions, sizes, strides and dtypes",
     weight=4,
     required=True,
-    hint="Is f called with one sample? Which of the axes is the input's?",
+    hint="Is f called with one sample? Which axis belongs to the input?",
 ):
     arguments.assert_results(batched_jacobian, "", "float32", "one row", "one input", "one output", "square")
     arguments.assert_results(batched_jacobian, "a linear function", "transposed", "every second one", "expanded")
     arguments.assert_results(batched_jacobian, "float32 only", "linear, requires grad")
 with check(
     "double_backward",
-    "it can be differentiated by x",
+    "it can be differentiated with respect to x",
     weight=2,
     required=True,
-    hint="Is there a detach on the way?",
+    hint="Do you detach anything?",
 ):
     states = "requires grad", "one input, requires grad", "from an operation", "holds .grad"
     arguments.assert_results(batched_jacobian, *states)
     arguments.assert_gradients(batched_jacobian, *states)
 with check(
     "keeps_input",
-    "x and x.grad stay as they are, and so does the .grad of what f uses",
+    "x and x.grad aren't changed, and neither is the .grad of what f uses",
     guard=True,
     hint="Which calls write to .grad?",
 ):

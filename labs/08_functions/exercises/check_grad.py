@@ -21,18 +21,18 @@ def judged_with_weight(judge, weight, grad, x):
 
 # %% exercise
 def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
-    """Whether autograd's derivative of fn at x is the one that finite differences give.
+    """Whether autograd's derivative of fn at x agrees with finite differences.
 
     fn: a function from a tensor of x's shape to a tensor of any shape with at least one element, both float64; it may
-    hold Functions of the older form, so torch.func and vmap do not get through it. It may return its argument itself,
-    and may use tensors that require grad. A result without history, or with one that does not lead to x, has the
-    derivative 0. Near x, results lie between -100,000 and 100,000, and third derivatives between -10,000 and 10,000.
-    x: any shape, any strides, float64, not empty, with or without requires_grad, also from recorded operations;
-    recording is on. It stays as it is, and so do its requires_grad and .grad, and the .grad of each tensor that fn
-    uses.
+    use Functions of the older form, so torch.func and vmap don't work on it. It may return its argument itself, and may
+    use tensors that require grad. A result without history, or whose history doesn't include x, has a derivative of 0.
+    Near x, results lie between -100,000 and 100,000, and third derivatives between -10,000 and 10,000.
+    x: any shape, any strides, float64, not empty, with or without requires_grad, possibly the result of recorded
+    operations; recording is on. It isn't changed, and neither are its requires_grad and .grad, or the .grad of any
+    tensor that fn uses.
     Returns a bool: True if every entry of the Jacobian agrees with its central difference, and False otherwise. All
-    entries lie between -1000 and 1000; none is NaN. A wrong derivative has an entry that is wrong by 1 % or more, and
-    by 1e-3 or more.
+    entries lie between -1000 and 1000; none is NaN. A wrong derivative has an entry that is wrong by at least 1 %, and
+    by at least 1e-3.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
@@ -59,7 +59,7 @@ def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
 # A result without history -> constant_result
 # Near x, results lie -> right_accepted
 # x: any shape -> shapes, keeps_input
-# It stays as it is -> keeps_input
+# It isn't changed -> keeps_input
 # Returns a bool: -> example, wrong_rejected, transposed_matrix, one_wrong_entry, ignores_upstream
 # All entries lie -> right_accepted
 # A wrong derivative has -> wrong_rejected, small_entries
@@ -145,7 +145,7 @@ def weight_held(draw, edge):
 # %% checks
 with check(
     "example",
-    "cubes with the right derivative, and with twice of it",
+    "cubes with the right derivative, and with twice that",
     weight=2,
     required=True,
     hint=(
@@ -199,7 +199,7 @@ with check(
     "right derivatives are accepted",
     weight=3,
     required=True,
-    hint="Is everything float64, and are the differences central? What is 1e-4, measured against an entry of 1,000?",
+    hint="Is everything float64, and are the differences central? How large is 1e-4 relative to an entry of 1,000?",
 ):
     t = torch.randn(2, dtype=torch.float64, generator=torch.Generator(here).manual_seed(4))
     t_wide, t_high = matrix_of(1, 2), matrix_of(3, 2)
@@ -238,7 +238,7 @@ with check(
     "small_entries",
     "small entries count as much as large ones",
     weight=2,
-    hint="An entry of 0.3 that is wrong by 2 % is wrong by 0.006. And what may stand where 0 belongs?",
+    hint="An entry of 0.3 that is wrong by 2 % is wrong by 0.006. And what if the entry should be 0?",
 ):
     t = torch.tensor([1.0, -0.8], dtype=torch.float64)
     t_small, t_zeros = torch.full((2, 2), 0.04, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64)
@@ -248,7 +248,7 @@ with check(
     arguments.assert_results(check_grad, "a small entry", "a small entry among large ones", "where 0 belongs")
 with check(
     "transposed_matrix",
-    "a transposed matrix is rejected, and a diagonal too",
+    "a transposed matrix is rejected, and so is a diagonal",
     weight=2,
     hint="Which entries do you compare?",
 ):
@@ -273,7 +273,7 @@ with check(
     "ignores_upstream",
     "a backward that ignores the upstream gradient is rejected",
     weight=2,
-    hint="Which v do you send in?",
+    hint="Which v do you pass?",
 ):
     t = torch.randn(2, dtype=torch.float64, generator=torch.Generator(here).manual_seed(7))
     assert_close([check_grad(exp_of(1.0, False), t), check_grad(exp_of(1.0), t)], [False, True], name="your verdicts")
@@ -281,14 +281,14 @@ with check(
     "straight_through",
     "a straight-through estimator is rejected",
     weight=1,
-    hint="What is the true slope beside the step?",
+    hint="What is the true slope next to the step?",
 ):
     t = torch.tensor([0.4, -1.0, 2.5], dtype=torch.float64)
     t_step = with_backward(lambda x: (x > 0.1).to(x.dtype), lambda x, y, up: up)
     t_flat = with_backward(lambda x: (x > 0.1).to(x.dtype), lambda x, y, up: 0 * up)
     assert_close([check_grad(t_step, t), check_grad(t_flat, t)], [False, True], name="your verdicts")
 with check(
-    "constant_result", "a result without history has the derivative zero", weight=2, hint="What has no grad_fn?"
+    "constant_result", "a result without history has a derivative of zero", weight=2, hint="What has no grad_fn?"
 ):
     t = torch.tensor([0.5, -1.5], dtype=torch.float64)
     t_cases = [(lambda x: torch.full((2, 3), 2.0, dtype=x.dtype), t), (lambda x: 3 * x.detach() ** 2, t)]
@@ -299,7 +299,7 @@ with check(
     "shapes",
     "matrices, transposed ones, a single number",
     weight=2,
-    hint="How do you get at element j of x?",
+    hint="How do you access element j of x?",
 ):
     t = torch.linspace(-1, 1.5, 6, dtype=torch.float64).reshape(2, 3)[:, ::2]
     t_cases = [(cubes_of(1.0, 1.0), t), (soft_of(1.0, True), t.T), (soft_of(1.0, False), t.T)]
@@ -308,9 +308,9 @@ with check(
     arguments.assert_results(check_grad, "transposed", "every second one", "expanded")
 with check(
     "keeps_input",
-    "x and x.grad stay as they are, and so does the .grad of what fn uses",
+    "x and x.grad aren't changed, and neither is the .grad of what fn uses",
     guard=True,
-    hint="Which calls write to .grad? Whose element do you move?",
+    hint="Which calls write to .grad? In which tensor do you move an element?",
 ):
     arguments.assert_results(check_grad, "requires grad", "from an operation", "holds .grad")
     arguments.assert_arguments(check_grad)

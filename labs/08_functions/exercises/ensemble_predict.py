@@ -79,14 +79,14 @@ def left_by_prediction(predict, states, modes, grads, frozen, ask, x):
 def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
     """The mean of the models' probabilities, each in evaluation mode.
 
-    models: a list or tuple of at least one, all of the same class, sizes and dtype, with parameters and buffers of
-    their own, also buffers that are not in state_dict. Each of their modules may be in training or evaluation mode. A
+    models: a list or tuple of at least one, all of the same class, sizes and dtype, with their own parameters and
+    buffers, including buffers that aren't in state_dict. Each of their modules may be in training or evaluation mode. A
     parameter requires grad in all of them or in none. x: (n, ...), n at least 1, any strides; it may require grad, and
     may be the result of recorded operations. A model gives logits (n, c), and their softmax along c is its
     probabilities. c may be 1.
-    Returns (n, c) in the logits' dtype, without history. All models are asked at once: forward is called one time in
-    all. The models stay as they are: the mode of each module, parameters and buffers, requires_grad and .grad. So do a
-    list of them and x.
+    Returns (n, c) in the logits' dtype, without history. All models run at once: forward is called only once. The
+    models aren't changed: the mode of each module, parameters and buffers, requires_grad and .grad. Neither are a list
+    of them and x.
     """
     ### BEGIN SOLUTION
     copies = [copy.deepcopy(model).eval() for model in models]
@@ -111,9 +111,9 @@ def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
 # A model gives logits -> sums_to_one, mean, runs_once
 # c may be 1 -> mean
 # Returns (n, c) -> mean, no_history
-# All models are asked -> runs_once
-# The models stay -> no_history
-# So do a list -> no_history, keeps_input
+# All models run -> runs_once
+# The models aren't -> no_history
+# Neither are a list -> no_history, keeps_input
 
 
 # %% domain
@@ -171,7 +171,7 @@ with check(
     required=True,
     hint=(
         "Which comes first, the softmax or the mean? Along which dimension is each of them taken?",
-        "Each model's probabilities are a softmax along the classes. The mean is along the models, and over all of them.",
+        "Each model's probabilities are a softmax along the classes. The mean is over all models.",
     ),
 ):
     t = torch.linspace(-1, 1, 20).reshape(4, 5)
@@ -225,7 +225,7 @@ with check(
             want,
             {
                 "this is the softmax of the mean of the logits": t_after if count > 1 else None,
-                "this is the first model alone": t_first if count > 1 else None,
+                "this is only the first model": t_first if count > 1 else None,
             },
         )
     for trial in arguments.iter_trials(
@@ -238,13 +238,13 @@ with check(
         assert_close(trial.report.result["result"], trial.case.report.result["result"])
 with check(
     "no_history",
-    "no history, and the models are as before",
+    "no history, and the models aren't changed",
     weight=2,
     hint="Which modes did they have? Whose mode do you change?",
 ):
     for trial in arguments.iter_trials(ensemble_predict, "", *arguments.edges):
         for key in ("history", "states", "modes", "grads", "trained", "listed"):
-            assert_close(trial.report.result[key], trial.case.report.result[key], name="what is there afterwards")
+            assert_close(trial.report.result[key], trial.case.report.result[key], name="the state afterwards")
 with check("runs_once", "forward is called once", weight=1, required=True, hint="What does vmap run over?"):
     for inputs, count in ((3, 5), (4, 2)):
         generator = torch.Generator(here).manual_seed(count)
@@ -257,7 +257,7 @@ with check("runs_once", "forward is called once", weight=1, required=True, hint=
         t_seen = Seen(t_head)
         assert_close(ensemble_result(ensemble_predict, t_states, t_modes, t_seen, t), want)
         assert_close(len(t_seen.calls), 1, name="the number of calls of forward")
-with check("keeps_input", "x stays as it is", guard=True, hint="Is anything done in place?"):
+with check("keeps_input", "x isn't changed", guard=True, hint="Is anything done in place?"):
     arguments.assert_arguments(ensemble_predict, ignore=("states", "modes", "grads", "frozen"))
 
 

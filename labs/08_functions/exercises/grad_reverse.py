@@ -22,14 +22,14 @@ def reversed_for_each(reverse, rows, lam):
 
 # %% exercise
 def grad_reverse(x: Tensor, lam: float) -> Tensor:
-    """x forward, and -lam times the upstream gradient backward.
+    """x in the forward pass, and -lam times the upstream gradient in the backward pass.
 
-    x: any shape, also () and without elements, any strides, float32 or float64; it may hold NaN. It may require grad or
-    not, and may be the result of recorded operations. lam: an int or float from 0 to 100. The result has x's shape and
-    dtype, and exactly x's values, also those that are infinite, or near the largest number of the dtype; it may share
-    x's memory. It requires grad only if x does. x, its requires_grad and its .grad stay as they are, and a gradient
-    that reaches x on another way is not reversed. Works under torch.func.grad too, and when torch.func.vmap runs such a
-    gradient for each row of a batch.
+    x: any shape, including () and shapes without elements, any strides, float32 or float64; it may contain NaN. It may
+    require grad or not, and may be the result of recorded operations. lam: an int or float from 0 to 100. The result
+    has x's shape and dtype, and exactly x's values, including infinite ones and those near the dtype's largest number;
+    it may share x's memory. It requires grad only if x does. x, its requires_grad and its .grad aren't changed, and a
+    gradient that reaches x along another path isn't reversed. Works under torch.func.grad too, and when torch.func.vmap
+    runs such a gradient for each row of a batch.
     """
     ### BEGIN SOLUTION
 
@@ -54,7 +54,7 @@ def grad_reverse(x: Tensor, lam: float) -> Tensor:
 
 
 # %% promises
-# x forward -> example, other_cases, two_in_row
+# x in the forward -> example, other_cases, two_in_row
 # x: any shape -> other_cases, extreme_values, keeps_input
 # It may require grad -> other_cases, keeps_input
 # lam: an int or float -> other_cases
@@ -112,12 +112,12 @@ def rows(draw, edge):
 # %% checks
 with check(
     "example",
-    "x forward, and -0.5 times the gradient backward",
+    "x in the forward pass, and -0.5 times the gradient in the backward pass",
     weight=2,
     required=True,
     hint=(
-        "Is it the value that is wrong, or the gradient? What is the upstream gradient here, and where does it go?",
-        "Upstream is 2 * x here. backward sends it on times -lam, which setup_context has kept in ctx.",
+        "Is the value wrong, or the gradient? What is the upstream gradient here, and where does it go?",
+        "The upstream gradient is 2 * x here. backward returns it times -lam, which setup_context saved in ctx.",
     ),
 ):
     t = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
@@ -130,7 +130,7 @@ with check(
         t.grad,
         torch.tensor([-1.0, 2.0, -3.0]),
         {
-            "the gradient is scaled, and not reversed": torch.tensor([1.0, -2.0, 3.0]),
+            "the gradient is scaled, but not reversed": torch.tensor([1.0, -2.0, 3.0]),
             "lam was not used": torch.tensor([-2.0, 4.0, -6.0]),
         },
         name="the gradient",
@@ -142,7 +142,7 @@ with check(
     "other sizes, numbers and dtypes",
     weight=3,
     required=True,
-    hint="What becomes of upstream gradients? Is lam, or the gradient, float32 on its way?",
+    hint="What happens to upstream gradients? Is lam or the gradient converted to float32?",
 ):
     arguments.assert_results(grad_reverse, "", "float32", "lam 0", "lam 1", "lam 100", rtol=0, atol=0)
     arguments.assert_gradients(grad_reverse, "", "lam 0", "lam 1", "lam 100", rtol=1e-9, atol=0)
@@ -152,10 +152,10 @@ with check(
     arguments.assert_gradients(grad_reverse, *more, rtol=1e-9, atol=0)
 with check(
     "two_in_row",
-    "two in a row, and only one way of two reversed",
+    "two in a row, and only one of two paths reversed",
     weight=2,
     required=True,
-    hint="Is lam kept for each call, or once? What does a hook on x do to other ways through x?",
+    hint="Is lam kept for each call, or once? What does a hook on x do to other paths through x?",
 ):
     ways.assert_results(grad_reverse, "", "small upstream", "large upstream", "equal numbers", rtol=1e-9, atol=0)
     ways.assert_results(grad_reverse, "float32", rtol=1e-5, atol=0)
@@ -163,12 +163,12 @@ with check(
     "torch_func",
     "under torch.func.grad, and vmap over it",
     weight=2,
-    hint="Is there setup_context? What does vmap ask for by name?",
+    hint="Is there setup_context? Which attribute does vmap look for?",
 ):
     rows.assert_results(grad_reverse, "", "float32", "one row", "one column", "lam 1")
 with check(
     "extreme_values",
-    "infinite and very large values come through",
+    "infinite and very large values are preserved",
     weight=1,
     hint="What is inf - inf? And 100 times 3e38, in float32?",
 ):

@@ -22,12 +22,12 @@ def pulled_back_twice(function, tensors, upstreams):
 def log_sigmoid(x: Tensor) -> Tensor:
     """The logarithm of sigmoid(x), elementwise: values, gradients and second derivatives.
 
-    x: any shape, also () and without elements, any strides, float32 or float64, finite. It may require grad or not, and
-    may be the result of recorded operations. The result has x's shape and dtype, and history only if x requires grad
-    and operations are recorded.
+    x: any shape, including () and shapes without elements, any strides, float32 or float64, finite. It may require grad
+    or not, and may be the result of recorded operations. The result has x's shape and dtype, and history only if x
+    requires grad and operations are recorded.
     For |x| up to 80, all three have a relative error of at most 1e-5 in float32, and of at most 1e-9 in float64.
     Farther out, up to 1e38 in float32 and 1e300 in float64, they are their limits, up to rounding: the value is x or 0,
-    the gradient 1 or 0, the second derivative 0. x, its requires_grad and its .grad stay as they are.
+    the gradient 1 or 0, the second derivative 0. x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
 
@@ -97,7 +97,7 @@ with check(
     required=True,
     hint=(
         "At which of -100, 0 and 30 is it wrong, and is it the value or the gradient?",
-        "Which operations keep their digits there: log1p for a small number, sigmoid(-x) in place of 1 - sigmoid(x)?",
+        "Which operations keep their digits there: log1p for a small number, sigmoid(-x) instead of 1 - sigmoid(x)?",
     ),
 ):
     t = torch.tensor([-100.0, 0.0, 30.0], requires_grad=True)
@@ -121,7 +121,7 @@ with check(
         t.grad,
         want_grad,
         {
-            "1 - sigmoid(30) has no digit left: which other form has the same number?": t_up
+            "1 - sigmoid(30) has no digits left: which other formula gives the same number?": t_up
             * torch.tensor([1.0, 0.5, 0.0]),
             "the upstream gradient was not used": torch.tensor([1.0, 0.5, 9.357622968839737e-14]),
             "where differentiates both sides": t_up * torch.tensor([float("nan"), 0.5, 9.357622968839737e-14]),
@@ -208,7 +208,7 @@ with check(
     arguments.assert_results(log_sigmoid, "beyond 80", "beyond 80, float32", "far out", "far out, float32")
 with check(
     "keeps_input",
-    "x stays as it is, and a constant x is fine",
+    "x isn't changed, and a constant x is fine",
     guard=True,
     hint="Is anything done in place?",
 ):

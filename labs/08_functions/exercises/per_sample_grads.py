@@ -57,16 +57,16 @@ def left_by(per_sample, state, frozen, modes, grads, x, y):
 
 # %% exercise
 def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor]:
-    """The gradient of each sample's own cross entropy by each parameter that requires grad.
+    """The gradient of each sample's own cross entropy with respect to each parameter that requires grad.
 
-    model: from (n, ...) to logits (n, classes), each row from its own sample: no dropout, and no batch normalisation in
-    training mode. It is called in the modes that it has, and a call changes nothing in it. Some of its parameters may
-    not require grad; at least one that it uses does. Two of its modules may share a parameter. x: (n, ...), n at least
-    1, any strides, of the parameters' dtype, without requires_grad. y: (n,), int64, classes; recording is on.
-    Returns a dict with the name of each parameter that requires grad, as in named_parameters(), which names a shared
-    one once, and with a tensor (n, *its shape) of the parameter's dtype, without history: zeros for a parameter that
-    the model does not use. The model stays as it is: the mode of each module, and the requires_grad and .grad of each
-    parameter. So do x and y.
+    model: maps (n, ...) to logits (n, classes), each row from its own sample: no dropout, and no batch normalization in
+    training mode. It is called in its current modes, and a call changes nothing in it. Some of its parameters may not
+    require grad; at least one that it uses does. Two of its modules may share a parameter. x: (n, ...), n at least 1,
+    any strides, of the parameters' dtype, without requires_grad. y: (n,), int64, classes; recording is on.
+    Returns a dict from the name of each parameter that requires grad, as in named_parameters(), which lists a shared
+    one once, to a tensor (n, *its shape) of the parameter's dtype, without history: zeros for a parameter that the
+    model doesn't use. The model isn't changed: the mode of each module, and the requires_grad and .grad of each
+    parameter. Neither are x and y.
     """
     ### BEGIN SOLUTION
     trained: dict[str, Tensor] = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -82,15 +82,15 @@ def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor
 
 # %% promises
 # The gradient of each sample's -> mean, each_sample
-# model: from (n, ...) -> each_sample
-# It is called in the modes -> each_sample, shared
+# model: maps (n, ...) -> each_sample
+# It is called in -> each_sample, shared
 # Some of its parameters -> each_sample
 # Two of its modules -> shared
 # x: (n, ...) -> each_sample
 # y: (n,), int64 -> each_sample
 # Returns a dict -> mean, each_sample, no_history
-# The model stays as it is -> no_history
-# So do x and y -> keeps_input
+# The model isn't changed -> no_history
+# Neither are x -> keeps_input
 
 
 # %% domain
@@ -155,8 +155,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is a name wrong, or a number? One parameter is frozen, and one is not used: what does each of them get?",
-        "Differentiate the loss of one sample, by a dict of the parameters that require grad. Is anything divided twice?",
+        "Is a name wrong, or a number? One parameter is frozen, and one isn't used: what should each of them get?",
+        "Differentiate one sample's loss with respect to a dict of its trained parameters. Is anything divided twice?",
     ),
 ):
     t = torch.linspace(-1, 1, 15).reshape(5, 3)
@@ -206,7 +206,7 @@ with check(
             {
                 "this is the gradient of the mean loss, once for each sample": t_means if n > 1 else None,
                 "this was divided by n": t_parts if n > 1 else None,
-                "each row holds the sum of all rows before it too": t_sums if n > 1 else None,
+                "each row also contains the sum of all rows before it": t_sums if n > 1 else None,
             },
         )
     for trial in arguments.iter_trials(
@@ -218,8 +218,8 @@ with check(
         assert_close(trial.report.result["found"], trial.case.report.result["found"])
 with check(
     "shared",
-    "a model whose layers share a weight, and which depends on its mode",
-    hint="Which name has a parameter that two modules use? In which mode is the model called?",
+    "a model that depends on its mode and whose layers share a weight",
+    hint="What's the name of a parameter that two modules use? In which mode is the model called?",
 ):
     for trial in arguments.iter_trials(
         per_sample_grads, "shared", "shared, evaluation mode", "shared, weight frozen", "shared, weight trained"
@@ -233,8 +233,8 @@ with check(
 ):
     for trial in arguments.iter_trials(per_sample_grads, "", *arguments.edges):
         for key in ("history", "state", "grads", "modes", "frozen"):
-            assert_close(trial.report.result[key], trial.case.report.result[key], name="what is there afterwards")
-with check("keeps_input", "x and y stay as they are", guard=True, hint="Is anything done in place?"):
+            assert_close(trial.report.result[key], trial.case.report.result[key], name="the state afterwards")
+with check("keeps_input", "x and y aren't changed", guard=True, hint="Is anything done in place?"):
     arguments.assert_arguments(per_sample_grads)
 
 

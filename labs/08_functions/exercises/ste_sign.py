@@ -16,10 +16,11 @@ def pulled_back(function, tensors, upstreams):
 def ste_sign(x: Tensor) -> Tensor:
     """1 if x >= 0 and -1 otherwise, elementwise, with the clipped straight-through gradient.
 
-    x: any shape, also () and without elements, any strides, float32 or float64, finite. It may require grad or not, and
-    may be the result of recorded operations. The result has x's shape and dtype. The gradient by x is the upstream
-    gradient, which is finite, if |x| < 1, and 0 if |x| > 1. At -1 and 1 it may be either. The result has history only
-    if x requires grad and operations are recorded. x, its requires_grad and its .grad stay as they are.
+    x: any shape, including () and shapes without elements, any strides, float32 or float64, finite. It may require grad
+    or not, and may be the result of recorded operations. The result has x's shape and dtype. The gradient with respect
+    to x is the upstream gradient, which is finite, if |x| < 1, and 0 if |x| > 1. At -1 and 1, it may be either. The
+    result has history only if x requires grad and operations are recorded. x, its requires_grad and its .grad aren't
+    changed.
     """
     ### BEGIN SOLUTION
 
@@ -47,7 +48,7 @@ def ste_sign(x: Tensor) -> Tensor:
 # x: any shape -> non_contiguous
 # It may require grad -> other_cases, non_contiguous, keeps_input
 # The result has x's shape -> other_cases, zero, non_contiguous
-# The gradient by x is -> example, other_cases, zero, non_contiguous
+# The gradient with respect -> example, other_cases, zero, non_contiguous
 # At -1 and 1 -> zero
 # The result has history only -> keeps_input
 # x, its requires_grad -> example, keeps_input
@@ -99,7 +100,7 @@ with check(
     required=True,
     hint=(
         "Is the value wrong, or the gradient? Does your mask come from x, or from something else?",
-        "Save x in setup_context. In backward, upstream goes through where |x| is below 1, and 0 elsewhere.",
+        "Save x in setup_context. In backward, return upstream where |x| is less than 1, and 0 elsewhere.",
     ),
 ):
     t = torch.tensor([-3.0, -0.5, 0.5, 3.0], requires_grad=True)
@@ -111,8 +112,8 @@ with check(
         t.grad,
         torch.tensor([0.0, 5.0, 5.0, 0.0]),
         {
-            "the upstream gradient was clamped: it is x that must lie between -1 and 1": torch.ones(4),
-            "gradients pass everywhere, also where |x| > 1": torch.full((4,), 5.0),
+            "the upstream gradient was clamped: the limits -1 and 1 are for x": torch.ones(4),
+            "gradients pass everywhere, even where |x| > 1": torch.full((4,), 5.0),
             "the upstream gradient was not used": torch.tensor([0.0, 1.0, 1.0, 0.0]),
         },
         name="the gradient",
@@ -124,16 +125,16 @@ with check(
     "other shapes and upstream gradients, float32 and float64",
     weight=4,
     required=True,
-    hint="Which dtype has your result? Does the mask come from x, and the rest from upstream?",
+    hint="What dtype does your result have? Does the mask come from x, and the rest from upstream?",
 ):
     arguments.assert_results(ste_sign, "", "all inside", "all outside", rtol=1e-9, atol=0)
     arguments.assert_results(ste_sign, "small upstream", "large upstream", rtol=1e-9, atol=0)
     arguments.assert_results(ste_sign, "float32", rtol=1e-6, atol=0)
 with check(
     "zero",
-    "zero belongs to 1, only the sign of a tiny number counts, and the gradient ends exactly at -1 and 1",
+    "zero gives 1, only the sign of a tiny number counts, and the gradient ends exactly at -1 and 1",
     weight=1,
-    hint="What does torch.sign give?",
+    hint="What does torch.sign return?",
 ):
     arguments.assert_results(ste_sign, "zeros", "tiny numbers", "huge numbers", rtol=1e-9, atol=0)
     arguments.assert_results(ste_sign, "next to one", rtol=1e-9, atol=0)
@@ -141,7 +142,7 @@ with check(
     arguments.assert_results(ste_sign, "next to one, float32", rtol=1e-6, atol=0)
 with check(
     "non_contiguous",
-    "a transposed x, an empty one, a single number, and an x that comes from an operation",
+    "a transposed x, an empty one, a single number, and an x from an operation",
     weight=1,
     hint="Does your code need a certain layout, or a leaf?",
 ):
