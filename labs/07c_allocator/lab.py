@@ -56,15 +56,14 @@ MIB = 2**20  # bytes
 # ## From a request to the driver
 #
 # On a GPU, even the digits script's loss, a tensor of four bytes, makes PyTorch reserve 2 MiB if it's the first tensor.
-# In lab 7, you wrote a caching allocator that kept freed memory for the next request. PyTorch's does that and more. You
-# need four terms:
+# PyTorch's allocator does more than the one you wrote in lab 7. You need four terms:
 #
 # - A *request* is the exact number of bytes that a tensor asks for.
 # - A *block* is the memory it gets: a range of addresses whose size is a multiple of 512 bytes.
 # - The *driver* is the GPU maker's part of the operating system. It hands out the GPU's memory.
 # - A *segment* is what PyTorch gets from the driver. Blocks are cut from it.
 #
-# One MiB is $2^{20} = 1{,}048{,}576$ bytes, a little more than a megabyte. The allocator counts in MiB.
+# The allocator counts in MiB: one MiB is $2^{20} = 1{,}048{,}576$ bytes, a little more than a megabyte.
 #
 # Asking the driver is slow, so a segment is usually larger than the block it's needed for. There are three sizes:
 #
@@ -74,8 +73,8 @@ MIB = 2**20  # bytes
 # | more than 1 MiB and less than 10 MiB | 20 MiB |
 # | 10 MiB or more | the block, rounded up to a multiple of 2 MiB |
 #
-# Segments of 2 MiB are called small, all others large. The two kinds don't mix: blocks of at most 1 MiB are cut only
-# from small segments, and larger blocks only from large ones.
+# Segments of 2 MiB are called small, all others large. Blocks of at most 1 MiB are cut only from small segments, and
+# larger blocks only from large ones.
 
 # %% predict: ten_small
 # **Predict.** On an empty GPU, you create ten tensors of 100,000 bytes each. How many segments does PyTorch ask for?
@@ -85,11 +84,11 @@ MIB = 2**20  # bytes
 # - [ ] ten
 
 # %% [markdown]
-# Each block has 100,352 bytes, so all ten take 1,003,520 and fit into one segment of 2 MiB. The driver is asked once.
-# Now write these rules as a function.
+# Each block has 100,352 bytes, so all ten take 1,003,520 and fit into one segment of 2 MiB. Now write these rules as a
+# function.
 #
 # ### Your turn: block_and_segment
-# How large is the block for a request, and how large would a new segment be? This warm-up takes about ten minutes.
+# How large is the block for a request, and how large would a new segment be? This takes about ten minutes.
 
 # %% given
 hint(
@@ -107,8 +106,8 @@ hint(
 #
 # ## One segment, cut into blocks
 #
-# To understand how a GPU can run out of memory although enough bytes are free, look inside a segment. In the next
-# cell's drawings, a `#` is a MiB in use, a `.` is a free one, and `|` separates two blocks.
+# To see how your GPU can run out of memory with enough bytes free, look inside a segment. In the next cell's drawings,
+# a `#` is a MiB in use, a `.` is a free one, and `|` separates two blocks.
 
 
 # %% given
@@ -128,15 +127,15 @@ print("free the first     ", strip([(0, 4 * MIB, False), (4 * MIB, 6 * MIB, True
 # cutting a block into the part that a request gets and a free rest. A freed block stays where it is.
 #
 # Now there are two free blocks, of 4 MiB and of 10 MiB, and a request for 2 MiB arrives. Which block does it get? The
-# *best-fit* rule takes the smallest free block that's large enough. PyTorch follows it, which leaves the larger block
-# whole for a larger request. If several blocks have the same size, it takes the one with the lowest address.
+# *best-fit* rule takes the smallest free block that's large enough. PyTorch follows it and leaves the larger block
+# whole for a larger request. Among blocks of the same size, it takes the one with the lowest address.
 #
 # When a block is freed and its neighbor in the segment is free too, the two become one block again. So a segment with
 # nothing in use is always a single block.
 #
-# There's one more rule, for a rest that's too small to be useful. In a small segment, any rest of 512 bytes or more
-# becomes a block. In a large segment, it has to have more than 1 MiB; otherwise the request gets it as well. The reason
-# is that requests for 1 MiB or less look only in small segments, so none would ever use that rest.
+# There's one more rule, for rests too small to be useful. In a small segment, any rest of 512 bytes or more becomes a
+# block. In a large segment, it has to have more than 1 MiB; otherwise the request gets it as well. That's because
+# requests for 1 MiB or less look only in small segments, so none would ever use it.
 
 # %% predict: rest_of_one answer=20
 # **Predict.** A new segment has 20 MiB, and a request for 19 MiB arrives. How many MiB does its block have?
@@ -160,9 +159,8 @@ hint(
 # %% [markdown]
 # ## Free but unusable
 #
-# If your script trains on batches of changing sizes, it can hit the error that this lab began with. You can reproduce
-# that error with your class: five requests fill a segment, every other one is freed, and then a request for 9 MiB
-# arrives.
+# If your script trains on batches of changing sizes, it can hit the error that this lab began with. Reproduce it with
+# your class: five requests fill a segment, every other one is freed, and then a request for 9 MiB arrives.
 
 
 # %% scratch
@@ -195,9 +193,9 @@ except NotImplementedError:
 # The allocator can give back only whole segments with nothing in use. `empty_cache()` gives back the same and no more:
 # one small tensor keeps its segment of 20 MiB.
 #
-# The next cell writes down four segments in the form of a *snapshot*, PyTorch's own list of all segments and blocks.
-# They're written by hand in the form that `torch.cuda.memory._snapshot()` returns, not recorded on a GPU. Each segment
-# is a dict, and so is each of its blocks. A block has a `state`:
+# The next cell contains four segments in the form of a *snapshot*, the list of all segments and blocks that
+# `torch.cuda.memory._snapshot()` returns. They're handwritten, not recorded on a GPU. Each segment is a dict, and so is
+# each block. A block has a `state`:
 #
 # - `"active_allocated"`: a tensor uses it.
 # - `"inactive"`: it's free.
@@ -296,9 +294,8 @@ else:
 # On a CPU, the dict is empty and the peak is 0. (`memory_summary()` raises a `KeyError` there, and
 # `reset_peak_memory_stats()` an `AttributeError`.)
 #
-# What do you do when `split` is large? First find out why sizes change. Batches of many different lengths are the usual
-# reason, so pad them to a few lengths. Then there are two settings, usually passed in an environment variable that's
-# set before Python starts:
+# If `split` is large, first find out why sizes change. The usual reason is batches of many different lengths, so pad
+# them to a few. Then there are two settings, usually passed in an environment variable before Python starts:
 #
 # - `PYTORCH_ALLOC_CONF=expandable_segments:True`: a segment can grow. A larger request extends it instead of starting a
 #   new segment. Some of the rules above are then different.
@@ -307,13 +304,13 @@ else:
 #
 # Older texts write `PYTORCH_CUDA_ALLOC_CONF`. That name still works; PyTorch 2.8 to 2.11 warn that it's deprecated.
 # While a program runs, the private function `torch._C._accelerator_setAllocatorSettings("max_split_size_mb:128")`
-# changes a setting for later allocations. Neither setting helps when `allocated` itself is too large. Then you have to
-# find out which line allocates so much.
+# changes a setting for later allocations. If `allocated` itself is too large, neither setting helps, and you have to
+# find the line that allocates so much.
 #
 # ## What an optimizer step allocates
 #
-# A step can run out of memory although the forward and backward passes fit, because the optimizer allocates too. You
-# can measure how much without a GPU: `memory.watch` records the tensors that each operation makes, and a step with
+# Training can run out of memory even if the forward and backward passes fit, because the optimizer allocates too. You
+# can measure that without a GPU: `memory.watch` records the tensors that each operation makes, and a step with
 # `foreach=True`, which handles all parameters in each call, makes the same ones on a CPU. The model has eight equal
 # layers. The peak is given in multiples of the size of all weights.
 
@@ -355,8 +352,7 @@ for way in ({"foreach": False}, {"foreach": True}, {"fused": True}):
 #
 # ## The history of a step
 #
-# When your training script runs out of memory, you want to know which line allocated what was there at that moment. A
-# snapshot with a history shows it.
+# When your training script runs out of memory, a snapshot with a history shows which line allocated what.
 #
 # ```python
 # torch.cuda.memory._record_memory_history(max_entries=100_000)
@@ -385,9 +381,9 @@ for way in ({"foreach": False}, {"foreach": True}, {"fused": True}):
 # The history starts when you switch it on. Older blocks, such as the weights, aren't in it, but they may still exist.
 # You find them in `segments`. If an old block was freed during the history, its `free_requested` shows that it existed.
 #
-# The next cell contains the history of a step, written by hand in the documented form, with round numbers, not recorded
-# on a GPU. The step trains a language model: `train.py:21` is `loss = cross_entropy(logits.float(), labels)`,
-# `train.py:22` is `loss.backward()`, and `train.py:23` is the optimizer's step.
+# The next cell contains a handwritten history of a step, in the documented form and with round numbers. The step trains
+# a language model: `train.py:21` is `loss = cross_entropy(logits.float(), labels)`, `train.py:22` is `loss.backward()`,
+# and `train.py:23` is the optimizer's step.
 
 
 # %% given
@@ -539,8 +535,8 @@ else:
 # the tokens at a time. Checkpointing the model would hardly help.
 #
 # The page [pytorch.org/memory_viz](https://pytorch.org/memory_viz) draws such a history from a file that
-# `torch.cuda.memory._dump_snapshot("step.pickle")` writes. It shows the same data: one colored band for each block, and
-# its frames when you point at it.
+# `torch.cuda.memory._dump_snapshot("step.pickle")` writes. Each block is a colored band that shows its frames when you
+# point at it.
 
 # %% [markdown]
 # ## A good place to stop
@@ -552,14 +548,13 @@ else:
 # %% [markdown]
 # ## What autograd keeps, and in what form
 #
-# When you train the digits network, most of the memory holds activations: tensors that operations keep for the backward
-# pass. Lab 7 counted these bytes, and a checkpoint kept fewer of them. You can also keep them in another form or in
-# another place.
+# When you train the digits network, most of the memory contains activations, which operations keep for the backward
+# pass. In lab 7, a checkpoint kept fewer of them. You can also keep them in another form or in another place.
 #
 # Autograd lets you decide. Inside `with torch.autograd.graph.saved_tensors_hooks(pack, unpack)`, it calls `pack(t)` for
 # each tensor that an operation wants to keep, and keeps whatever `pack` returns. (A *hook* is a function that PyTorch
-# calls at such a moment.) When backward needs the tensor, autograd calls `unpack` with what it kept and uses the tensor
-# that `unpack` returns. This may be long after the block has ended.
+# calls at such a moment.) When backward needs the tensor, perhaps long after the block has ended, autograd calls
+# `unpack` with what it kept and uses the result.
 #
 # The next cell only observes: `pack` prints a line and returns its tensor, detached. (You'll see why below.) The model
 # is a linear layer, `tanh`, and another linear layer. Its input doesn't require grad.
@@ -599,9 +594,9 @@ with torch.autograd.graph.saved_tensors_hooks(look, lambda t: t):
 #
 # ### Half the bytes
 #
-# `bfloat16` has 2 bytes per number instead of 4, with the range of `float32` but 8 significant bits instead of 24.
-# That's a good format to pack activations into. The next cell uses two networks of four layers, with 512 samples. Each
-# runs unchanged, packed, and finally in `torch.autocast`, which also computes in `bfloat16`.
+# `bfloat16` has 2 bytes per number instead of 4, with the range of `float32` but 8 significant bits instead of 24. You
+# can pack activations into it. The next cell runs two networks of four layers, with 512 samples: unchanged, packed, and
+# in `torch.autocast`, which also computes in `bfloat16`.
 
 # %% predict: tanh_or_gelu
 # **Predict.** In which of the networks does packing halve the bytes that autograd keeps?
@@ -648,8 +643,8 @@ for activation in (nn.Tanh, nn.GELU):
 # %% [markdown]
 # With `gelu`, packing halves the bytes; with `tanh`, it saves nothing. The result of `tanh` is kept twice, but without
 # packing it's a single storage. `pack` is called twice and makes two copies, each half the size. The same happens to
-# views: two halves of a tensor share one storage, but once packed, they have one each. To get a single copy, you'd have
-# to remember which copy belongs to which storage, and for how long each storage lives.
+# views: two halves of a tensor share one storage, but once packed, they have one each. For a single copy, you'd have to
+# remember which copy belongs to which storage, and how long each storage lives.
 #
 # What about accuracy? Only gradients change: the forward pass is as exact as before. In our run, the gradient was off
 # by 0.00033 of its length with `tanh` and by 0.00006 with `gelu`. With `autocast`, it was 0.0037 and 0.0024. Packing
@@ -740,13 +735,13 @@ for hooked in (False, True):
 # %% [markdown]
 # ## Offloading
 #
-# The digits network's activations could also leave the GPU: they go to the CPU's memory and return when backward needs
-# them. This is called *offloading*. PyTorch has a context manager for it, built from the same two hooks:
+# The digits network's activations could also move to the CPU's memory until backward needs them. This is called
+# *offloading*. PyTorch has a context manager for it, built from the same two hooks:
 # `torch.autograd.graph.save_on_cpu(pin_memory=True)`. It makes no exceptions and sends everything, even weights.
 #
 # *Pinned memory* is CPU memory that the operating system may not move. A GPU can read and write it on its own while the
-# program continues. Without pinning, each copy makes the program wait. Either way, the bytes have to travel there and
-# back. Offloading pays off if a layer computes for longer than its activations travel.
+# program continues. Without pinning, each copy makes the program wait. Either way, offloading pays off only if a layer
+# computes for longer than its activations travel there and back.
 #
 # What happens without a GPU? `tensor.cpu()` on a CPU tensor returns the tensor itself, so `save_on_cpu` keeps what
 # would be kept anyway. In the next cell, `b` is 2 when it's squared, and the derivative of the square is $2 b$. Then
@@ -803,7 +798,7 @@ hint(
 #
 # It works on operators, the functions that PyTorch calls underneath your line of Python.
 # `create_selective_checkpoint_contexts(policy)` makes two contexts, one for the forward pass and one for recomputing.
-# The *policy* is a function that's asked about each operator and answers with a `CheckpointPolicy`.
+# The *policy* is a function that returns a `CheckpointPolicy` for each operator.
 #
 # - `MUST_SAVE`: keep the result, and reuse it when recomputing.
 # - `PREFER_RECOMPUTE`: compute it again.
@@ -832,7 +827,7 @@ out.sum().backward()
 # The product is `aten.addmm.default`: a linear layer with a bias multiplies and adds in one operator. `default` is the
 # name of an *overload*, one of the forms of `addmm`. Compare with that form. In a policy, `op == torch.ops.aten.addmm`
 # without `.default` is false for every operator, and you get no error. Also, PyTorch 2.13 asks the policy only in the
-# forward pass. When recomputing, the decisions are known.
+# forward pass; for recomputing, the decisions are known.
 #
 # Instead of a policy, you can pass a list of operators to keep. It's checked immediately: if it contains
 # `torch.ops.aten.addmm`, `create_selective_checkpoint_contexts` raises a `ValueError` that asks for the overload.
@@ -918,10 +913,10 @@ hint(
 # %% [markdown]
 # ## The last layer
 #
-# The digits network ends with ten numbers per image; a language model ends with one for each word of its vocabulary, at
-# each position: the *logits*. With 512 positions and 8,000 words, they take up 16 MB, while the hidden rows they're
-# computed from take up 0.13 MB. Cross entropy makes more tensors of that size. The next cell measures the peak, whole
-# and in eight parts, in units of the logits.
+# The digits network ends with ten *logits* per image; a language model ends with one for each word of its vocabulary,
+# at each position. With 512 positions and 8,000 words, they take up 16 MB, while the hidden rows they're computed from
+# take up 0.13 MB. Cross entropy makes more tensors of that size. The next cell measures the peak, whole and in eight
+# parts, in units of the logits.
 
 
 # %% example
@@ -992,7 +987,7 @@ for parts in (1, 4, 8, 16, 64):
 # With 8 parts, the peak is 0.51, and from 16 parts on it stays at 0.38. Each part makes a gradient of the weight's
 # size. Three such tensors are 0.38 times the logits, and more parts don't make them smaller.
 #
-# Do you have to write this yourself? PyTorch 2.13 introduced a built-in version:
+# PyTorch 2.13 introduced a built-in version:
 #
 # ```python
 # options = nn.LinearCrossEntropyOptions(batch_chunk_size=64)
@@ -1002,8 +997,8 @@ for parts in (1, 4, 8, 16, 64):
 # It computes each part's gradients during the forward pass, so no part is computed twice, and it keeps gradients, not
 # logits. For the sizes above, its peak is 0.27. (The profiler shows it: everything happens inside one operator, where
 # `memory.watch` sees nothing.) In exchange, by default you can go back through it only once, and second derivatives
-# aren't supported. For earlier versions and for GPUs, libraries such as Liger Kernel offer the same idea. Your function
-# works in all versions and for any `piece`.
+# aren't supported. For earlier versions and for GPUs, libraries such as Liger Kernel do the same. Your function works
+# in all versions and for any `piece`.
 #
 # ## Out of memory: causes and cures
 #

@@ -2,9 +2,8 @@
 # # Functions of your own, and functions of functions
 #
 # Autograd knows a derivative for each of PyTorch's operations. Sometimes you need another one: because there's none,
-# because the existing one loses its digits, or because you want the model to learn something else. First you write
-# derivatives, and one of them lets the digits script learn one-bit weights. Then you use functions that work on
-# functions.
+# because the existing one loses its digits, or because you want the model to learn something else. You write
+# derivatives, one of which lets the digits script learn one-bit weights. Then you use functions that work on functions.
 #
 # After this lab you can
 #
@@ -52,8 +51,8 @@ here = use_device()  # where new tensors are created: on the GPU, if there is on
 # %% [markdown]
 # ## A step has no slope
 #
-# To store the digits network's weights in one bit each, you can allow only the values -1 and 1. But to train it, you
-# need a gradient through the step from -1 to 1. What does autograd say about rounding? And about a comparison?
+# Weights that are only -1 or 1 would shrink the digits network to one bit per weight. But to train it, you need a
+# gradient through the step from -1 to 1. What does autograd say about rounding? And about a comparison?
 
 # %% example
 x = torch.tensor([-3.0, -0.5, 0.5, 3.0], requires_grad=True)
@@ -70,10 +69,10 @@ print("x >= 0 has history", (x >= 0).float().requires_grad)
 #
 # ### `autograd.Function`
 #
-# You define it in a class with static methods. `forward` computes the result; nothing it does is recorded. `backward`
-# takes the gradient with respect to the result, and returns the gradient with respect to the input. In lab 3, these
-# were the upstream gradient `v` and the product `v @ J`. `setup_context` is called after `forward`, with its inputs and
-# output, and saves what `backward` will need in `ctx`. You never call these three methods yourself. You call `apply`.
+# You define it in a class with static methods. `forward` computes the result without recording. `backward` takes the
+# gradient with respect to the result, and returns the gradient with respect to the input. In lab 3, these were the
+# upstream gradient `v` and the product `v @ J`. `setup_context` is called after `forward`, with its inputs and output,
+# and saves what `backward` will need in `ctx`. You don't call these methods yourself, but `apply`.
 
 
 # %% example
@@ -114,10 +113,9 @@ show_straight_through({"torch.round": torch.round, "RoundThrough": RoundThrough.
 #
 # ### The clipped estimator
 #
-# The plain estimator has a weakness. An `x` of 3 is far from the step, and no small change to it changes the result. It
-# still gets gradients, and may move farther and farther away. The solution is to send no gradient where $|x| > 1$. A
-# widely copied attempt is below. Its inputs are $-3$, $-0.5$, $0.5$ and $3$, in `float64`, each with an upstream
-# gradient of 5.
+# The plain estimator has a weakness. No small change to an `x` of 3 changes the result, but it still gets gradients,
+# and may move farther and farther away. The solution is to send no gradient where $|x| > 1$. The next cell contains a
+# widely copied attempt. Its inputs are $-3$, $-0.5$, $0.5$ and $3$, in `float64`, each with an upstream gradient of 5.
 
 # %% predict: misprint
 # **Predict.** Which gradients does this code give for the four inputs?
@@ -197,11 +195,10 @@ show_over(
 # %% [markdown]
 # ### The digits with one-bit weights
 #
-# The digits script's network has 4,736 weights of 32 bits, apart from its biases. Can it read the digits if each weight
-# has only two possible values, which takes one bit? AdamW changes `float32` weights; the network uses their signs,
-# divided by 8. Run the next cell with each value of `way`: `"float"` takes signs only after training, `"sign"` in
-# training too, and so does `"through"`, but with a straight-through gradient. Which way learns, and why do the others
-# fail?
+# The digits script's network has 4,736 weights of 32 bits, apart from its biases. Can it read the digits with one bit
+# per weight? AdamW changes `float32` weights; the network uses their signs, divided by 8. Run the next cell with each
+# value of `way`: `"float"` takes signs only after training, `"sign"` in training too, and so does `"through"`, but with
+# a straight-through gradient. Which way learns, and why do the others fail?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -262,10 +259,9 @@ for name, used in {"as in training": bits[way], "in one bit each": bits["sign"]}
 # %% [markdown]
 # ## What `backward` may use
 #
-# If your own layer is in the digits network, an in-place update can silently change what its `backward` computes.
-# `backward` for `x * x` needs `x`. You can keep it with `ctx.save_for_backward(x)`, or simply write `ctx.x = x`, and
-# both work. In the next cell, `x` is changed in place between the two passes, from 3 to 30. The right gradient for 3 is
-# 6.
+# If you write your own layer for the digits network, an in-place update can silently change its gradients. For example,
+# `backward` for `x * x` needs `x`. You can keep it with `ctx.save_for_backward(x)`, or simply write `ctx.x = x`. In the
+# next cell, `x` is changed in place between the two passes, from 3 to 30. The right gradient for 3 is 6.
 
 # %% predict: kept_by
 # **Predict.** What does `backward` do in each case after that change?
@@ -349,8 +345,8 @@ print("weight.grad", weight.grad)
 
 # %% [markdown]
 # Only the flag of `weight` is true. `x` doesn't require grad, so its gradient was computed for nothing and thrown away.
-# For a product of two numbers, that doesn't matter. In a linear layer, each of the two gradients is a matrix product,
-# as large as the one in `forward`. In a network's first layer, where `x` is data, you can skip one of them.
+# In a linear layer, each of the two gradients is a matrix product as large as the one in `forward`. In a network's
+# first layer, where `x` is data, you can skip one of them.
 #
 # ### Your turn: LinearFunction
 # Write the linear layer. Note the shapes next to each product: with square matrices, a wrongly transposed one still
@@ -373,11 +369,11 @@ hint(
 # ## Against the gradient
 #
 # Suppose half of your digits come from another scanner, and the network's features should help to read a digit but not
-# reveal the scanner. For this, you train a second head on top of the features that guesses the scanner. The head should
-# get better at guessing, while the features should make it harder. That's one loss with two opposite goals.
+# reveal the scanner. You train a second head on top of the features that guesses the scanner. The head should get
+# better at guessing, while the features should make it harder: one loss, two opposite goals.
 #
-# A *gradient reversal* between the features and the head does it. In the forward pass, it does nothing. In the backward
-# pass, it multiplies the gradient by `-lam`.
+# A *gradient reversal* between the features and the head does nothing in the forward pass, and multiplies the gradient
+# by `-lam` in the backward pass.
 #
 # Its `forward` has two arguments, `x` and `lam`. The `Function` in the next cell breaks one of the rules above. Which
 # one? And when is the error raised?
@@ -483,10 +479,10 @@ for label, formula in FORMULAS.items():
 # - `1 - sigmoid(x)` is 0 at 30. `sigmoid(30)` differs from 1 by 9.4e-14, and the nearest `float32` number is 1, so the
 #   subtraction gives 0. `sigmoid(-x)` is the same number, with all its digits.
 #
-# `F.logsigmoid` has the right values and gradients, so use that. But look at the derivative of its gradient. The
-# picture shows the relative error of four functions in `float32`, from -100 to 100, for the value, the gradient and the
-# second derivative. 1e-7 is the best possible, and 1 means that no digit is right. Gaps are NaN. Choose a panel: which
-# functions are right everywhere in it?
+# `F.logsigmoid` has the right values and gradients. But look at its second derivative. The picture shows the relative
+# error of four functions in `float32`, from -100 to 100, for the value, the gradient and the second derivative. 1e-7 is
+# the best possible, and 1 means that no digit is right. Gaps are NaN. Choose a panel: which functions are right
+# everywhere in it?
 
 
 # %% given
@@ -538,12 +534,11 @@ hint(
 
 # %% [markdown]
 # You can also do it without a `Function`: use `where` with inputs that are harmless on both sides. The formula for
-# positive `x` gets `x.clamp(min=0)`, and the other one `x.clamp(max=0)`. There's a trap, though. With `x.clamp(max=0) -
-# log1p(exp(-abs(x)))`, as in the reference for the picture, all values are right. But its gradient at exactly 0 is 1.0
+# positive `x` gets `x.clamp(min=0)`, and the other one `x.clamp(max=0)`. There's a trap, though: all values of
+# `x.clamp(max=0) - log1p(exp(-abs(x)))`, the reference for the picture, are right, but its gradient at exactly 0 is 1.0
 # instead of 0.5: two kinks meet there, and autograd chooses a slope for each of them separately.
 #
-# Remember that `backward` is code like any other. It can lose digits that `forward` keeps, and when it's
-# differentiated, its derivative can lose more.
+# `backward` is code like any other: it can lose digits that `forward` keeps, and its own derivative can lose more.
 
 # %% [markdown]
 # ## A good place to stop
@@ -643,7 +638,7 @@ hint(
 # %% exercise: check_grad points=5 level=medium
 
 # %% [markdown]
-# What should such a test say about `RoundThrough`? And what can't it see? At 30, `OneMinus` from above has no right
+# What should such a test say about `RoundThrough`, and what can't it see? At 30, `OneMinus` from above has no right
 # digit in `float32`, and only a few in `float64`. The next cell uses PyTorch's own test. With its default tolerances,
 # it would have passed the checks of `check_grad`: it does what yours does.
 
@@ -675,9 +670,9 @@ with warnings.catch_warnings():
 # %% [markdown]
 # ## Functions of functions
 #
-# To find mislabeled digits, you need each image's own gradient, and `backward` gives you only the mean. `torch.func`
-# contains functions that take a function and return another one. `torch.func.grad(f)` is the function that computes the
-# gradient of `f`. What will `x.grad` be in the next cell? And what happens if `f` returns more than one number?
+# To find mislabeled digits, you need each image's own gradient, not only the mean. `torch.func` contains functions that
+# take a function and return another one. `torch.func.grad(f)` is the function that computes the gradient of `f`. What
+# will `x.grad` be in the next cell? And what happens if `f` returns more than one number?
 
 
 # %% example
@@ -699,10 +694,10 @@ print("vjp      ", back(torch.tensor([1.0, 10.0]))[0].tolist())
 # `grad` doesn't write to `.grad`, and it requires a function that returns one number. For more numbers, use `jacrev`,
 # which computes the whole Jacobian, or `vjp`, which computes one vector-Jacobian product.
 #
-# `torch.func.vmap(f)` is `f` for a whole batch. You write `f` for *one* sample and don't have to think about the batch.
-# The usual example, `vmap` of `x ** 2`, shows nothing, because squaring works on a batch anyway. In the next cell,
-# `score` is for one vector. What would `score(w, batch)` do? `in_dims=(None, 0)` says that `w` is the same for all
-# samples, and that the samples are along dimension 0 of the second argument.
+# `torch.func.vmap(f)` is `f` for a whole batch. You write `f` for *one* sample. The usual example, `vmap` of `x ** 2`,
+# shows nothing, because squaring works on a batch anyway. In the next cell, `score` is for one vector. What would
+# `score(w, batch)` do? `in_dims=(None, 0)` says that `w` is the same for all samples, and that the samples are along
+# dimension 0 of the second argument.
 
 
 # %% example
@@ -775,10 +770,10 @@ for randomness in ("same", "different"):
 # `backward` computes the gradient of the mean loss. You need each sample's own to find mislabeled digits, or to limit
 # what a model can learn from one person. A loop runs one backward pass per sample; `vmap` needs only one.
 #
-# A model isn't a function of its parameters. `torch.func.functional_call(model, parameters, (x,))` turns it into one:
-# it calls the model with these tensors, a dict from names to tensors, instead of its own.
+# For this, the model has to be a function of its parameters: `torch.func.functional_call(model, parameters, (x,))`
+# calls it with a dict of tensors by name instead of its own.
 #
-# One way to test such a function: the mean of its results must be the gradient of the mean loss. Is that test enough?
+# The mean of the results must be the gradient of the mean loss. Is that test enough?
 #
 # ### Your turn: per_sample_grads
 # The next cell contains a model to try it on.
@@ -928,8 +923,8 @@ hint(
 # %% exercise: ensemble_predict points=3 level=medium further
 
 # %% [markdown]
-# A loop gives the same numbers, with one call of `forward` for each model. Yours makes one call, however many models
-# there are: each of its operations works on all of them at once. That's what `vmap` is for.
+# A loop gives the same numbers, but calls `forward` once for each model. Yours calls it only once: each operation works
+# on all models at the same time.
 
 # %% quiz: interview points=3
 # ## Interview questions

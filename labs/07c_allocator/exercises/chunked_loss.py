@@ -125,7 +125,7 @@ with check(
     required=True,
     hint=(
         "How many rows does each part have, and what do you divide the sum of all losses by?",
-        "Checkpoint each call of piece. Add the sums, and divide once by the number of labels that are not -100.",
+        "Checkpoint each call of piece. Add the sums, and divide once by the number of labels that aren't -100.",
     ),
 ):
 
@@ -178,8 +178,8 @@ with check(
         assert_close(trial.report.result, trial.case.report.result)
         t, _, y, k, pieces = trial.arguments[:5]
         assert_close(pieces.ended[0], k, name="the number of calls of piece in the forward pass")
-        assert_close(torch.cat(pieces.rows[:k]), t.detach(), name="the rows of all parts, together,")
-        assert_close(torch.cat(pieces.labels[:k]), y, name="the labels of all parts, together,")
+        assert_close(torch.cat(pieces.rows[:k]), t.detach(), name="the rows of all parts")
+        assert_close(torch.cat(pieces.labels[:k]), y, name="the labels of all parts")
         lengths = [len(one) for one in pieces.labels[:k]]
         assert max(lengths) - min(lengths) <= 1, "the lengths of the parts differ by more than one"
 with check(

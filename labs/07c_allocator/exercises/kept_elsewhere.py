@@ -55,7 +55,7 @@ def kept_elsewhere(
 
 # %% domain
 class Place:
-    """Another place, which gives back something else than it got. sent, fetched: what happened."""
+    """Another place, which returns something other than what it got. sent, fetched: what happened."""
 
     def __init__(self, change):
         self.change, self.sent, self.fetched, self.wishes = change, [], [], []

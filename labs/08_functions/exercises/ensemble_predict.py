@@ -52,7 +52,7 @@ def heated(x, weight, bias, heat):
 
 @probes.probe
 def left_by_prediction(predict, states, modes, grads, frozen, ask, x):
-    """A prediction of a list of voters, and what it leaves behind of them.
+    """A prediction of a list of voters, and the state in which it leaves them.
 
     grads: the .grad of each one's last weight. frozen: the names of parameters that do not require grad.
     """

@@ -6,7 +6,7 @@ def reversed_cubes(reverse, lam):
 
 @probes.probe
 def reversed_ways(reverse, x, upstream, first, second, third):
-    """The gradient by x of three ways to one sum: reversed by first and second, by third, and not at all."""
+    """The gradient by x of three paths to one sum: reversed by first and second, by third, and not at all."""
     x = x.detach().clone().requires_grad_()
     result = reverse(reverse(x, first), second) + reverse(x, third) + x
     result.backward(upstream)

@@ -16,7 +16,7 @@ class Shared(nn.Module):
 
 
 def model_of(state, frozen):
-    """A Small of these tensors, or a Shared. frozen: the names of parameters that do not require grad."""
+    """A Small of these tensors, or a Shared. frozen: the names of parameters that don't require grad."""
     if "part.weight" in state:
         model = Shared(len(state["part.bias"])).to(state["part.bias"].dtype)
         model.load_state_dict({**state, "part_2.weight": state["part.weight"]})
@@ -38,7 +38,7 @@ def sample_gradients(per_sample, state, frozen, x, y, average=False):
 
 @probes.probe
 def left_by(per_sample, state, frozen, modes, grads, x, y):
-    """What per_sample finds for a model in these modes, and with these .grad, and what it leaves behind of it."""
+    """What per_sample finds for a model with these modes and .grad, and the state in which it leaves it."""
     model = model_of(state, frozen)
     for module, mode in zip(model.modules(), modes, strict=True):
         module.training = mode
