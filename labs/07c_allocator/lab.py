@@ -1,9 +1,9 @@
 # %% [markdown]
 # # The allocator, and what is kept
 #
-# "Out of memory", says the GPU, and the same message says that gigabytes are reserved but unused. Is that a mistake? In
-# this lab, you look into the allocator between your tensors and the GPU. Then you change what's kept for the backward
-# pass: the digits network keeps a quarter less and reads just as well.
+# "Out of memory", says the GPU, and that gigabytes are reserved but unused. Is that a mistake? In this lab, you look
+# into the allocator between your tensors and the GPU. Then you change what's kept for the backward pass: the digits
+# network keeps a quarter less and reads just as well.
 #
 # After this lab you can
 #
@@ -100,9 +100,9 @@ hint(
 
 # %% [markdown]
 # Call it with 11 MiB plus one byte. The tensor asks for 11,534,337 bytes, and the segment has 12,582,912. A model with
-# many such tensors reserves 9 percent more than it allocates, and nothing is wrong. Reserved bytes exceed allocated
-# ones for three reasons: requests are rounded up, segments are larger than the blocks they were needed for, and freed
-# memory stays cached. The third reason matters most.
+# many such tensors reserves 9 percent more than it allocates. Reserved bytes exceed allocated ones for three reasons:
+# requests are rounded up, segments are larger than the blocks they were needed for, and freed memory stays cached. The
+# third reason matters most.
 #
 # ## One segment, cut into blocks
 #
@@ -123,12 +123,12 @@ print("alloc 6 MiB        ", strip([(0, 4 * MIB, True), (4 * MIB, 6 * MIB, True)
 print("free the first     ", strip([(0, 4 * MIB, False), (4 * MIB, 6 * MIB, True), (10 * MIB, 10 * MIB, False)]))
 
 # %% [markdown]
-# The first request got the start of the segment, and the rest became a free block of its own. That's *splitting*:
-# cutting a block into the part that a request gets and a free rest. A freed block stays where it is.
+# The first request got the start of the segment, and the rest became a free block of its own. That's *splitting*. A
+# freed block stays where it is.
 #
-# Now there are two free blocks, of 4 MiB and of 10 MiB, and a request for 2 MiB arrives. Which block does it get? The
-# *best-fit* rule takes the smallest free block that's large enough. PyTorch follows it and leaves the larger block
-# whole for a larger request. Among blocks of the same size, it takes the one with the lowest address.
+# Now there are two free blocks, of 4 MiB and of 10 MiB. Which of them does a request for 2 MiB get? The *best-fit* rule
+# takes the smallest free block that's large enough. PyTorch follows it and leaves the larger block whole for a larger
+# request. Among blocks of the same size, it takes the one with the lowest address.
 #
 # When a block is freed and its neighbor in the segment is free too, the two become one block again. So a segment with
 # nothing in use is always a single block.
@@ -181,8 +181,8 @@ except NotImplementedError:
 # the cell: which two of the five must be freed so 8 MiB fit?
 
 # %% answer [markdown]
-# Any two neighbors. With `placed[1:3]` instead of `placed[::2]`, the two freed blocks become one of 8 MiB, which starts
-# at address 4,194,304. A request for 8 MiB gets it; one for 9 MiB would need a third neighbor.
+# Any two neighbors. With `placed[1:3]` instead of `placed[::2]`, the two freed blocks become one, and a request for 8
+# MiB gets the address 4,194,304. 9 MiB would need a third neighbor.
 
 # %% [markdown]
 # A tensor needs a contiguous range of memory, and blocks in use can't be moved because kernels hold their addresses. (A
@@ -190,8 +190,8 @@ except NotImplementedError:
 # no more memory, the allocator gives back what it can and asks again. Only then does it raise `torch.OutOfMemoryError`.
 # The message says how much is "reserved by PyTorch but unallocated". If that number is large, suspect fragmentation.
 #
-# The allocator can give back only whole segments with nothing in use. `empty_cache()` gives back the same and no more:
-# one small tensor keeps its segment of 20 MiB.
+# The allocator can give back only whole segments with nothing in use, and so can `empty_cache()`: one small tensor
+# keeps its segment of 20 MiB.
 #
 # The next cell contains four segments in the form of a *snapshot*, the list of all segments and blocks that
 # `torch.cuda.memory._snapshot()` returns. They're handwritten, not recorded on a GPU. Each segment is a dict, and so is
@@ -260,8 +260,8 @@ hint(
 # %% exercise: fragmentation points=3 level=medium
 
 # %% [markdown]
-# Look at your numbers. 25.5 MiB are free, and `empty_cache()` doesn't touch them. After it, the largest request that
-# fits is 12 MiB.
+# In your result, `empty_cache()` doesn't touch 25.5 MiB that are free. After it, the largest request that fits is 12
+# MiB.
 #
 # PyTorch keeps the same statistics: `torch.cuda.memory_stats()` is a dict of more than a hundred numbers. A name has
 # three parts, as in `allocated_bytes.all.peak`: what's counted, in which segments (`all`, `small_pool`, `large_pool`),
@@ -302,10 +302,10 @@ else:
 # - `PYTORCH_ALLOC_CONF=max_split_size_mb:128`: a block above this size isn't split, so a small tensor can't pin a large
 #   block.
 #
-# Older texts write `PYTORCH_CUDA_ALLOC_CONF`. That name still works; PyTorch 2.8 to 2.11 warn that it's deprecated.
-# While a program runs, the private function `torch._C._accelerator_setAllocatorSettings("max_split_size_mb:128")`
-# changes a setting for later allocations. If `allocated` itself is too large, neither setting helps, and you have to
-# find the line that allocates so much.
+# Older texts write `PYTORCH_CUDA_ALLOC_CONF`. That name still works; PyTorch 2.8 to 2.11 warn that it's deprecated. In
+# a running program, the private function `torch._C._accelerator_setAllocatorSettings("max_split_size_mb:128")` changes
+# a setting for later allocations. If `allocated` itself is too large, neither setting helps, and you have to find the
+# line that allocates so much.
 #
 # ## What an optimizer step allocates
 #
@@ -346,9 +346,8 @@ for way in ({"foreach": False}, {"foreach": True}, {"fused": True}):
 # another, with two tensors of a parameter's size at a time. Each layer is an eighth of this model, which gives 0.25. A
 # *fused* step does all the work in one kernel and makes no tensor. SGD with momentum only adds, in place.
 #
-# On a GPU, `foreach` is the default. Does it hurt? By the time of the step, the activations are gone. So it matters
-# only if weights, states and one more set exceed the peak of the backward pass, as with a large model and a small
-# batch.
+# On a GPU, `foreach` is the default. By the time of the step, the activations are gone, so it matters only if weights,
+# states and one more set exceed the peak of the backward pass, as with a large model and a small batch.
 #
 # ## The history of a step
 #
@@ -374,12 +373,11 @@ for way in ({"foreach": False}, {"foreach": True}, {"fused": True}):
 # | `snapshot` | someone took a snapshot here |
 # | `oom` | a request failed: it has a `size` and no `addr` |
 #
-# `frames` says where in the program that happened: it's a list of dicts with `filename`, `line` and `name`, innermost
-# first. The innermost frame is rarely yours: it's in C++ or in one of PyTorch's files. Look for the first one from your
-# own code.
+# `frames` says where that happened: it's a list of dicts with `filename`, `line` and `name`, innermost first. The
+# innermost is rarely yours but from C++ or PyTorch, so look for the first one from your own code.
 #
-# The history starts when you switch it on. Older blocks, such as the weights, aren't in it, but they may still exist.
-# You find them in `segments`. If an old block was freed during the history, its `free_requested` shows that it existed.
+# The history starts when you switch it on. Older blocks, such as the weights, aren't in it, but those that still exist
+# are in `segments`. If an old block was freed during the history, its `free_requested` shows that it existed.
 #
 # The next cell contains a handwritten history of a step, in the documented form and with round numbers. The step trains
 # a language model: `train.py:21` is `loss = cross_entropy(logits.float(), labels)`, `train.py:22` is `loss.backward()`,
@@ -541,9 +539,9 @@ else:
 # %% [markdown]
 # ## A good place to stop
 #
-# You can say what the allocator does, and which line is responsible for a peak. Next you reduce that peak: what the
-# graph keeps for the backward pass can be made smaller, moved or recomputed. After a break, Python has forgotten
-# everything. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# You can say what the allocator does, and which line is responsible for a peak. Next you reduce that peak: you shrink,
+# move or recompute what the graph keeps for the backward pass. After a break, Python has forgotten everything. Choose
+# *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## What autograd keeps, and in what form
@@ -737,15 +735,14 @@ for hooked in (False, True):
 #
 # The digits network's activations could also move to the CPU's memory until backward needs them. This is called
 # *offloading*. PyTorch has a context manager for it, built from the same two hooks:
-# `torch.autograd.graph.save_on_cpu(pin_memory=True)`. It makes no exceptions and sends everything, even weights.
+# `torch.autograd.graph.save_on_cpu(pin_memory=True)`. It sends everything, even weights.
 #
 # *Pinned memory* is CPU memory that the operating system may not move. A GPU can read and write it on its own while the
 # program continues. Without pinning, each copy makes the program wait. Either way, offloading pays off only if a layer
 # computes for longer than its activations travel there and back.
 #
-# What happens without a GPU? `tensor.cpu()` on a CPU tensor returns the tensor itself, so `save_on_cpu` keeps what
-# would be kept anyway. In the next cell, `b` is 2 when it's squared, and the derivative of the square is $2 b$. Then
-# `b` is changed in place.
+# Without a GPU, `tensor.cpu()` returns the tensor itself, so `save_on_cpu` keeps what would be kept anyway. In the next
+# cell, `b` is 2 when it's squared, and the derivative of the square is $2 b$. Then `b` is changed in place.
 
 # %% predict: changed_later
 # **Predict.** What is the gradient of `b.square()` if `b` becomes 3 before the backward pass?
@@ -894,8 +891,8 @@ show_memory(watched)
 # the two contexts handle each operator in Python. With 256 features and 8 sequences of 64, it was: 263 ms instead of
 # 276. Measure before you decide.
 #
-# There are two limitations. You can go back through such a segment only once: `retain_graph=True` doesn't help. And a
-# kept tensor must not be changed in place: that raises an error.
+# There are two limitations. You can go back through such a segment only once, even with `retain_graph=True`. And
+# changing a kept tensor in place raises an error.
 #
 # ### Your turn: selective
 # TorchTitan, a library for training large models, recomputes every second product and keeps the others. Write such a
@@ -952,8 +949,8 @@ print("whole      ", loss_peak(in_parts, 1))
 print("eight parts", loss_peak(in_parts, 8))
 
 # %% [markdown]
-# Without parts, three tensors of that size are alive at the peak. With eight parts, it's 1.25: the sum holds the graphs
-# of all parts, which keep as much as before. A loop isn't enough: each part has to give up its logits.
+# Without parts, three tensors of that size are alive at the peak. With eight, it's 1.25, because the sum holds the
+# graphs of all parts. A loop isn't enough: each part has to give up its logits.
 #
 # ### Your turn: chunked_loss
 # Write the loss so the logits of at most one part are alive. `piece` computes the sum for one part.
@@ -985,7 +982,7 @@ for parts in (1, 4, 8, 16, 64):
 
 # %% [markdown]
 # With 8 parts, the peak is 0.51, and from 16 parts on it stays at 0.38. Each part makes a gradient of the weight's
-# size. Three such tensors are 0.38 times the logits, and more parts don't make them smaller.
+# size, and three such tensors, however many parts there are, take 0.38 times the logits.
 #
 # PyTorch 2.13 introduced a built-in version:
 #
@@ -1135,7 +1132,7 @@ for parts in (1, 4, 8, 16, 64):
 # - `empty_cache()` gives back whole free segments. The allocator does it itself before it raises an out-of-memory
 #   error.
 # - Free bytes in pieces don't add up. Look at `inactive_split_bytes`, and at sizes that change.
-# - The line that runs at the peak need not be the one that allocated the memory. A history shows which one did.
+# - The line that runs at the peak need not own the memory. A history shows which one does.
 # - `saved_tensors_hooks(pack, unpack)`: autograd keeps what `pack` returns, and computes with what `unpack` returns.
 # - Don't pack what's in memory anyway: a view of a weight shares its memory, but isn't a `Parameter`.
 # - A tensor that's kept twice is packed twice. Packing to `bfloat16` halves two storages, but saves nothing if they

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Functions of your own, and functions of functions
 #
-# Autograd knows a derivative for each of PyTorch's operations. Sometimes you need another one: because there's none,
-# because the existing one loses its digits, or because you want the model to learn something else. You write
-# derivatives, one of which lets the digits script learn one-bit weights. Then you use functions that work on functions.
+# Autograd knows a derivative for each of PyTorch's operations. Sometimes you need another one: there's none, it loses
+# its digits, or you want the model to learn something else. You write derivatives, one of which lets the digits script
+# learn one-bit weights. Then you use functions that work on functions.
 #
 # After this lab you can
 #
@@ -99,8 +99,8 @@ print(y)
 print(x.grad)
 
 # %% [markdown]
-# The picture shows the same step twice, with two backward passes. Move the point. The red line has the slope that
-# backward reports there. What would gradient descent learn from each of them?
+# The picture shows the step with two backward passes. Move the point: the red line has the slope that backward reports
+# there. What would gradient descent learn from each?
 
 # %% example
 show_straight_through({"torch.round": torch.round, "RoundThrough": RoundThrough.apply})
@@ -108,8 +108,8 @@ show_straight_through({"torch.round": torch.round, "RoundThrough": RoundThrough.
 # %% [markdown]
 # From the first it learns nothing, wherever the point is. The second follows the straight line through the steps.
 #
-# You may know an older form, with `forward(ctx, x)` and no `setup_context`. It still works with `backward`, but not
-# with `torch.func`, which you'll use later in this lab.
+# An older form, with `forward(ctx, x)` and no `setup_context`, still works with `backward`, but not with `torch.func`,
+# which you'll use later in this lab.
 #
 # ### The clipped estimator
 #
@@ -249,8 +249,8 @@ for name, used in {"as in training": bits[way], "in one bit each": bits["sign"]}
 # | `"through"` | 93% | 93% |
 #
 # The gradient of `sign` is 0, so with `"sign"` nothing is learned: AdamW only shrinks the weights a little, and their
-# signs never change. With `"float"`, the network learns, but rounding to signs changes every layer's result, and no
-# training step has seen that. With `"through"`, the loss is that of the one-bit network, and each gradient changes the
+# signs never change. With `"float"`, the network learns, but no training step has seen how rounding to signs changes
+# every layer's result. With `"through"`, the loss is that of the one-bit network, and each gradient changes the
 # `float32` weight behind the sign until the sign flips.
 
 # %% [markdown]
@@ -363,8 +363,8 @@ hint(
 # %% exercise: LinearFunction points=5 level=medium
 
 # %% [markdown]
-# What would go wrong if `setup_context` kept `weight.detach()`? The first gradients would be right. Only the gradient
-# of a gradient, as in lab 4, would silently miss a part.
+# If `setup_context` kept `weight.detach()`, the first gradients would be right, but the gradient of a gradient, as in
+# lab 4, would silently miss a part.
 #
 # ## Against the gradient
 #
@@ -426,9 +426,9 @@ hint(
 #
 # If the digits network only has to say whether a digit is a 7, its loss contains the logarithm of a sigmoid $\sigma$,
 # and an input of 30 already loses every digit in careless code. The logarithm is $-\log(1 + e^{-x})$, and its
-# derivative is $1 - \sigma(x)$. On paper, both are right. At 30, the true value is about $-9.4 \cdot 10^{-14}$, and the
-# true derivative $9.4 \cdot 10^{-14}$. The next cell computes both in three ways. The second is a `where` that uses, on
-# each side, the formula that doesn't overflow there.
+# derivative is $1 - \sigma(x)$. At 30, the true value is about $-9.4 \cdot 10^{-14}$, and the true derivative $9.4
+# \cdot 10^{-14}$. The next cell computes both in three ways. The second is a `where` that uses, on each side, the
+# formula that doesn't overflow there.
 
 # %% predict: where_in_tail
 # **Predict.** What does the version with `where` give at -100?
@@ -550,8 +550,8 @@ hint(
 # %% [markdown]
 # ## Testing a derivative
 #
-# A wrong derivative raises no error; your digits network just learns badly. So a derivative that you wrote needs a
-# test. The usual one moves each input a little and looks at how the outputs change. The *central difference* is
+# A wrong derivative raises no error; your digits network just learns badly. So test your derivatives. The usual test
+# moves each input a little and looks at how the outputs change. The *central difference* is
 #
 # $$\frac{f(x + h) - f(x - h)}{2 h}$$
 #
@@ -580,8 +580,7 @@ for step in (1e-2, 1e-4, 1e-6, 1e-8):
 # `float32`, it rejects `x ** 2`.
 #
 # A test has to look at all entries of the Jacobian, at a point that isn't special, and with more than one upstream
-# gradient. The next cell creates right and wrong functions to test. Read them: which wrong ones pass a test that looks
-# only at `f(x).sum().backward()`?
+# gradient. Which of the wrong functions in the next cell pass a test that looks only at `f(x).sum().backward()`?
 
 
 # %% given
@@ -639,8 +638,8 @@ hint(
 
 # %% [markdown]
 # What should such a test say about `RoundThrough`, and what can't it see? At 30, `OneMinus` from above has no right
-# digit in `float32`, and only a few in `float64`. The next cell uses PyTorch's own test. With its default tolerances,
-# it would have passed the checks of `check_grad`: it does what yours does.
+# digit in `float32`, and only a few in `float64`. The next cell uses PyTorch's own test, which would have passed the
+# checks of `check_grad` with its default tolerances.
 
 # %% predict: judged
 # **Predict.** Which of these does `gradcheck` accept? Select all that apply.
@@ -662,10 +661,10 @@ with warnings.catch_warnings():
         print(label, torch.autograd.gradcheck(function, x.requires_grad_(), raise_exception=False))
 
 # %% [markdown]
-# It rejects `RoundThrough`, as it should: an estimator isn't a derivative, and doesn't claim to be one. Test the values
-# of its gradient instead. It accepts `OneMinus` even in the tail, because 0 instead of 4e-18 is within its absolute
-# tolerance. And it rejects `x ** 2` in `float32`, although nothing is wrong with it. So it finds wrong formulas, but
-# not lost digits, and it knows only the points and the dtype you pass.
+# It rejects `RoundThrough`, as it should: an estimator isn't a derivative. Test the values of its gradient instead. It
+# accepts `OneMinus` even in the tail, because 0 instead of 4e-18 is within its absolute tolerance. And it rejects `x **
+# 2` in `float32`, although nothing is wrong with it. So it finds wrong formulas, but not lost digits, and it knows only
+# the points and the dtype you pass.
 
 # %% [markdown]
 # ## Functions of functions
@@ -815,8 +814,7 @@ hint(
 # %% exercise: per_sample_grads points=4 level=medium
 
 # %% [markdown]
-# No: the gradient of the mean loss, repeated for each sample, has the right shape and the right mean. A test of a mean
-# can't see how the samples differ.
+# No: the gradient of the mean loss, repeated for each sample, has the right shape and the right mean.
 #
 # ### Jacobians of a batch
 #
@@ -873,10 +871,10 @@ hint(
 # %% [markdown]
 # ### Many models at once
 #
-# An *ensemble* runs several models and averages their probabilities. A small model, such as the digits network, gives a
-# GPU little to do, and a loop runs one after another. `torch.func.stack_module_state(models)` stacks the tensors of all
-# models. It returns two dicts, one of parameters and one of buffers, in which each tensor has a new first dimension for
-# the model. `vmap` can run over that dimension, too.
+# An *ensemble* averages the probabilities of several models. A small model, such as the digits network, gives a GPU
+# little to do, and a loop runs one after another. `torch.func.stack_module_state(models)` returns two dicts, one of
+# parameters and one of buffers, in which each tensor has a new first dimension for the model. `vmap` can run over that
+# dimension, too.
 
 
 # %% given
@@ -953,8 +951,7 @@ hint(
 # - [x] `x.round()` has a gradient of zeros.
 #   > It's differentiable, and flat almost everywhere. So it runs, but nothing is learned.
 # - [x] `gradcheck` rejects it, and should.
-#   > The estimator isn't a derivative, and doesn't claim to be one. `RoundThrough` got False; test the values of its
-#   > gradient.
+#   > The estimator isn't a derivative: `RoundThrough` got False. Test the values of its gradient.
 # - [ ] A test with `y.sum().backward()` distinguishes the plain form from one that ignores the upstream gradient.
 #   > The upstream gradient of a sum is ones, and for ones the two give the same result. Use unequal upstream gradients,
 #   > including large ones.
@@ -998,8 +995,7 @@ hint(
 # - [ ] `grad(f)(x)` fills `x.grad`.
 #   > It returns the gradient and doesn't write to `.grad`. In the lab, `x.grad` was None.
 # - [ ] To test per-sample gradients, checking their mean over the samples is enough.
-#   > The gradient of the mean loss, repeated for each sample, has that mean too. A test of a mean can't see how the
-#   > samples differ.
+#   > The gradient of the mean loss, repeated for each sample, has that mean too.
 # - [ ] `jacrev(f)` of a batch (n, m) has one Jacobian for each sample, and nothing else.
 #   > It contains the derivatives of each output with respect to every sample, even the others. For (5, 3), it had the
 #   > shape (5, 3, 5, 3), mostly zeros.
