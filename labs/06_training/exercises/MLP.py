@@ -10,7 +10,7 @@ def weights_for(sizes, seed):
 
 @probes.probe
 def with_weights(model, weights):
-    """Puts the weights into the model's parameters, in their order. In evaluation mode."""
+    """Copies the weights into the model's parameters, in order. Sets evaluation mode."""
     with torch.no_grad():
         for parameter, weight in zip(model.to(weights[0].dtype).eval().parameters(), weights, strict=True):
             parameter.copy_(weight)
@@ -18,13 +18,13 @@ def with_weights(model, weights):
 
 @probes.probe
 def built(make, sizes, dropout, weights, x, mode="eval"):
-    """What make(sizes, dropout) gives for x with these weights: logits, gradients, and how its parts are registered."""
+    """What make(sizes, dropout) computes from x with these weights: logits, gradients, and its registered parts."""
     torch.manual_seed(0)
     own = list(sizes)
     model = make(own, dropout).to(x.dtype)
     is_kept = own == list(sizes)
     own[:] = [7, 7]  # the caller may change the list afterwards
-    make([*sizes[::-1], 2], dropout / 2)  # a second one is no business of the first
+    make([*sizes[::-1], 2], dropout / 2)  # a second model must not affect the first
     parameters = list(model.parameters())
     start = [p.detach().clone() for p in parameters]
     shapes = [list(p.shape) for p in parameters]
@@ -52,11 +52,13 @@ class MLP(nn.Module):
     """Linear layers of the given sizes, each but the last followed by ReLU and then dropout.
 
     sizes: at least two ints: MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias. The list
-    is not changed, and the caller may change it later.
-    dropout: a probability, 0 <= dropout < 1, the same at every place. Nothing else is dropped, not even the input.
-    Its parameters are, in this order, weight and bias of the first layer, of the second, and so on; it has no others,
-    and no buffers. Each layer starts with random numbers as nn.Linear draws them; no seed has to give certain ones.
-    model(x): x (n, sizes[0]), any strides, n may be 0, to logits (n, sizes[-1]), in the dtype of x and the parameters.
+    isn't changed, and the caller may change it later.
+    dropout: a probability, 0 <= dropout < 1, the same everywhere. Nothing else is dropped, not even the input.
+    Its parameters are, in this order, weight and bias of the first layer, then of the second, and so on; it has no
+    others, and no buffers. Each layer starts with random numbers, as nn.Linear draws them; a given seed doesn't have to
+    produce particular ones.
+    model(x): takes x (n, sizes[0]), any strides, n may be 0; returns logits (n, sizes[-1]), in the dtype of x and the
+    parameters.
     """
 
     def __init__(self, sizes: list[int], dropout: float) -> None:
@@ -78,12 +80,12 @@ class MLP(nn.Module):
 # %% promises
 # Linear layers of the given -> example, depths, gradient, modes_agree
 # sizes: at least two -> example, depths, gradient, dropout, modes_agree, initialization
-# The list is not changed -> keeps_sizes
+# The list isn't changed -> keeps_sizes
 # dropout: a probability -> dropout, modes_agree
 # Nothing else is dropped -> dropout
 # Its parameters are -> example, depths, gradient, dropout, modes_agree, initialization
 # Each layer starts -> initialization
-# model(x): x (n, sizes[0]) -> depths, empty
+# model(x): takes x (n, sizes[0]) -> depths, empty
 
 
 # %% domain
@@ -135,7 +137,7 @@ with check(
         want,
         {
             "a ReLU follows the last layer too: logits may be negative": want.relu(),
-            "there's no ReLU between the layers: two linear layers are one": (t @ w[0].T + w[1]) @ w[2].T + w[3],
+            "there's no ReLU between the layers: two linear layers amount to one": (t @ w[0].T + w[1]) @ w[2].T + w[3],
         },
     )
 
@@ -143,9 +145,9 @@ with check(
 
 
 def assert_part(make, part, *edges):
-    """This part of what is built is that of the reference."""
+    """This part of the result matches the reference."""
     for trial in arguments.iter_trials(make, *edges):
-        assert_close(trial.report.result[part], trial.case.report.result[part], name="what your module gives")
+        assert_close(trial.report.result[part], trial.case.report.result[part], name="what your module returns")
 
 
 with check(
@@ -178,36 +180,39 @@ with check(
     assert_part(MLP, "gradients", "", "two sizes", "six sizes", "equal sizes", "layers of one", "one logit")
 with check(
     "dropout",
-    "in training mode numbers are dropped, after each layer but the last",
+    "in training mode, numbers are dropped after each layer but the last",
     weight=3,
     hint="Does each hidden layer have its dropout, with the probability you were given? Is anything else dropped?",
 ):
     for dropout in (0.25, 0.75):
         w = [torch.eye(50), torch.zeros(50), torch.eye(50), torch.zeros(50), torch.eye(50), torch.full((50,), -9.0)]
         got = built(MLP, [50, 50, 50, 50], dropout, w, torch.ones(400, 50), "train")["logits"] + 9
-        assert_close(got, torch.full((400, 50), (1 - dropout) ** -2) * (got != 0), name="what was kept, and zeros")
+        assert_close(got, torch.full((400, 50), (1 - dropout) ** -2) * (got != 0), name="the kept numbers, and zeros")
         kept = (got != 0).float().mean().item()
-        assert_close(kept, (1 - dropout) ** 2, rtol=0, atol=0.02, name="the share of the numbers that were kept")
+        assert_close(kept, (1 - dropout) ** 2, rtol=0, atol=0.02, name="the share of numbers that were kept")
 with check(
-    "modes_agree", "without dropout both modes agree, and there are no buffers", hint="What do you do for dropout=0?"
+    "modes_agree", "without dropout, both modes agree, and there are no buffers", hint="What do you do for dropout=0?"
 ):
     assert_part(MLP, "logits", "training mode", "two sizes in training mode")
     assert_part(MLP, "buffers", "", "two sizes")
 with check(
     "initialization",
-    "the layers start as nn.Linear makes them",
-    hint="Does a line of yours write into a weight or a bias?",
+    "the layers start as nn.Linear initializes them",
+    hint="Do any of your lines write to a weight or a bias?",
 ):
     w = weights_for([100, 400, 50], 6)
     got = built(MLP, [100, 400, 50], 0.5, w, torch.zeros(1, 100))
     assert_close(got["shapes"], [list(p.shape) for p in w], name="the shapes of your parameters")
     for p, inputs in zip(got["start"], (100, 100, 400, 400), strict=True):
         largest = p.abs().max().item() * math.sqrt(inputs)
-        assert 0.5 < largest < 1.001, "a weight or a bias starts with other numbers"
+        assert 0.5 < largest < 1.001, "a weight or a bias is initialized differently"
 with check("empty", "no samples give no logits", guard=True):
     assert_part(MLP, "logits", "no samples")
 with check(
-    "keeps_sizes", "the list of sizes is the caller's", guard=True, hint="Does a call of yours take from the list?"
+    "keeps_sizes",
+    "the caller's list of sizes isn't changed",
+    guard=True,
+    hint="Do any of your calls remove something from the list?",
 ):
     assert_part(MLP, "sizes kept", "", "two sizes", "six sizes")
 

@@ -8,7 +8,7 @@ class Leaves(list):
 
 
 class State(dict):
-    """A state that stays in the student's process, because it isn't a plain dict."""
+    """A state that stays in the student's process because it isn't a plain dict."""
 
 
 @probes.probe
@@ -23,7 +23,7 @@ def state_for(function):
 
 @probes.probe
 def with_gradients(leaves, gradients):
-    """What the leaves' memory holds; then they get these gradients."""
+    """Returns what the leaves' memory holds, then gives them these gradients."""
     for p, g in zip(leaves.own, gradients, strict=True):
         p.grad = g
     return [t.clone() for t in leaves.memory]
@@ -34,11 +34,11 @@ def stepped_with(step, start, gradients, rates, settings=(), anew=None):
     """The parameters' memory and .grad after each call of step, and whether params still holds the same leaves.
 
     gradients: for each call, one or None for each parameter. settings: betas, eps and weight_decay. anew: the call
-    before which state is an empty dict again. Meanwhile torch.optim makes no optimizer.
+    before which state is an empty dict again. Meanwhile, torch.optim can't create an optimizer.
     """
 
     def refuse(*_, **__):
-        raise RuntimeError("adam_step_ is to be written without torch.optim")
+        raise RuntimeError("write adam_step_ without torch.optim")
 
     with patch.object(torch.optim.Optimizer, "__init__", refuse):
         return _stepped(step, start, gradients, rates, settings, anew)
@@ -71,15 +71,15 @@ def adam_step_(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
 ) -> None:
-    """One step of AdamW in place, with the numbers of torch.optim.AdamW but written without torch.optim.
+    """One step of AdamW in place, with the results of torch.optim.AdamW but written without torch.optim.
 
-    With weight_decay 0, it's a step of Adam. Otherwise p is also reduced by lr * weight_decay * p, with p as it was
+    With weight_decay 0, it's a step of Adam. Otherwise p is also reduced by lr * weight_decay * p, with p from
     before the step; the decay isn't part of the gradient.
-    params: at least one leaf that requires grad, each float32 or float64, any shapes and strides. A parameter whose
-    .grad is None isn't changed or decayed, and neither is what state holds for it. state: a dict that is empty before
+    params: one or more leaves that require grad, each float32 or float64, any shapes and strides. A parameter whose
+    .grad is None is neither changed nor decayed, and its state isn't changed either. state: a dict that is empty before
     the first call; the caller keeps it and passes it to each call, with the same tensors in the same order. If it's
-    empty again, everything starts anew. lr may differ from call to call. The numbers change in the parameters' own
-    memory. No .grad is changed.
+    empty again, everything starts over. lr may vary from call to call. The parameters change in their own memory. No
+    .grad is changed.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -100,12 +100,12 @@ def adam_step_(
 # One step of AdamW -> example, several_steps, other_cases, zero_gradient, no_gradient, empty_state, decay, same_leaves
 # With weight_decay 0 -> example, several_steps, other_cases
 # Otherwise p is also -> decay
-# params: at least one -> other_cases
+# params: one or more -> other_cases
 # A parameter whose .grad -> no_gradient
 # state: a dict that -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
 # If it's empty again -> empty_state
-# lr may differ -> other_cases
-# The numbers change -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
+# lr may vary -> other_cases
+# The parameters -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
 # No .grad is changed -> same_leaves
 
 
@@ -171,7 +171,7 @@ with check(
     required=True,
     hint=(
         "What survives from the first call to the second, and where? Which memory holds the new numbers?",
-        "Keep m, v and t in state. Divide m and v by 1 - beta ** t, each with its own beta. Write into p in place.",
+        "Keep m, v and t in state. Divide m and v by 1 - beta ** t, each with its own beta. Write to p in place.",
     ),
 ):
     t = [torch.tensor([1.0, -2.0])]
@@ -192,7 +192,7 @@ with check(
         {
             "the averages weren't corrected for starting at zero": uncorrected,
             "m, v and t didn't survive the call, so every step was a first step": forgotten,
-            "the parameter didn't move: its own memory holds the old numbers": [t, t],
+            "the parameter didn't move: its own memory still holds the old numbers": [t, t],
         },
     )
 
@@ -222,7 +222,7 @@ with check(
     "four steps of two parameters, in float32 and float64",
     weight=4,
     required=True,
-    hint="Does each parameter have averages of its own, and do they survive the call?",
+    hint="Does each parameter have its own averages, and do they survive the call?",
 ):
     for dtype in (torch.float32, torch.float64):
         generator = torch.Generator(here).manual_seed(3)
@@ -248,13 +248,13 @@ with check(
     assert_steps(adam_step_, "first beta 0", "second beta 0", "transposed", "every second one", "parts of one tensor")
 with check(
     "no_gradient",
-    "a parameter without a gradient waits, and counts its own steps",
+    "a parameter without a gradient is skipped, and counts its own steps",
     weight=3,
-    hint="What does the second parameter's t say after a step in which it had no gradient?",
+    hint="What is the second parameter's t after a step in which it had no gradient?",
 ):
     assert_steps(adam_step_, "missing at first", "missing later", "missing now and then")
     assert_steps(adam_step_, "none in the first call", "never one")
-with check("empty_state", "an empty state starts anew", weight=1, hint="What do you keep outside state?"):
+with check("empty_state", "an empty state starts over", weight=1, hint="What do you keep outside state?"):
     assert_steps(adam_step_, "anew", "anew, some missing")
 with check(
     "zero_gradient", "a gradient of zero changes nothing at first", weight=1, hint="Do you divide zero by zero?"

@@ -3,7 +3,7 @@ torch.manual_seed(0)
 
 
 class Run:
-    """A run with dropout, a batch normalisation, and an order that a generator draws. All of it stays on the CPU.
+    """A run with dropout, a batch normalization, and an order that a generator draws. All of it stays on the CPU.
 
     Its last layer has two names in the model. A rate that is a tensor changes in place after each step.
     """
@@ -26,7 +26,7 @@ class Run:
         return self
 
     def step(self, x, y):
-        def loss():  # some optimizers, such as LBFGS, call it themselves
+        def loss():  # some optimizers, such as LBFGS, call this themselves
             self.optimizer.zero_grad()
             loss = F.cross_entropy(self.model(self.first(x)), y)
             loss.backward()
@@ -43,8 +43,8 @@ class Run:
 
 @probes.probe
 def taken(checkpoint, run, before, after, from_file=False):
-    """What a checkpoint after some steps holds when the run has gone on, or what a file of it holds, and the run's
-    state then."""
+    """What a checkpoint taken after some steps holds once the run has continued, or what its file holds, and the
+    run's state then."""
     with torch.random.fork_rng(devices=[]):
         session, file = Run(*run).go(before), io.BytesIO()
         saved = checkpoint(session.model, session.optimizer, session.generator)
@@ -58,14 +58,14 @@ def taken(checkpoint, run, before, after, from_file=False):
 
 # %% exercise
 def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
-    """All that resume_ puts back: a dict with the keys model, optimizer, generator and rng, and no others.
+    """Everything that resume_ restores: a dict with the keys model, optimizer, generator and rng, and no others.
 
-    It is enough to continue to the same bits on the CPU, between two steps of a run that draws each batch from generator
-    when it is needed, or between two epochs of a DataLoader.
-    model, optimizer: as for their load_state_dict, each tensor in its own dtype. generator: its state. rng: the state
-    of PyTorch's own CPU generator. Nothing in it changes when training goes on. It holds tensors, numbers, strings,
-    None, and lists, tuples and dicts of these, so torch.load reads what torch.save wrote of it. The call changes no
-    state: training continues as if there had been no call.
+    It's enough to continue to the same bits on the CPU, between two steps of a run that draws each batch from generator
+    when it's needed, or between two epochs of a DataLoader.
+    model, optimizer: what their load_state_dict takes, each tensor in its own dtype. generator: its state. rng: the
+    state of PyTorch's own CPU generator. Nothing in the dict changes when training continues. It holds tensors,
+    numbers, strings, None, and lists, tuples and dicts of these, so torch.load can read it from a file that torch.save
+    wrote. The call doesn't change any state: training continues as if there had been no call.
     """
     ### BEGIN SOLUTION
     return {
@@ -78,14 +78,14 @@ def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: to
 
 
 # %% promises
-# All that resume_ -> example, bit_for_bit, file
-# It is enough -> example, bit_for_bit, file
+# Everything that resume_ -> example, bit_for_bit, file
+# It's enough -> example, bit_for_bit, file
 # model, optimizer -> example, bit_for_bit, file
 # generator: its -> example, bit_for_bit, file
 # rng: the state -> example, bit_for_bit, file
-# Nothing in it -> bit_for_bit, file
+# Nothing in the dict -> bit_for_bit, file
 # It holds -> file
-# The call changes -> not_disturbed
+# The call doesn't -> not_disturbed
 
 
 # %% domain
@@ -121,8 +121,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is each of the four the current state, or one that was made or seeded anew?",
-        "Model and optimizer have state_dict(), the generator get_state(), PyTorch get_rng_state(). Seed nothing.",
+        "Is each of the four the current state, or a newly created or seeded one?",
+        "Use state_dict(), the generator's get_state(), and torch.get_rng_state(). Don't seed anything.",
     ),
 ):
     shapes = {"0.weight": (8, 4), "1.weight": (8,), "1.bias": (8,), "3.weight": (3, 8), "3.bias": (3,)}
@@ -143,7 +143,7 @@ SGD, ADAM = (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (torch.optim.Adam, 
 
 
 def a_run(seed, optimizer, dtype=torch.float32):
-    """A run with a first layer that has weights of its own."""
+    """A run with a first layer that has its own weights."""
     shapes = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3, 6), "3.bias": (3,)}
     w = drawn({"w": (4, 4)}, seed, dtype)["w"].cpu()
     return (drawn(shapes, seed, dtype), lambda x: x @ w, samples([40], seed, dtype)[0], *optimizer, seed)
@@ -156,7 +156,7 @@ def not_interrupted(run, steps):
 
 
 def noted(run):
-    """That run, and a list of what its first layer is going to be given."""
+    """That run, and a list that will hold the inputs to its first layer."""
     start, first, *rest = run
     given = []
 
@@ -168,7 +168,7 @@ def noted(run):
 
 
 def resumed(run, saved, before, after):
-    """The state of another run, which goes on from what was saved after some steps."""
+    """The state of another run, resumed from what was saved after some steps."""
     with torch.random.fork_rng(devices=[]):
         session = Run(*run).go(before)
         states = [session.generator.get_state(), torch.get_rng_state()]
@@ -180,10 +180,10 @@ def resumed(run, saved, before, after):
 
 with check(
     "bit_for_bit",
-    "a run that continues is bit for bit the one that wasn't stopped",
+    "a resumed run matches an uninterrupted one bit for bit",
     weight=4,
     required=True,
-    hint="Which of the four states differs, if the first step after it is right and the second is not?",
+    hint="Which of the four states differs if the first step after it is right and the second isn't?",
 ):
     for seed, optimizer, dtype, before, after in (
         (1, SGD, torch.float32, 2, 2),
@@ -194,7 +194,7 @@ with check(
         want = not_interrupted(same, before + after)
         got = taken(checkpoint, seen, before, after)["saved"]  # it comes when the last of these steps was made
         assert_close(given, batches, name="the batches of the run that was saved")
-        assert_close(resumed(run, got, before, after), want, name="the model that went on")
+        assert_close(resumed(run, got, before, after), want, name="the resumed model")
     for trial in arguments.iter_trials(
         checkpoint,
         *("", "before any step", "no momentum", "Adam", "amsgrad", "float64", "at the end", "a rate in a tensor"),
@@ -211,9 +211,9 @@ with check(
         assert_close(trial.report.result["state"], trial.case.report.result["state"], name="the model")
 with check(
     "file",
-    "it survives a file",
+    "it survives saving and loading",
     weight=2,
-    hint="What may a file hold that torch.load reads by default? What does an optimizer keep besides tensors?",
+    hint="What may a file contain that torch.load reads by default? What does an optimizer keep besides tensors?",
 ):
     for trial in arguments.iter_trials(checkpoint, "file", "file, Adam", "file, LBFGS", "file, before any step"):
         assert_close(trial.report.result["saved"], trial.case.report.result["saved"], name="what the file holds")

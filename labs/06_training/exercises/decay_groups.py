@@ -3,7 +3,7 @@ torch.manual_seed(0)
 
 
 class Tied(nn.Module):
-    """A table that is used at both ends, a vector, a normalisation and a single number."""
+    """A table used at both ends, a vector, a normalization and a single number."""
 
     def __init__(self):
         super().__init__()
@@ -22,7 +22,7 @@ def make_dense():
 
 
 def built_of(parts):
-    """A module with these parameters, in this order. A list among them is a module inside it."""
+    """A module with these parameters, in this order. A list among them becomes a submodule."""
     module = nn.Module()
     for number, part in enumerate(parts):
         if isinstance(part, list):
@@ -34,7 +34,7 @@ def built_of(parts):
 
 @probes.probe
 def to_group(function, parts):
-    """A model with these parameters, where this function of the student's is."""
+    """A model with these parameters, in the process of this function of the student's."""
     return built_of(parts)
 
 
@@ -57,7 +57,7 @@ def decayed(groups_of, make_model, weight_decay, frozen=()):
     groups = groups_of(model, weight_decay)
     names = {id(p): name for name, p in model.named_parameters()}
     listed = [[names.get(id(p), "?") for p in group["params"]] for group in groups]
-    optimizer = torch.optim.SGD(groups, lr=0.5, weight_decay=7.0)  # for groups that do not say
+    optimizer = torch.optim.SGD(groups, lr=0.5, weight_decay=7.0)  # for groups that don't set their own
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
     optimizer.step()
@@ -68,13 +68,13 @@ def decayed(groups_of, make_model, weight_decay, frozen=()):
 
 # %% exercise
 def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    """Parameter groups for an optimizer: those with two or more dimensions decay, the others don't.
+    """Parameter groups for an optimizer: parameters with two or more dimensions decay, the others don't.
 
     Returns [{"params": [...], "weight_decay": weight_decay}, {"params": [...], "weight_decay": 0.0}]: always both
     groups, even if one is empty.
-    Each parameter that requires grad is in exactly one of them, once, even if two modules share it. It is the parameter
-    itself, not a copy. Frozen ones are in neither group, whether they hold a .grad or not. In both lists the order is
-    that of model.parameters(). The parameters stay as they are.
+    Each parameter that requires grad is in exactly one of them, once, even if two modules share it. The lists hold
+    the parameters themselves, not copies. Frozen parameters are in neither group, even if they hold a .grad. Both lists
+    follow the order of model.parameters(). The parameters aren't changed.
     """
     ### BEGIN SOLUTION
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -89,10 +89,10 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 # Parameter groups for -> example, other_cases
 # Returns [{"params" -> other_cases, empty_groups
 # Each parameter that -> shared_weight
-# It is the parameter -> other_cases, shared_weight
-# Frozen ones are -> frozen
-# In both lists -> other_cases
-# The parameters stay -> keeps_model
+# The lists hold -> other_cases, shared_weight
+# Frozen parameters are -> frozen
+# Both lists -> other_cases
+# The parameters aren't -> keeps_model
 
 
 # %% domain
@@ -148,12 +148,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two linear layers and a normalisation",
+    "two linear layers and a normalization",
     weight=2,
     required=True,
     hint=(
-        "Which of the parameters have one dimension, and in which group are they in your result?",
-        "Choose by ndim, in the order of model.parameters(). Each group names a weight_decay of its own.",
+        "Which parameters have one dimension, and which group are they in?",
+        "Choose by ndim, in the order of model.parameters(). Each group has its own weight_decay.",
     ),
 ):
     want = [["0.weight", "3.weight"], ["0.bias", "1.weight", "1.bias"]]
@@ -162,7 +162,7 @@ with check(
         got["names"],
         want,
         {
-            "the weight of the normalisation layer decays: a name says little": [
+            "the weight of the normalization layer decays: a name says little": [
                 ["0.weight", "1.weight", "3.weight"],
                 ["0.bias", "1.bias"],
             ],
@@ -176,10 +176,10 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other shapes and rates, and parameters in other places",
+    "other shapes and decays, and parameters in nested modules",
     weight=3,
     required=True,
-    hint="How many dimensions do a kernel and a single number have? Where does the rate go?",
+    hint="How many dimensions do a kernel and a single number have? Where does weight_decay go?",
 ):
     parts, rate = arguments.list_cases()[0].drawn.make_arguments()
     want = reference.function(built_of(parts), rate)
@@ -191,7 +191,7 @@ with check(
     arguments.assert_returns(decay_groups, "the model's parameter", *edges, *others)
 with check(
     "empty_groups",
-    "a group without parameters is there, too",
+    "a group without parameters is still returned",
     hint="What do you return for a model that has no matrices? And for one that has nothing else?",
 ):
     arguments.assert_results(decay_groups, "only vectors", "only matrices", "no parameters", rtol=1e-12, atol=0)
@@ -206,7 +206,7 @@ with check(
     arguments.assert_results(decay_groups, "shared", "shared in one module", "shared vector", rtol=1e-12, atol=0)
     arguments.assert_returns(decay_groups, "the model's parameter", "shared", "shared in one module", "shared vector")
 with check(
-    "frozen", "a frozen parameter is in no group, and does not move", weight=3, hint="Which attribute tells it?"
+    "frozen", "a frozen parameter isn't in any group, and doesn't move", weight=3, hint="Which attribute says so?"
 ):
     want = [["3.weight"], ["0.bias", "1.weight"]]
     got = decayed(decay_groups, make_dense, 0.2, ["0.weight", "1.bias"])
@@ -214,7 +214,10 @@ with check(
     edges = "some frozen", "matrices frozen", "vectors frozen", "all frozen", "shared and frozen"
     arguments.assert_results(decay_groups, *edges, "frozen ones hold .grad", "hold .grad", rtol=1e-12, atol=0)
 with check(
-    "keeps_model", "the parameters stay as they are", guard=True, hint="Which of your lines freezes or thaws something?"
+    "keeps_model",
+    "the parameters aren't changed",
+    guard=True,
+    hint="Which of your lines freezes or unfreezes something?",
 ):
     arguments.assert_arguments(decay_groups)
 

@@ -1,6 +1,6 @@
 # %% given
 def numbers():
-    """The next number of each of the three generators. Two of them keep a second Gaussian number for the next call."""
+    """The next number from each of the three generators. Two of them keep a second Gaussian for the next call."""
     return [
         random.gauss(0, 1),
         float(np.random.standard_normal()),
@@ -9,7 +9,7 @@ def numbers():
 
 
 def switches():
-    """Deterministic algorithms: on, only warning. cuDNN: deterministic, benchmark."""
+    """Deterministic algorithms: whether on, whether only warning. cuDNN: deterministic, benchmark."""
     algorithms = [torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()]
     return [*algorithms, torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark]
 
@@ -22,7 +22,7 @@ def workspace():
 
 @probes.probe
 def workspaces(context, seed, before):
-    """The variable inside the block and after it, where it was `before`, or missing, until then."""
+    """The variable inside the block and after it. before: its value until then, or None if it isn't set."""
     kept = os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
     try:
         if before is not None:
@@ -38,7 +38,7 @@ def workspaces(context, seed, before):
 
 @probes.probe
 def broken_off(context, seed, is_interrupt):
-    """What is there after a block that changes the settings and then raises an error, or an interrupt."""
+    """The state after a block that changes the settings and then raises an error, or an interrupt."""
     kind = KeyboardInterrupt if is_interrupt else ZeroDivisionError
     kept, raised = os.environ.get("CUBLAS_WORKSPACE_CONFIG"), False
     random.seed(1), np.random.seed(1), torch.manual_seed(1)
@@ -64,14 +64,14 @@ def broken_off(context, seed, is_interrupt):
 # %% exercise
 @contextmanager
 def deterministic(seed: int) -> Iterator[None]:
-    """A block that gives the same numbers whenever it runs, or raises. All settings are as before when it ends.
+    """A block that gives the same numbers every time it runs, or raises. When it ends, all settings are as before.
 
-    Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators begin with this seed, 0 to 2**32 - 1.
-    Operations without a deterministic algorithm raise an error: a warning is not enough. cuDNN's `deterministic` is
+    Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators start from this seed, 0 to 2**32 - 1.
+    Operations without a deterministic algorithm raise an error: a warning isn't enough. cuDNN's `deterministic` is
     True and its `benchmark` False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
-    After it, even if the block raised an error or was interrupted: the generators continue from where they were before the
-    block, and every setting is what it was before, even if the block changed it. A variable that didn't exist doesn't
-    exist. The error reaches the caller.
+    After the block, even if it raised an error or was interrupted: the generators continue from where they were before
+    it, and every setting has its earlier value, even if the block changed it. A variable that wasn't set is unset. The
+    error reaches the caller.
     """
     ### BEGIN SOLUTION
     of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -100,12 +100,12 @@ def deterministic(seed: int) -> Iterator[None]:
 
 # %% promises
 # A block that gives -> seeded, other_seeds, nested
-# All settings are -> as_before, nested, raised, workspace
+# When it ends -> as_before, nested, raised, workspace
 # Inside: -> seeded, other_seeds, nested
 # Operations without -> switches, as_before, nested
 # cuDNN's -> switches, as_before, nested
 # The environment -> workspace
-# After it, even if -> go_on, raised, nested, broken_off
+# After the block -> go_on, raised, nested, broken_off
 # A variable that -> workspace
 # The error reaches -> raised, broken_off
 
@@ -117,11 +117,11 @@ def deterministic(seed: int) -> Iterator[None]:
 # %% checks
 with check(
     "seeded",
-    "inside, all three generators begin with the seed",
+    "inside, all three generators start from the seed",
     weight=3,
     required=True,
     hint=(
-        "Which three libraries have generators of their own, and which of your lines seeds each?",
+        "Which three libraries have their own generators, and which of your lines seeds each?",
         "random.seed, np.random.seed and torch.manual_seed, before the yield",
     ),
 ):
@@ -137,10 +137,10 @@ with check(
     assert_close(got, want, rtol=0, atol=0)
 with check(
     "switches",
-    "inside, what cannot be repeated raises, and cuDNN chooses the same algorithm each time",
+    "inside, what can't be repeated raises, and cuDNN always chooses the same algorithm",
     weight=2,
     hint=(
-        "Print switches() inside the block: which of the four is not what the docstring says?",
+        "Print switches() inside the block: which of the four isn't what the docstring says?",
         "torch.use_deterministic_algorithms, and two attributes of torch.backends.cudnn",
     ),
 ):
@@ -164,7 +164,7 @@ with check(
     "go_on",
     "after the block the generators continue from where they were",
     weight=3,
-    hint="What do random.getstate(), np.random.get_state() and torch.get_rng_state() give?",
+    hint="What do random.getstate(), np.random.get_state() and torch.get_rng_state() return?",
 ):
     random.seed(11), np.random.seed(12), torch.manual_seed(13)
     want = [numbers() for _ in range(3)]
@@ -178,7 +178,7 @@ with check(
     "as_before",
     "settings that were on before the block are on after it",
     weight=2,
-    hint="What was each setting before: did you ask, or assume that it was off?",
+    hint="What was each setting before: did you check, or assume that it was off?",
 ):
     found = list[list[bool]]()
     wanted = [[True, True, False, True], [True, False, True, False], [False, False, True, True], [False] * 4]
@@ -194,7 +194,7 @@ with check(
     assert_close(found, want)
 with check(
     "raised",
-    "the same after a block that raised, and the error goes on its way",
+    "the same after a block that raised, and the error reaches the caller",
     weight=2,
     hint="Which of your lines run when the block raises at the yield?",
 ):
@@ -211,17 +211,17 @@ with check(
     after = [numbers(), switches()]
     torch.use_deterministic_algorithms(False)
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = False, False
-    assert came == "the block's own", "the block raised an error, and nothing came of it"
+    assert came == "the block's own", "the block raised an error that didn't reach the caller"
     assert_close(after, [want, [False] * 4], rtol=0, atol=0)
 with check(
     "broken_off",
     "the same after an interrupt, and after a block that changed the settings",
-    hint="Which of your lines run after a KeyboardInterrupt, which is no Exception?",
+    hint="Which of your lines run after a KeyboardInterrupt, which isn't an Exception?",
 ):
     random.seed(1), np.random.seed(1), torch.manual_seed(1)
     want = {"raised": True, "numbers": numbers(), "switches": [False] * 4, "variable": True}
     assert_close([broken_off(deterministic, s, s > 5) for s in (5, 6)], [want, want])
-with check("nested", "one block inside another", hint="Does the inner block give back what it found, or the default?"):
+with check("nested", "one block inside another", hint="Does the inner block restore what it found, or the default?"):
     random.seed(8), np.random.seed(8), torch.manual_seed(8)
     want = [numbers(), numbers()]
     with deterministic(8):
@@ -237,7 +237,7 @@ with check(
     "CUBLAS_WORKSPACE_CONFIG inside and after the block, set before or not",
     weight=2,
     observed=True,
-    hint="What does os.environ.get give for a variable that does not exist?",
+    hint="What does os.environ.get return for a variable that isn't set?",
 ):
     got = [workspaces(deterministic, 3, before) for before in (None, ":16:8", ":4096:8", "")]
     assert_close(got, [[":4096:8", None], [":4096:8", ":16:8"], [":4096:8", ":4096:8"], [":4096:8", ""]])

@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def to_evaluate(function, first, start, training=(), watched=False):
-    """That model, where this function of the student's is.
+    """That model, in the process of this function of the student's.
 
     training: the names of modules in training mode. watched: whether first is the parts of a Watched layer.
     """
@@ -16,7 +16,7 @@ def to_evaluate(function, first, start, training=(), watched=False):
 
 @probes.probe
 def evaluation_of(evaluate, start, batches, training, frozen, old, is_read_once):
-    """What evaluate(model, batches) returns or raises, and what is there afterwards."""
+    """What evaluate(model, batches) returns or raises, and the state afterwards."""
     with torch.random.fork_rng(devices=[]):
         model = classifier_in(start, 0.4, training, frozen, old)
         torch.manual_seed(0)
@@ -42,15 +42,15 @@ def evaluation_of(evaluate, start, batches, training, frozen, old, is_read_once)
 def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     """Mean cross entropy and accuracy over all samples, in evaluation mode, without a graph.
 
-    model: gives logits (n, c) for x. Any mixture of its modules may be in training and in evaluation mode, and a module
+    model: returns logits (n, c) for x. Its modules may be in any mixture of training and evaluation mode, and a module
     may be part of two others.
-    batches: an iterable, which can be read once, of at least one pair x, y. x is whatever the model takes, y is (n,)
-    int64; n, at least 1, may differ.
-    A prediction is the class of the largest logit; no other comes within 1e-4 of it. Returns (loss, accuracy): Python
-    floats, the loss exact to the model's dtype, float32 or float64, and accuracy from 0 to 1.
-    Afterwards each module inside is in the mode it was in. The parameters' values, buffers, every .grad and
-    requires_grad, and whether operations are recorded, are as before. All this holds too if the model raises an error,
-    which reaches the caller.
+    batches: an iterable of at least one pair x, y, which may be readable only once. x is whatever the model takes, y is
+    (n,) int64; n, at least 1, may vary.
+    A prediction is the class of the largest logit; no other is within 1e-4 of it. Returns (loss, accuracy): Python
+    floats, the loss to the precision of the model's dtype, float32 or float64, and the accuracy from 0 to 1.
+    Afterwards, each module is back in its earlier mode. The parameters' values, buffers, every .grad and requires_grad,
+    and whether operations are recorded, are as before. All of this also holds if the model raises an error, which
+    reaches the caller.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}
@@ -72,15 +72,15 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
 
 # %% promises
 # Mean cross entropy -> example, uneven_batches, one_pass, no_graph
-# model: gives logits -> example, uneven_batches
-# Any mixture of -> keeps_modes, after_error
+# model: returns logits -> example, uneven_batches
+# Its modules may -> keeps_modes, after_error
 # batches: an iterable -> one_pass
 # x is whatever -> uneven_batches
 # A prediction is -> uneven_batches
 # Returns (loss, accuracy) -> uneven_batches
-# Afterwards each module -> keeps_modes, after_error
+# Afterwards, each module -> keeps_modes, after_error
 # The parameters' values -> keeps_model, keeps_grad, keeps_requires_grad, after_error
-# All this holds too -> after_error
+# All of this also -> after_error
 
 
 # %% domain
@@ -148,7 +148,7 @@ with check(
     required=True,
     hint=(
         "Which of the two numbers differs, the loss or the accuracy? Is each a mean over the six samples?",
-        "A sample's class is the argmax of its own logits. Divide the right ones by the samples, and give floats.",
+        "A sample's class is the argmax of its own logits. Divide the number of right ones by the number of samples.",
     ),
 ):
     t = samples([6], 4)
@@ -159,7 +159,7 @@ with check(
     explain(
         evaluate(to_evaluate(evaluate, torch.sin, start), t),
         want,
-        {"the accuracy is in per cent, and not a share from 0 to 1": (want[0], 100 * want[1])},
+        {"the accuracy is in percent, not a share from 0 to 1": (want[0], 100 * want[1])},
     )
 
 # %% hidden checks
@@ -167,7 +167,7 @@ EVERYWHERE = ["", "0", "1", "2", "3", "4", "5", "6", "6.1"]
 
 
 def a_case(seed, dtype=torch.float32):
-    """A first layer with weights of its own, and the weights of the others."""
+    """A first layer with its own weights, and the weights of the others."""
     w = drawn({"w": (4, 4)}, seed, dtype)["w"]
     return lambda x: x @ w, drawn(normed(seed), seed, dtype)
 
@@ -181,10 +181,10 @@ def assert_same(function, part, *edges, tolerance=None):
 
 with check(
     "uneven_batches",
-    "batches of other sizes, from a model in any mode",
+    "batches of different sizes, and a model in any mode",
     weight=3,
     required=True,
-    hint="In which mode is the model while you measure? How much does the last batch count?",
+    hint="Which mode is the model in while you measure? How much does the last batch count?",
 ):
     (first, start), t = a_case(5), samples([7, 3, 2], 5)
     xs, ys = torch.cat([x for x, _ in t]), torch.cat([y for _, y in t])
@@ -196,7 +196,7 @@ with check(
     explain(
         evaluate(to_evaluate(evaluate, first, start, EVERYWHERE), t),
         want,
-        {"each batch counts the same here, whatever its size": (sum(means) / 3, sum(hits) / 3)},
+        {"every batch counts equally here, whatever its size": (sum(means) / 3, sum(hits) / 3)},
     )
     assert_same(evaluate, "result", "", "float32", "one batch", "one sample", "equal sizes")
     assert_same(evaluate, "result", "as many samples as classes", "two dimensions in x", "one shared weight")
@@ -207,23 +207,23 @@ with check(
         assert_close(got, want, rtol=1e-9, atol=1e-10, name="your loss")
 with check(
     "one_pass",
-    "batches that can be read once",
+    "batches that can be read only once",
     weight=2,
-    hint="Which of your lines asks for the batches a second time?",
+    hint="Which of your lines reads the batches a second time?",
 ):
     assert_same(evaluate, "result", "read once")
 with check(
     "keeps_model",
     "parameters and running averages are as before",
     weight=2,
-    hint="Which module counts the batches it sees?",
+    hint="Which module updates its averages with each batch?",
 ):
     assert_same(evaluate, "result", "")
     assert_same(evaluate, "state", "", "training mode", "frozen", "one shared weight", tolerance=0)
 
 
 class Layer:
-    """A layer with a mode: in training mode all that it gives is zero."""
+    """A layer with a mode: in training mode, it returns zeros."""
 
     def __init__(self, training, w):
         self.training, self.w = training, w
@@ -244,9 +244,9 @@ class Layer:
 
 with check(
     "keeps_modes",
-    "each module is in the mode it was in",
+    "each module is back in its earlier mode",
     weight=6,
-    hint="Which modes were there before? Is one train() at the end enough, or eval()?",
+    hint="Which modes were there before? Is a single train() or eval() at the end enough?",
 ):
     for before, modes in ((True, []), (False, EVERYWHERE)):
         (first, start), t = a_case(6 + before), samples([7], 9)
@@ -255,23 +255,23 @@ with check(
         want = F.cross_entropy(logits, t[0][1]).item(), (logits.argmax(1) == t[0][1]).float().mean().item()
         layer = Layer(before, first(torch.eye(4)))
         assert_close(evaluate(to_evaluate(evaluate, layer.parts(), start, modes, True), t), want)
-        assert layer.training is before, "a layer is in another mode"
+        assert layer.training is before, "a layer is in a different mode"
     assert_same(evaluate, "modes", "", "training mode", "evaluation mode", "recording off")
     assert_same(evaluate, "modes", "only the model evaluated", "only the model in training mode")
-with check("keeps_grad", "every .grad is as before", guard=True, hint="Which call of yours touches gradients?"):
+with check("keeps_grad", "every .grad is as before", guard=True, hint="Which of your calls touches gradients?"):
     assert_same(evaluate, "gradients", "", "holds .grad", "frozen ones hold .grad")
 with check(
     "keeps_requires_grad",
     "what requires grad, and whether operations are recorded",
     guard=True,
-    hint="What do you switch off, and never on again?",
+    hint="What do you turn off, and never turn back on?",
 ):
     assert_same(evaluate, "requires grad", "", "frozen", "frozen ones hold .grad")
     assert_same(evaluate, "result", "recording off")
     assert_same(evaluate, "recording", "", "recording off")
 with check(
     "after_error",
-    "the same after an error in the model, which goes on",
+    "the same after an error in the model, which reaches the caller",
     weight=2,
     guard=True,
     hint="Which of your lines run after an error?",
@@ -283,7 +283,7 @@ with check(
     assert_same(evaluate, "state", *edges)
     assert_same(evaluate, "gradients", *edges)
     assert_same(evaluate, "requires grad", *edges)
-with check("no_graph", "no graph is built", weight=2, hint="Under which context does the forward pass run?"):
+with check("no_graph", "no graph is built", weight=2, hint="Which context does the forward pass run in?"):
     recording = []
 
     def noting(x):
@@ -291,7 +291,7 @@ with check("no_graph", "no graph is built", weight=2, hint="Under which context 
         return x * 3
 
     evaluate(to_evaluate(evaluate, noting, drawn(normed(4), 9)), samples([5, 2], 9))
-    assert recording, "the model was not called"
+    assert recording, "the model wasn't called"
     assert not any(recording), "recording was on"
 
 

@@ -3,7 +3,7 @@ torch.manual_seed(0)
 
 
 def filled(numbers, size=3):
-    """The state of a linear layer and a batch normalisation when each entry is filled with its number."""
+    """The state of a linear layer and a batch normalization when each entry is filled with its number."""
     model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size))
     entries = model.state_dict().items()
     return {name: torch.full_like(t, number) for (name, t), number in zip(entries, numbers, strict=True)}
@@ -48,15 +48,15 @@ def fitted(fit, size, numbers, losses, patience, most):
 
 # %% exercise
 def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tuple[int, float]:
-    """Train until the validation loss hasn't improved for `patience` epochs in a row, and go back to the best epoch.
+    """Train until the validation loss hasn't improved for `patience` epochs in a row, then restore the best epoch.
 
-    run_epoch(): trains model for an epoch, in place. validate(): the validation loss, a float; it doesn't change the
-    model. Call it once after each epoch.
-    The first epoch improves; its loss isn't nan. Another one improves if its loss is lower than the best before it. A
-    loss of nan is never lower: such an epoch is one without an improvement.
+    run_epoch(): trains model for an epoch, in place. validate(): returns the validation loss, a float, and doesn't
+    change the model. Call it once after each epoch.
+    The first epoch is an improvement; its loss isn't nan. A later one is if its loss is lower than the best so far. A
+    loss of nan is never lower, so such an epoch isn't an improvement.
     patience, most: at least 1. No more than `most` epochs are run.
-    Afterwards all that model.state_dict() lists is as after the best epoch: the same objects, changed in place.
-    Returns (number of the best epoch, counted from 0, and its loss to the last digit).
+    Afterwards, everything in model.state_dict() is as it was after the best epoch: the same objects, changed in place.
+    Returns (best epoch, counted from 0, and its loss, to the last digit).
     """
     ### BEGIN SOLUTION
     run_epoch()
@@ -76,15 +76,15 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
 # %% promises
 # Train until the -> example, other_cases, patience
 # run_epoch(): trains -> other_cases, most_epochs
-# validate(): the validation -> patience, most_epochs
+# validate(): returns the -> patience, most_epochs
 # Call it once -> patience, most_epochs
-# The first epoch improves -> infinite_loss
-# Another one improves -> equal_loss, exact_losses, infinite_loss
+# The first epoch is -> infinite_loss
+# A later one -> equal_loss, exact_losses, infinite_loss
 # A loss of nan -> nan_loss
 # patience, most -> patience, most_epochs
 # No more than -> most_epochs
-# Afterwards all that -> same_objects
-# Returns (number -> exact_losses
+# Afterwards, everything -> same_objects
+# Returns (best epoch -> exact_losses
 
 
 # %% domain
@@ -143,7 +143,7 @@ def arguments(draw, edge):
 
 # %% checks
 class Script:
-    """Validation losses, one for each epoch, what it makes of the state, and the calls in their order."""
+    """A validation loss and a state for each epoch, and the calls in order."""
 
     def __init__(self, losses, seed=0):
         self.losses, self.calls = losses, []
@@ -166,7 +166,7 @@ with check(
     required=True,
     hint=(
         "The losses are 3, 2, 2.5, 2.25, 2.75. Which one is the best, and after which one do you stop?",
-        "Count from 0, compare with the best. Keep a copy of the whole state_dict that training cannot change.",
+        "Count from 0, compare with the best. Keep a copy of the whole state_dict that training can't change.",
     ),
 ):
     script = Script([3.0, 2.0, 2.5, 2.25, 2.75, 1.0, 1.5, 1.25, 1.75, 2.0])
@@ -176,7 +176,7 @@ with check(
     explain(
         got["state"],
         filled(script.numbers[1]),
-        {"these are the weights of the last epoch: what you kept was changed by training": last},
+        {"these are the last epoch's weights: training changed what you kept": last},
     )
 
 # %% hidden checks
@@ -201,7 +201,7 @@ with check(
     "other losses: the best epoch and its weights and buffers",
     weight=3,
     required=True,
-    hint="Which epoch do your weights come from, and which one your buffers?",
+    hint="Which epoch are your weights from, and which one are your buffers from?",
 ):
     script = Script([2.0, 3.0, 1.5, 4.0, 4.0, 9.0, 9.0], 3)
     got = scripted(fit, 4, script.epoch, script.validate, 2, 12)
@@ -218,7 +218,7 @@ with check(
     assert_calls(fit, "", "best first", "best after a wait", "patience 1", "one epoch too late", "long wait")
 with check(
     "equal_loss",
-    "an equal loss is no improvement",
+    "an equal loss isn't an improvement",
     weight=2,
     hint="Lower, or not higher?",
 ):
@@ -228,12 +228,12 @@ with check(
     "most_epochs",
     "at most `most` epochs",
     weight=2,
-    hint="What stops your loop if every epoch is better? What is left to do when it ends in this way?",
+    hint="What stops your loop if every epoch is better? What's left to do when it ends that way?",
 ):
     assert_best(fit, "each is better", "most 1", "most while waiting", "patience above most", rtol=1e-6)
     assert_calls(fit, "each is better", "most 1", "most while waiting", "patience above most")
 with check(
-    "nan_loss", "a loss of nan is never the best", weight=2, hint="What does nan < 3 say, and what does 3 < nan?"
+    "nan_loss", "a loss of nan is never the best", weight=2, hint="What does nan < 3 return, and what does 3 < nan?"
 ):
     assert_best(fit, "nan", "nan before the best", "nan for long", rtol=1e-6)
     assert_calls(fit, "nan", "nan before the best", "nan for long")
@@ -241,14 +241,17 @@ with check("exact_losses", "the losses to their last digit", weight=1, hint="Whi
     assert_best(fit, "", "tiny differences")
 with check(
     "infinite_loss",
-    "the first epoch improves, even with an infinite loss",
+    "the first epoch is an improvement, even with an infinite loss",
     weight=1,
     hint="What is lower than infinity?",
 ):
     assert_best(fit, "infinite first", "infinite later", "minus infinity", rtol=1e-6)
     assert_calls(fit, "infinite first", "infinite later", "minus infinity")
 with check(
-    "same_objects", "the parameters are the same objects", guard=True, hint="Does an optimizer know your new tensors?"
+    "same_objects",
+    "the parameters are the same objects",
+    guard=True,
+    hint="Does an optimizer know about your new tensors?",
 ):
     for trial in arguments.iter_trials(fit, "", "each is better", "most 1"):
         got, want = trial.report.result["same"], trial.case.report.result["same"]

@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def overfitted(f, start, batch, below, most, training, frozen, old, rates, momentum, decay, after=None):
-    """What f(model, optimizer, x, y, below, most) returns, the model's state, and its modes. after: of the logits."""
+    """The result of f(model, optimizer, x, y, below, most), the model's state, and modes. after: applied to the logits."""
     with torch.random.fork_rng(devices=[]):
         model = classifier_in(start, 0.0, training, frozen, old)
     if after is not None:  # a bug, such as a softmax
@@ -16,11 +16,11 @@ def overfit_one_batch(
 ) -> int | None:
     """Train on one batch until its loss is below `below`, and return the number of steps that this took.
 
-    The loss is the mean cross entropy of the batch, with the weights as they are after the steps counted: if it's below
-    `below` at the start, the result is 0 and no step is made.
-    Returns None if the loss isn't below `below` after `most` steps, the last one included; no more steps are made. A
+    The loss is the batch's mean cross entropy, with the weights after the steps counted: if it's below `below` at the
+    start, the result is 0 and no step is taken.
+    Returns None if the loss isn't below `below` after `most` steps, including the last one; no more steps are taken. A
     loss of nan is never below it.
-    model: gives logits (n, c) for x; its mode isn't changed. Gradients that it holds at the start don't count, not even
+    model: returns logits (n, c) for x; its mode isn't changed. Gradients that it holds at the start are ignored, even
     those of frozen parameters.
     x (n, ...) and y (n,), int64, n at least 1, aren't changed. below is above 0, and most is at least 0.
     """
@@ -42,7 +42,7 @@ def overfit_one_batch(
 # The loss is the -> example, steps, at_the_start
 # Returns None if -> gives_up
 # A loss of nan -> gives_up
-# model: gives logits -> keeps_modes
+# model: returns logits -> keeps_modes
 # Gradients that it -> old_gradients
 # x (n, ...) and y -> keeps_batch
 # below is above 0 -> steps, at_the_start
@@ -106,8 +106,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "In which order do you measure, compare and step? When do you give up?",
-        "Measure first. Return the number of steps made so far if the loss is below, and step otherwise.",
+        "In what order do you measure, compare and step? When do you give up?",
+        "Measure first. Return the number of steps taken so far if the loss is low enough, and step otherwise.",
     ),
 ):
     shapes = {"first.weight": (8, 4), "first.bias": (8,), "last.weight": (3, 8), "last.bias": (3,)}
@@ -125,7 +125,7 @@ with check(
         got["steps"],
         want,
         {
-            "a step was counted or made after the loss was below already": want + 1,
+            "a step was counted or taken after the loss was low enough": want + 1,
         },
         name="the number of steps",
     )
@@ -150,7 +150,7 @@ with check(
     assert_runs(overfit_one_batch, "", "float32", "one step", "the last step", "one sample")
     assert_runs(overfit_one_batch, "frozen", "only the last layers learn", "weight decay", "training mode")
     assert_runs(overfit_one_batch, "evaluation mode")
-with check("at_the_start", "a loss that is below at the start", weight=2, hint="Do you measure before you step?"):
+with check("at_the_start", "a loss that is low enough at the start", weight=2, hint="Do you measure before you step?"):
     assert_runs(overfit_one_batch, "below at the start", "below at the start, no steps allowed")
 with check("gives_up", "None after the allowed steps, and no more steps", weight=3, hint="What is `nan < below`?"):
     assert_runs(overfit_one_batch, "one step too few", "no steps allowed", "a softmax at the end", "nan")

@@ -29,17 +29,17 @@ def windows_of(train, start, batches, every, training, frozen, old, rates, momen
 
 # %% exercise
 def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Optimizer, every: int) -> int:
-    """One pass over the batches, with one step of the optimizer for each window of `every` batches.
+    """One pass over the batches, with one optimizer step for each window of `every` batches.
 
-    Each step uses the gradient of the mean cross entropy over all samples of its window. The last window may be
-    shorter, and makes a step, too.
-    batches: a list of at least one pair x, y. x is whatever the model takes, y is (n,) int64; n may differ. n and every
-    are at least 1. The list and its tensors stay as they are.
-    Gradients that the model holds at the start don't count, not even those of frozen parameters. The model's mode
-    isn't changed.
-    The model is called once for each batch, with the whole batch: batches are neither split nor joined. A batch's
-    backward pass comes before the call for the next one, so there is never a graph of more than one batch. Returns the
-    number of steps.
+    Each step uses the gradient of the mean cross entropy over all samples in its window. The last window may be
+    shorter, and gets a step too.
+    batches: a list of at least one pair x, y. x is whatever the model takes, y is (n,) int64; n may vary. n and every
+    are at least 1. The list and its tensors aren't changed.
+    Gradients that the model holds at the start are ignored, even those of frozen parameters. The model's mode isn't
+    changed.
+    The model is called once for each batch, on the whole batch: batches are neither split nor joined. Each batch's
+    backward pass runs before the model is called on the next, so there's never a graph of more than one batch. Returns
+    the number of steps.
     """
     ### BEGIN SOLUTION
     steps = 0
@@ -69,7 +69,7 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
 # Gradients that -> old_gradients
 # The model's mode -> keeps_modes
 # The model is called -> one_graph_alive
-# A batch's backward -> one_graph_alive
+# Each batch's backward -> one_graph_alive
 # Returns the number -> steps
 
 
@@ -134,7 +134,7 @@ with check(
     required=True,
     hint=(
         "How many samples and how many steps belong to a window of two batches? What do you divide by?",
-        "Per window: clear .grad, let each batch add the gradient of its summed loss, divide by the samples, step.",
+        "Per window: clear .grad, add the gradient of each batch's summed loss, divide by the sample count, step.",
     ),
 ):
     t = samples([3, 3, 3, 3], 20)
@@ -158,7 +158,7 @@ with check(
 
 
 def mixing(width):
-    """A layer for the middle, with weights of its own."""
+    """A layer for the middle, with its own weights."""
     w = drawn({"w": (width, width)}, width)["w"]
     return lambda x: torch.tanh(x @ w)
 
@@ -188,7 +188,7 @@ with check(
     "windows of unequal batches",
     weight=4,
     required=True,
-    hint="How much does one sample of the smallest batch count in its window's gradient?",
+    hint="How much does a sample in the smallest batch count in its window's gradient?",
 ):
     assert_models(train_accumulated, "", "float32", "batches of one sample", "equal sizes", "two dimensions in x")
     assert_models(
@@ -196,15 +196,15 @@ with check(
     )
 with check(
     "old_gradients",
-    "gradients that the model holds at the start, also NaN, and in frozen parameters",
+    "gradients that the model holds at the start, including NaN, and in frozen parameters",
     weight=2,
-    hint="What does your first step find in .grad? What does zero times NaN give?",
+    hint="What does your first step find in .grad? What is zero times NaN?",
 ):
     assert_models(train_accumulated, "holds .grad", "holds NaN in .grad", "frozen ones hold .grad")
     assert_models(train_accumulated, "frozen ones hold .grad, weight decay", "holds .grad, weight decay")
 with check(
     "short_window",
-    "a last window that is shorter",
+    "a shorter last window",
     weight=3,
     hint="What does your loop do when the batches end in the middle of a window?",
 ):
@@ -220,7 +220,7 @@ with check(
     "the graph of one batch at a time",
     weight=2,
     required=True,
-    hint="How many samples are in graphs when you call backward? Which call lets a graph go?",
+    hint="How many samples are in graphs when you call backward? Which call frees a graph?",
 ):
     for sizes, every in (([4, 3, 5, 2], 2), ([2, 6, 3], 3)):
         seen, kept = Seen(mixing(5)), []
@@ -233,15 +233,18 @@ with check(
         want = windows_by_hand(mixing(5), *case)
         assert_close(accumulated(train_accumulated, counting, *case)["state"], want, name="the model")
         rows = [call.shapes[0][0] for call in seen.calls if call.grad]
-        assert rows == sizes, "the model builds graphs of other numbers of samples than the batches have"
-        assert kept == [0] * len(kept), "a graph is built while the one of an earlier batch is still there"
-        assert_close(seen.backwards, len(sizes), name="the number of gradients that go back")
-with check("keeps_modes", "the model's mode is not changed", guard=True):
+        assert rows == sizes, "the graphs hold different numbers of samples from the batches"
+        assert kept == [0] * len(kept), "a graph is built while an earlier batch's graph is still alive"
+        assert_close(seen.backwards, len(sizes), name="the number of gradients that are passed back")
+with check("keeps_modes", "the model's mode isn't changed", guard=True):
     for trial in arguments.iter_trials(train_accumulated, "", "training mode", "evaluation mode"):
         got, want = trial.report.result["training"], trial.case.report.result["training"]
         assert_close(got, want, name="the modules in training mode")
 with check(
-    "keeps_batches", "the batches stay as they are", guard=True, hint="Which of your lines takes from the list?"
+    "keeps_batches",
+    "the batches aren't changed",
+    guard=True,
+    hint="Which of your lines removes something from the list?",
 ):
     arguments.assert_arguments(train_accumulated)
 

@@ -14,7 +14,7 @@ class Called(nn.Module):
 
 
 class Watched(Called):
-    """Such a layer, with its mode kept elsewhere. parts: what computes it, what tells or sets the mode, what copies."""
+    """Such a layer, with its mode stored elsewhere. parts: functions that compute it, get or set its mode, copy it."""
 
     def __init__(self, parts):
         compute, tell, copied = parts
@@ -49,13 +49,13 @@ def drawn(shapes, seed, dtype=torch.float32):
 
 
 def normed(width):
-    """The shapes of what is in a model from 4 numbers to 3 logits, with a batch normalisation."""
+    """The shapes of the entries of a model from 4 numbers to 3 logits, with a batch normalization."""
     norm = {f"2.{name}": (width,) for name in ("weight", "bias", "running_mean")}
     return {"1.weight": (width, 4), "1.bias": (width,), **norm, "4.weight": (3, width), "4.bias": (3,)}
 
 
 def normed_model(first, start, old=None):
-    """That model after a layer `first`, in evaluation mode. start: its weights. old: the number in each .grad."""
+    """That model with a layer `first` in front, in evaluation mode. start: weights. old: the number in each .grad."""
     width = len(start["1.bias"])
     model = nn.Sequential(Called(first), nn.Linear(4, width), nn.BatchNorm1d(width), nn.Tanh(), nn.Linear(width, 3))
     model.to(start["1.bias"].dtype).load_state_dict(start, strict=False)
@@ -65,7 +65,7 @@ def normed_model(first, start, old=None):
 
 
 class Stepping(torch.optim.Optimizer):
-    """An optimizer whose step a given function computes: rule(parameters, gradients) gives the new parameters."""
+    """An optimizer whose step a given function computes: rule(parameters, gradients) returns the new parameters."""
 
     def __init__(self, parameters, rule):
         super().__init__(parameters, {"lr": 0.1})
@@ -88,7 +88,7 @@ class Stepping(torch.optim.Optimizer):
 
 @probes.probe
 def to_train(function, first, start, old=None):
-    """That model, where this function of the student's is."""
+    """That model, in the process of this function of the student's."""
     return normed_model(first, start, old)
 
 
@@ -103,7 +103,7 @@ def modes_of(model):
 
 
 class Classifier(nn.Module):
-    """Two linear layers with these weights. Between them: batch normalisation if start has its averages, and dropout.
+    """Two linear layers with these weights. Between them: batch normalization if start has its averages, and dropout.
 
     Without "last.weight", the two share one weight. x: (n, inputs), or (n, k, inputs), which is averaged over k, or a
     list of two such tensors, which are added.
@@ -126,7 +126,7 @@ class Classifier(nn.Module):
 
 
 def classifier_in(start, dropout, training, frozen, old):
-    """A classifier with these modes of its modules. frozen: names of parameters. old: .grad of some, by name."""
+    """A classifier whose modules have these modes. frozen: names of parameters. old: .grad of some, by name."""
     model = Classifier(start, dropout)
     for module, mode in zip(model.modules(), training, strict=True):
         module.training = mode
@@ -137,7 +137,7 @@ def classifier_in(start, dropout, training, frozen, old):
 
 
 def sgd_of(model, rates, momentum, decay=0.0):
-    """SGD with a rate for the first layer, and one for all others. A layer without a rate isn't in it."""
+    """SGD with one rate for the first layer and one for all others. A layer without a rate is left out."""
     first = {id(p) for p in model.first.parameters()}
     groups = [
         {"params": [p for p in model.parameters() if (id(p) in first) == is_first], "lr": rate}
@@ -161,14 +161,14 @@ def epoch_of(train, start, batches, training, frozen, old, dropout, rates, momen
 
 # %% exercise
 def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> float:
-    """One pass over the batches: for each, the model runs once, as a whole batch, and the optimizer makes one step.
+    """One pass over the batches: for each, the model runs once on the whole batch, and the optimizer takes one step.
 
-    The step uses the gradient of the mean cross entropy of the batch's samples.
-    model: gives logits (n, c) for x; it's put into training mode, and left in it. Gradients that it holds at the start
-    don't count, not even those of frozen parameters: everything goes as if there were none.
-    batches: an iterable, which can be read once, of at least one pair x, y. x is whatever the model takes, y is (n,)
-    int64; n, at least 1, may differ.
-    Returns the mean over all samples of their losses, each as it was before its batch's step: a Python float, exact to
+    The step uses the gradient of the batch's mean cross entropy.
+    model: returns logits (n, c) for x; it's put into training mode and stays there. Gradients that it holds at the
+    start are ignored, even those of frozen parameters: everything works as if there were none.
+    batches: an iterable of at least one pair x, y, which may be readable only once. x is whatever the model takes, y is
+    (n,) int64; n, at least 1, may vary.
+    Returns the mean loss over all samples, each measured before its batch's step: a Python float, to the precision of
     the model's dtype, float32 or float64.
     """
     ### BEGIN SOLUTION
@@ -188,7 +188,7 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
 # %% promises
 # One pass over the -> example, uneven_batches, mean_over_samples, one_pass
 # The step uses -> example, uneven_batches, mean_over_samples, one_pass
-# model: gives logits -> training_mode
+# model: returns logits -> training_mode
 # Gradients that it holds -> old_gradients, uneven_batches, mean_over_samples
 # batches: an iterable -> one_pass
 # x is whatever -> uneven_batches, mean_over_samples
@@ -254,8 +254,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "In which mode does the model run? What is in .grad before backward, and what at the step?",
-        "train() comes first. cross_entropy takes the logits as they are, and its loss is read before the step.",
+        "Which mode does the model run in? What's in .grad before backward, and at the step?",
+        "Call train() first. cross_entropy takes the raw logits. Read its loss before the step.",
     ),
 ):
     t = samples([4, 4], 0)
@@ -281,13 +281,13 @@ with check(
 
 
 def turned(seed, dtype=torch.float32):
-    """A first layer with weights of its own."""
+    """A first layer with its own weights."""
     w = drawn({"w": (4, 4)}, seed, dtype)["w"]
     return lambda x: x @ w
 
 
 class Rule:
-    """SGD with a momentum, and a rate for each parameter. Notes the gradients of each step."""
+    """SGD with momentum, and a rate for each parameter. Records the gradients of each step."""
 
     def __init__(self, seed, momentum=0.0):
         self.rates = (0.1 + torch.rand(6, generator=torch.Generator(here).manual_seed(seed))).tolist()
@@ -326,10 +326,10 @@ def assert_losses(train, *edges, rtol=1e-9):
 
 with check(
     "uneven_batches",
-    "batches of other sizes: the weights, with momentum, whichever mode the model was in",
+    "batches of different sizes: the weights, with momentum, whichever mode the model was in",
     weight=3,
     required=True,
-    hint="In which order are the lines of your loop? What was in .grad at the start, and after the first step?",
+    hint="What order are the lines of your loop in? What was in .grad at the start, and after the first step?",
 ):
     t = samples([8, 5, 2], 5)
     case = turned(5), drawn(normed(5), 5)
@@ -353,9 +353,9 @@ with check(
     assert_states(train_epoch, "frozen ones hold .grad, weight decay")
 with check(
     "mean_over_samples",
-    "each sample counts the same in the loss",
+    "every sample counts equally in the loss",
     weight=3,
-    hint="How much does a sample of the smallest batch count in your mean?",
+    hint="How much does a sample in the smallest batch count in your mean?",
 ):
     t = samples([7, 7, 2], 2)
     case = torch.sin, drawn(normed(5), 2)
@@ -365,7 +365,7 @@ with check(
     explain(
         train_epoch(model, t, stepping(model, Rule(2).step)),
         want,
-        {"each batch counts the same here, whatever its size": sum(seen) / 3},
+        {"every batch counts equally here, whatever its size": sum(seen) / 3},
     )
     assert_losses(train_epoch, "", "one batch", "one sample", "batches of one", "equal sizes", "two dimensions in x")
     assert_losses(train_epoch, "training mode", "evaluation mode", "only the model in training mode", "dropout")
@@ -375,9 +375,9 @@ with check(
     assert_losses(train_epoch, "float32", rtol=2e-5)
 with check(
     "one_pass",
-    "batches that can be read once",
+    "batches that can be read only once",
     weight=2,
-    hint="Which of your lines asks for the batches a second time?",
+    hint="Which of your lines reads the batches a second time?",
 ):
     assert_states(train_epoch, "read once")
     assert_losses(train_epoch, "read once", rtol=2e-5)

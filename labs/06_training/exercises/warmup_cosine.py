@@ -1,11 +1,11 @@
 # %% exercise
 def warmup_cosine(step: int, warmup: int, total: int, peak: float) -> float:
-    """The learning rate of a step, counted from 0.
+    """The learning rate at a step, counted from 0.
 
-    Steps 0 to warmup - 1 grow in equal parts: step 0 has peak / warmup, step warmup - 1 has peak.
-    From step warmup on it falls along half a cosine wave: step warmup has peak, step total has 0.
-    Every step from total on has 0. warmup: 0 <= warmup < total; 0 means no warm-up. Returns a number, not a tensor,
-    with the digits of float64, as Python computes it.
+    Up to step warmup - 1, it grows in equal parts: step 0 has peak / warmup, step warmup - 1 has peak.
+    From step warmup on, it falls along half a cosine wave: step warmup has peak, step total has 0.
+    Every step after total has 0 too. warmup: 0 <= warmup < total; 0 means no warm-up. Returns a number, not a tensor,
+    in float64 precision, as Python computes it.
     """
     ### BEGIN SOLUTION
     if step < warmup:
@@ -16,10 +16,10 @@ def warmup_cosine(step: int, warmup: int, total: int, peak: float) -> float:
 
 
 # %% promises
-# The learning rate of -> example, other_cases
-# Steps 0 to warmup - 1 -> example, other_cases
+# The learning rate at -> example, other_cases
+# Up to step warmup - 1 -> example, other_cases
 # From step warmup on -> other_cases, no_warmup
-# Every step from total -> after_end
+# Every step after total -> after_end
 # warmup: 0 <= warmup -> no_warmup
 # Returns a number -> example, other_cases, no_warmup, after_end
 
@@ -58,12 +58,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "four steps of warm-up, and then down to zero at step 12",
+    "four steps of warm-up, then down to zero at step 12",
     weight=2,
     required=True,
     hint=(
-        "Which step has the progress 0 in the second part, and which one has 1? Is each rate a plain number?",
-        "Warm-up counts step + 1 parts of warmup. Then progress: steps since warmup, over total - warmup.",
+        "At which step is the progress through the second part 0, and at which 1? Is each rate a plain number?",
+        "In the warm-up: (step + 1) / warmup of the peak. Then progress: steps since warmup over total - warmup.",
     ),
 ):
     want = [0.1, 0.2, 0.3, 0.4, 0.4, 0.2, 0.0]
@@ -72,10 +72,10 @@ with check(
         got,
         want,
         {
-            "the first step has the learning rate 0, and learns nothing": [0.0, 0.1, 0.2, 0.3, 0.4, 0.2, 0.0],
+            "the first step has a learning rate of 0, and learns nothing": [0.0, 0.1, 0.2, 0.3, 0.4, 0.2, 0.0],
             "the cosine starts at step 0, not where the warm-up ends": [0.1, 0.2, 0.3, 0.4, 0.3, 0.1, 0.0],
             "the rate falls to a tenth of the peak, not to 0": [0.1, 0.2, 0.3, 0.4, 0.4, 0.22, 0.04],
-            "total was taken for the steps after the warm-up": [0.1, 0.2, 0.3, 0.4, 0.4, 0.3, 0.1],
+            "total was taken as the number of steps after the warm-up": [0.1, 0.2, 0.3, 0.4, 0.4, 0.3, 0.1],
         },
     )
 
@@ -97,7 +97,7 @@ with check(
 with check("no_warmup", "no warm-up", weight=2, hint="What do you divide by?"):
     edges = "no warm-up", "no warm-up, first step", "no warm-up, last before the end", "total 1"
     arguments.assert_results(warmup_cosine, *edges, rtol=1e-9, atol=1e-12)
-with check("after_end", "after the last step it stays at zero", weight=2, hint="A cosine goes up again."):
+with check("after_end", "after the last step, it stays at zero", weight=2, hint="A cosine goes up again."):
     edges = "end", "after the end", "far after the end", "no warm-up, after the end"
     arguments.assert_results(warmup_cosine, *edges, rtol=1e-9, atol=1e-12)
 
