@@ -37,13 +37,13 @@ def sent_on(rank, world_size, function, weights, batches):
 
 @probes.probe
 def accumulated(function, weights, batches, last=torch.clone):
-    """Each rank's gradients after function(ddp, batches[rank]). last: what the model does with its output."""
+    """Each rank's gradients after function(ddp, batches[rank]). last: a function that the model applies to its output."""
     return in_group(accum_on, function, weights, batches, last, world_size=len(batches))
 
 
 @probes.probe
 def numbers_sent(function, weights, batches):
-    """How many numbers each rank sent, except single ones, then and in a later backward. Micro-batches come twice."""
+    """How many numbers each rank sent, except single ones, then and in a later backward. Uses each micro-batch twice."""
     return in_group(sent_on, function, weights, batches, world_size=len(batches))
 
 
@@ -52,11 +52,11 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
     """Leave in .grad, on every rank, the gradient of the mean cross entropy over all samples of all ranks.
 
     batches: this rank's micro-batches (x, y), at least one. The list and its tensors are not changed. x is (n, d)
-    float32, and y is (n,) int64. n >= 1 may differ from one micro-batch to the next, and one may come twice. All ranks
-    have equally many micro-batches, and equally many samples in all. Before the call every .grad is None. model is
-    called once for each micro-batch, and not again before the backward of this one: one graph is there at a time.
-    Gradients are sent once, with the last backward or after it. Counts may be sent besides. After the call, model
-    averages gradients in each backward again.
+    float32, and y is (n,) int64. n >= 1 may differ from one micro-batch to the next, and one may appear twice. All
+    ranks have equally many micro-batches, and equally many samples in all. Before the call, every .grad is None. model
+    is called once for each micro-batch, and not again before that one's backward: only one graph exists at a time.
+    Gradients are sent once, with the last backward or after it. Counts may be sent too. After the call, model averages
+    gradients in each backward again.
     """
     ### BEGIN SOLUTION
     count = sum(len(x) for x, _ in batches)
@@ -75,7 +75,7 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
 # x is (n, d) float32 -> example, uneven_batches, one_batch, one_rank, each_alone
 # n >= 1 may differ -> uneven_batches, one_rank, each_alone, sent_once
 # All ranks have equally many -> example, uneven_batches, one_batch, one_rank, each_alone
-# Before the call every -> example, uneven_batches, one_batch, one_rank, each_alone
+# Before the call, every -> example, uneven_batches, one_batch, one_rank, each_alone
 # model is called once -> each_alone
 # Gradients are sent once -> sent_once
 # Counts may be sent -> sent_once
@@ -105,8 +105,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which micro-batch is not inside no_sync? By what do you divide each loss?",
-        "Divide each sum of losses by the samples of all this rank's micro-batches. DDP averages over the ranks.",
+        "Which micro-batch isn't inside no_sync? What do you divide each loss by?",
+        "Divide each sum of losses by the number of samples in all of this rank's micro-batches. DDP averages over ranks.",
     ),
 ):
     weights, t = drawn(make_net(0), 0), sharded([3, 3, 3, 3], 0)
@@ -138,7 +138,7 @@ def grads_of_mean(weights, batches, last=torch.clone):
 
 with check(
     "uneven_batches",
-    "micro-batches of several sizes",
+    "micro-batches of different sizes",
     weight=4,
     required=True,
     hint="Does each sample count as much as any other?",
@@ -151,17 +151,17 @@ with check("one_batch", "one micro-batch, and three ranks", weight=1, hint="Whic
     weights, t = drawn(make_net(0), 4), [[batch] for batch in sharded([4, 4, 4], 3)]
     want = [grads_of_mean(weights, t)] * 3
     assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
-with check("one_rank", "one rank alone", weight=1):
+with check("one_rank", "a single rank", weight=1):
     arguments.assert_results(accum_no_sync, "", "one micro-batch", "one sample", "single samples", "equal sizes")
     arguments.assert_results(accum_no_sync, "the same micro-batch twice")
-with check("keeps_batches", "the list of micro-batches is not changed", guard=True):
+with check("keeps_batches", "the list of micro-batches isn't changed", guard=True):
     arguments.assert_arguments(accum_no_sync)
 with check(
     "each_alone",
-    "each micro-batch alone goes through the model",
+    "each micro-batch goes through the model separately",
     weight=1,
     required=True,
-    hint="What is the largest batch that is in memory at a time?",
+    hint="What is the largest batch in memory at any time?",
 ):
     for sizes in ([2, 5, 3], [4, 1, 6, 2]):
         weights, t = drawn(make_net(0), 5), [sharded(sizes, 6)]
@@ -175,7 +175,7 @@ with check(
         assert_close(accumulated(accum_no_sync, weights, t, last), want, name="your gradients")
         got = sorted(call.shapes[0][0] for call in seen.calls)
         assert_close(got, sorted(sizes), name="the number of samples in each call of the model")
-        assert_close(waiting, [0] * len(sizes), name="the number of graphs that wait for their backward at each call")
+        assert_close(waiting, [0] * len(sizes), name="the number of graphs waiting for backward at each call")
 with check(
     "sent_once",
     "gradients are sent once, and in each backward after the call",

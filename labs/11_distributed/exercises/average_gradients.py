@@ -1,6 +1,6 @@
 # %% given
 def with_gradients(weights, grads):
-    """A model of branches with these weights, and these gradients by name; None for all others."""
+    """A model with branches, with these weights and these gradients, by name; None for all others."""
     model = make_branches(len(weights["left.bias"])).to(weights["left.bias"].dtype)
     model.load_state_dict(weights)
     for name, p in model.named_parameters():
@@ -22,7 +22,7 @@ def state_on(rank, world_size, function, weights, grads):
 
 @probes.probe
 def averaged(function, weights, grads):
-    """What function(model) makes of the gradients on each rank. Rank r begins with grads[r], by name."""
+    """Each rank's gradients after function(model). Rank r begins with grads[r], by name."""
     return in_group(averaged_on, function, weights, grads, world_size=len(grads))
 
 
@@ -40,10 +40,10 @@ def of_layers(names, values):
 def average_gradients(model: nn.Module) -> None:
     """Replace the gradients of model on every rank by their means over all ranks. Every rank calls this after backward.
 
-    A parameter without gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One that
-    has no gradient on any rank keeps the gradient None. Frozen parameters keep what they have, None or a gradient. The
-    parameters, their order, and which ones are frozen are the same on all ranks. All are of one dtype, float32 or
-    float64, in which the means are too. Weights are not changed.
+    A parameter without a gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One
+    without a gradient on any rank keeps the gradient None. Frozen parameters keep what they have, None or a gradient.
+    The parameters, their order, and which ones are frozen are the same on all ranks. All have the same dtype, float32
+    or float64, and so do the means. Weights are not changed.
     """
     ### BEGIN SOLUTION
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -61,11 +61,11 @@ def average_gradients(model: nn.Module) -> None:
 # %% promises
 # Replace the gradients -> example, other_cases, different_branches, no_gradient, one_rank
 # Every rank calls -> example, other_cases, different_branches, no_gradient
-# A parameter without gradient -> different_branches, no_gradient
-# One that has no gradient -> unused
+# A parameter without a gradient -> different_branches, no_gradient
+# One without a gradient -> unused
 # Frozen parameters keep -> frozen
 # The parameters, their order -> example, other_cases, different_branches, no_gradient, one_rank
-# All are of one dtype -> float64
+# All have the same dtype -> float64
 # Weights are not changed -> one_rank, unused, frozen, float64
 
 
@@ -92,8 +92,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "What does all_reduce leave in its argument, a sum or a mean? Is that argument the .grad of the model?",
-        "dist.get_world_size() makes a mean of the sum over ranks. It is p.grad itself that has to change.",
+        "What does all_reduce leave in its argument, a sum or a mean? Is that argument the model's .grad?",
+        "Divide the sum over ranks by dist.get_world_size() to get a mean. You have to change p.grad itself.",
     ),
 ):
     weights = drawn(make_branches(2), 0)
@@ -116,7 +116,7 @@ def mean_of(grads):
 
 
 with check(
-    "other_cases", "three ranks, another model", weight=2, required=True, hint="Which number of ranks do you divide by?"
+    "other_cases", "three ranks, another model", weight=2, required=True, hint="What number of ranks do you divide by?"
 ):
     weights = drawn(make_branches(5), 0)
     t = [of_layers(["right"], drawn(make_branches(5), seed)) for seed in (1, 2, 3)]
@@ -124,10 +124,10 @@ with check(
     assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
 with check(
     "different_branches",
-    "each rank uses another branch",
+    "each rank uses a different branch",
     weight=4,
     required=True,
-    hint="Which two tensors does each all_reduce add, on rank 0 and on rank 1? By what do you divide?",
+    hint="Which two tensors does each all_reduce add, from rank 0 and from rank 1? What do you divide by?",
 ):
     weights = drawn(make_branches(2), 3)
     left, right = of_layers(["left"], drawn(make_branches(2), 4)), of_layers(["right"], drawn(make_branches(2), 5))
@@ -139,19 +139,19 @@ with check(
         want,
         {
             "gradients of two different parameters were added": added,
-            "the mean is over all ranks, also over those that did not use the parameter": [either] * 2,
+            "the mean is over all ranks, including those that didn't use the parameter": [either] * 2,
         },
         name="your gradients",
     )
-with check("no_gradient", "a rank without any gradient", weight=2, hint="Which of its parameters take part?"):
+with check("no_gradient", "a rank without any gradients", weight=2, hint="Which of its parameters take part?"):
     weights = drawn(make_branches(4), 6)
     t = [{}, of_layers(["left", "right"], drawn(make_branches(4), 7)), {}]
     want = [mean_of(t)] * 3
     assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
-with check("float64", "float64", weight=1, hint="In which dtype do you send them?"):
+with check("float64", "float64", weight=1, hint="What dtype are they sent in?"):
     arguments.assert_results(average_gradients, "float64", rtol=1e-12, atol=1e-12)
 with check(
-    "unused", "what nobody used has no gradient", weight=2, hint="What would weight decay do to it, with zeros?"
+    "unused", "what no rank used has no gradient", weight=2, hint="With zeros, what would weight decay do to it?"
 ):
     arguments.assert_results(average_gradients, "no gradients", "gradients of one layer", "gradients of zeros")
     weights = drawn(make_branches(3), 8)
@@ -164,7 +164,7 @@ with check("frozen", "frozen parameters keep the gradient that they have", hint=
     t = [drawn(make_branches(3), seed) for seed in (12, 13)]
     want = [[copy.deepcopy(weights), mean_of(t) | copy.deepcopy(of_layers(["frozen"], own))] for own in t]
     assert_close(state_after(average_gradients, weights, t), want, name="weights and gradients")
-with check("one_rank", "one rank alone keeps its weights and gradients", guard=True):
+with check("one_rank", "a single rank keeps its weights and gradients", guard=True):
     arguments.assert_results(average_gradients)
 
 

@@ -16,7 +16,7 @@ def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale):
 
 @probes.probe
 def ddp_stepped(function, weights, shards, lr, momentum=0.0, stale=None):
-    """Each rank's losses and weights after a step by SGD on each of its shards (x, y). stale: gradients before."""
+    """Each rank's losses and weights after an SGD step on each of its shards (x, y). stale: gradients before."""
     return in_group(steps_on, function, weights, shards, lr, momentum, stale or {}, world_size=len(shards))
 
 
@@ -29,11 +29,11 @@ def sharded(sizes, seed):
 
 # %% exercise
 def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> float:
-    """One step of training on this rank's shard, called on every rank. Returns the loss, a float, equal on all ranks.
+    """One training step on this rank's shard, called on every rank. Returns the loss, a float, equal on all ranks.
 
-    The loss is the mean of the cross entropy over the samples of all ranks, with the weights before the step. optimizer
-    has this rank's parameters, each of which requires grad, and makes one step with the gradient of the loss. Gradients
-    that are there before the call do not count. x is (n, d) float32, and y is (n,) int64. n may differ from rank to
+    The loss is the mean cross entropy over the samples of all ranks, with the weights before the step. optimizer has
+    this rank's parameters, each of which requires grad, and takes one step with the gradient of the loss. Gradients
+    from before the call do not count. x is (n, d) float32, and y is (n,) int64. n may differ from rank to
     rank, and be 0 on all ranks but one.
     """
     ### BEGIN SOLUTION
@@ -50,11 +50,11 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
 
 
 # %% promises
-# One step of training -> example, other_cases, empty_rank, one_rank, old_grad
+# One training step -> example, other_cases, empty_rank, one_rank, old_grad
 # Returns the loss -> example, other_cases, empty_rank
 # The loss is the mean -> example, other_cases, empty_rank
 # optimizer has this rank's -> example, other_cases, empty_rank, one_rank
-# Gradients that are there -> old_grad
+# Gradients from before -> old_grad
 # x is (n, d) float32 -> example, other_cases, empty_rank, one_rank
 # n may differ -> example, other_cases, empty_rank
 
@@ -79,8 +79,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is it the loss that is wrong, or the weights? By what does DDP divide, and by what do you want to?",
-        "All ranks need the count, 10. DDP divides by 2, the ranks: what undoes that? The loss is summed over ranks too.",
+        "Is the loss wrong, or the weights? What does DDP divide by, and what do you want to divide by?",
+        "All ranks need the count, 10. DDP divides by the 2 ranks: what undoes that? The loss is summed over ranks too.",
     ),
 ):
     weights, t = drawn(make_net(0), 0), sharded([7, 3], 0)
@@ -100,15 +100,15 @@ with check(
         ddp_stepped(ddp_step, weights, [[shard_of] for shard_of in t], 0.5),
         steps["mean"],
         {
-            "this step follows the mean of the ranks' means": steps["mean of means"],
-            "this step follows the sum of the losses, over the number of ranks": added,
+            "this step uses the mean of the ranks' means": steps["mean of means"],
+            "this step uses the sum of the losses, divided by the number of ranks": added,
         },
     )
 
 
 # %% hidden checks
 def one_process(weights, shards, lr, momentum=0.0):
-    """Losses and weights of one process, after a step by SGD on all shards of each step."""
+    """Losses and weights of one process, after an SGD step on all shards of each step."""
     model = net_of(weights)
     optimizer, losses = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum), []
     for step in zip(*shards, strict=True):
@@ -121,7 +121,7 @@ def one_process(weights, shards, lr, momentum=0.0):
     return {"losses": losses, "weights": probes.state_of(model)}
 
 
-with check("other_cases", "three ranks, four steps", weight=3, required=True, hint="By what does DDP divide?"):
+with check("other_cases", "three ranks, four steps", weight=3, required=True, hint="What does DDP divide by?"):
     sizes = [[2, 4, 5, 3], [5, 1, 4, 6], [4, 3, 2, 2]]  # of each rank, in each step
     t, weights = [sharded(own, seed) for seed, own in enumerate(sizes)], drawn(make_net(0), 1)
     want = [one_process(weights, t, 0.3, 0.5)] * 3
@@ -130,14 +130,14 @@ with check(
     "empty_rank",
     "an empty shard",
     weight=2,
-    hint="What is the mean of no losses? Does that rank take part in backward?",
+    hint="What's the mean of no losses? Does that rank take part in backward?",
 ):
     t, weights = [sharded([0, 2, 3], 7), sharded([4, 0, 1], 8)], drawn(make_net(0), 3)
     want = [one_process(weights, t, 0.5)] * 2
     assert_close(ddp_stepped(ddp_step, weights, t, 0.5), want)
-with check("one_rank", "one rank alone", weight=1):
+with check("one_rank", "a single rank", weight=1):
     arguments.assert_results(ddp_step, "", "one step", "one sample", "no momentum")
-with check("old_grad", "gradients from before do not count", weight=1, hint="When are gradients set to zero?"):
+with check("old_grad", "gradients from before don't count", weight=1, hint="When are gradients set to zero?"):
     arguments.assert_results(ddp_step, "gradients from before")
 
 

@@ -1,6 +1,6 @@
 # %% given
 def in_group(call, *args, world_size):
-    """[call(rank, world_size, *args) for each rank]. One rank alone needs no process of its own."""
+    """[call(rank, world_size, *args) for each rank]. A single rank doesn't need its own process."""
     if world_size > 1:
         return probes.ranks(call, *args, world_size=world_size)
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -21,13 +21,13 @@ def left_by(rank, world_size, function, items):
 
 @probes.probe
 def on_ranks(function, items):
-    """What function gives on each rank. Rank r gets items[r]."""
+    """What function returns on each rank. Rank r gets items[r]."""
     return in_group(result_of, function, items, world_size=len(items))
 
 
 @probes.probe
 def left_on_ranks(function, items):
-    """items[r] on each rank r, after function got it."""
+    """items[r] on each rank r, after function was called with it."""
     return in_group(left_by, function, items, world_size=len(items))
 
 
@@ -35,9 +35,9 @@ def left_on_ranks(function, items):
 def global_mean(values: Tensor) -> Tensor:
     """The mean of all values on all ranks, a 0-dim float64 tensor. Every rank calls this, and gets the same number.
 
-    values: this rank's own, float32 or (on all ranks) bool, True counting as 1, of any shape and strides. The shape
-    may differ from rank to rank. Some ranks may have no value, but one has at least one. Sums are in float64. values
-    are not changed.
+    values: this rank's own, float32 or (on all ranks) bool, with True counting as 1, of any shape and strides. The
+    shape may differ from rank to rank. Some ranks may have no values, but at least one rank has some. Sums are in
+    float64. values are not changed.
     """
     ### BEGIN SOLUTION
     pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
@@ -86,7 +86,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is it the value, or the dtype? Which two numbers of each rank do you send?",
+        "Is it the value, or the dtype? Which two numbers does each rank send?",
         "Reduce the sum of the values and their count, both in float64, over all ranks. Divide afterwards.",
     ),
 ):
@@ -95,7 +95,7 @@ with check(
         [torch.tensor(17 / 7, dtype=torch.float64)] * 3,
         {
             "this is the mean of the means": [torch.tensor(4.0, dtype=torch.float64)] * 3,
-            "this is the sum over the number of ranks": [torch.tensor(17 / 3, dtype=torch.float64)] * 3,
+            "this is the sum divided by the number of ranks": [torch.tensor(17 / 3, dtype=torch.float64)] * 3,
         },
     )
 
@@ -105,20 +105,20 @@ with check("other_cases", "four ranks, values of any shape", weight=3, required=
     t = [torch.randn(shape, generator=generator) * 3 + 1 for shape in ((2, 2), (1,), (), (3, 1, 4))]
     want = [torch.cat([part.flatten() for part in t]).double().mean()] * 4
     assert_close(on_ranks(global_mean, t), want)
-with check("bool", "bool values: an accuracy", weight=1, hint="In which dtype can True be summed?"):
+with check("bool", "bool values: an accuracy", weight=1, hint="What dtype can you sum True in?"):
     arguments.assert_results(global_mean, "bool", "all True", "all False", "bool, no axes", "bool, transposed")
-with check("empty_rank", "a rank without values", weight=2, hint="What is the mean of an empty tensor?"):
+with check("empty_rank", "a rank without values", weight=2, hint="What's the mean of an empty tensor?"):
     t = [torch.zeros(0), torch.tensor([3.0, 4.0, 8.0, 9.0]), torch.zeros(2, 0)]
     assert_close(on_ranks(global_mean, t), [torch.tensor(6.0, dtype=torch.float64)] * 3)
-with check("float64", "sums are in float64", weight=1, hint="What is 2**24 + 1 in float32?"):
+with check("float64", "sums are in float64", weight=1, hint="What's 2**24 + 1 in float32?"):
     arguments.assert_results(global_mean, "beyond float32")
     t = [torch.tensor([2.0**24, 1.0]), torch.tensor([1.0])]
     want = [torch.tensor((2.0**24 + 2) / 3, dtype=torch.float64)] * 2
     assert_close(on_ranks(global_mean, t), want, rtol=1e-9, atol=0)
-with check("one_rank", "one rank alone, with values of any shape and strides", weight=1):
+with check("one_rank", "a single rank, with values of any shape and strides", weight=1):
     arguments.assert_results(global_mean, "", "one value", "no axes", "three axes", "negative", "many values")
     arguments.assert_results(global_mean, "transposed", "every second one", "expanded")
-with check("keeps_input", "values are not changed", guard=True):
+with check("keeps_input", "values aren't changed", guard=True):
     arguments.assert_arguments(global_mean)
     t = [torch.tensor([1.5, -2.0, 4.0]), torch.tensor([0.5, 3.0, 7.0])]
     want = [part.clone() for part in t]

@@ -1,6 +1,6 @@
 # %% given
 class Ring:
-    """A channel from each rank to the next, which notices a deadlock."""
+    """Channels from each rank to the next, which detect a deadlock."""
 
     def __init__(self, world_size):
         self.inbox = [deque() for _ in range(world_size)]
@@ -18,7 +18,7 @@ class Ring:
             self.changed.notify_all()
             self.changed.wait_for(lambda: self.inbox[rank] or self.stuck())
             if not self.inbox[rank]:
-                raise RuntimeError(f"rank {rank} waits for a message that nobody will send")
+                raise RuntimeError(f"rank {rank} waits for a message that no rank will send")
             self.waiting.discard(rank)
             return self.inbox[rank].popleft()
 
@@ -35,7 +35,7 @@ class Ring:
             self.changed.notify_all()
 
     def run(self, function, xs):
-        """What function gives on each rank, a thread."""
+        """What function returns on each rank, which is a thread."""
         results = [None] * len(xs)
         threads = [threading.Thread(target=self.call, args=(rank, function, x, results)) for rank, x in enumerate(xs)]
         for thread in threads:
@@ -43,8 +43,8 @@ class Ring:
         for thread in threads:
             thread.join()
         failed = [result for result in results if isinstance(result, BaseException)]
-        if failed:  # what the others raise is often only that nobody sends to them any more
-            raise next((error for error in failed if "nobody will send" not in str(error)), failed[0])
+        if failed:  # often, the others only fail because no rank sends to them any more
+            raise next((error for error in failed if "no rank will send" not in str(error)), failed[0])
         return results
 
 
@@ -58,14 +58,14 @@ def on_ring(function, xs):
 def ring_all_reduce(
     rank: int, world_size: int, x: Tensor, send: Callable[[Tensor], None], recv: Callable[[], Tensor]
 ) -> Tensor:
-    """The sum of x over all ranks, called on each rank: a new tensor with the shape and dtype of x, for one rank too.
+    """The sum of x over all ranks, called on each rank: a new tensor with the shape and dtype of x, even for one rank.
 
     x: (n,), float32, float64 or int64, of any stride. n >= 0 and the dtype are the same on all ranks. x is not changed.
-    send(t): gives a copy of the tensor t, of any shape, to rank (rank + 1) % world_size. It does not wait.
+    send(t): passes a copy of the tensor t, of any shape, to rank (rank + 1) % world_size. It does not wait.
     recv(): the next tensor that rank (rank - 1) % world_size sent to this one. It waits until there is one, or raises
-    RuntimeError if none can come any more.
-    Each rank sends at most 2 * (world_size - 1) messages, each of at most ceil(n / world_size) numbers. What it sends
-    are numbers of x, sums of such numbers of several ranks, and zeros to fill a message up.
+    RuntimeError if none can arrive any more.
+    Each rank sends at most 2 * (world_size - 1) messages, each of at most ceil(n / world_size) numbers. It only
+    sends numbers of x, sums of such numbers over several ranks, and zeros to fill up a message.
     """
     ### BEGIN SOLUTION
     chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
@@ -84,12 +84,12 @@ def ring_all_reduce(
 # x: (n,), float32 -> other_cases, dtypes, fewer_than_ranks
 # n >= 0 and the dtype -> dtypes, fewer_than_ranks
 # x is not changed -> keeps_input
-# send(t): gives a copy -> example, other_cases, dtypes, fewer_than_ranks
+# send(t): passes a copy -> example, other_cases, dtypes, fewer_than_ranks
 # It does not wait -> example, other_cases, dtypes, fewer_than_ranks
 # recv(): the next tensor -> example, other_cases, dtypes, fewer_than_ranks
 # It waits until -> example, other_cases, dtypes, fewer_than_ranks
 # Each rank sends at most -> messages
-# What it sends are -> messages
+# It only sends numbers -> messages
 
 
 # %% domain
@@ -130,7 +130,7 @@ with check(
     required=True,
     hint=(
         "Which chunk of which rank is complete after three steps? Compare with the picture at that step.",
-        "In the second half rank r sends its complete chunk first, r + 1, and what comes in replaces a chunk.",
+        "In the second half, rank r first sends its complete chunk, r + 1, and each chunk it receives replaces its own.",
     ),
 ):
     t = [torch.arange(8.0) * 10**number for number in range(4)]
@@ -146,14 +146,14 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "two to seven ranks, lengths that the ranks do not divide",
+    "two to seven ranks, lengths that aren't divisible by their number",
     weight=4,
     required=True,
-    hint="Where are the last numbers if 11 are cut into chunks of 11 // 3?",
+    hint="If 11 numbers are cut into chunks of 11 // 3, where are the last ones?",
 ):
     arguments.assert_results(ring_all_reduce, "", "two ranks", "seven ranks", "even chunks")
     arguments.assert_results(ring_all_reduce, "one number less", "one number more", "every second one")
-with check("dtypes", "float64 and int64", weight=2, hint="Which dtype has the tensor that you return?"):
+with check("dtypes", "float64 and int64", weight=2, hint="What's the dtype of the tensor that you return?"):
     arguments.assert_results(ring_all_reduce, "float64", "int64")
 with check(
     "fewer_than_ranks",
@@ -168,7 +168,7 @@ with check(
 def sent_on_ring(function, xs):
     """What each rank sent and took (None), in order. The ranks take turns, and each begins anew in its turn.
 
-    A rank that waits for a message that has not been sent yet is stopped there, and told that nobody will send it.
+    A rank that waits for a message that has not been sent yet is stopped there, and told that no rank will send it.
     """
     inboxes, logs, at_its_end = [[] for _ in xs], [[] for _ in xs], [False] * len(xs)
 
@@ -182,7 +182,7 @@ def sent_on_ring(function, xs):
             message = next(came, None)
             at_its_end[rank] &= message is not None
             if message is None:
-                raise RuntimeError(f"rank {rank} waits for a message that nobody will send")
+                raise RuntimeError(f"rank {rank} waits for a message that no rank will send")
             log.append(None)
             return message.clone()
 
@@ -217,8 +217,8 @@ def assert_ring(logs, xs):
                 came = next(inbox).tolist()
                 known |= {*came, *(a + b for a in came for b in xs[rank])}
             else:
-                assert known >= set(message.tolist()), "a rank sent a number that is no sum over ranks"
-        assert known >= total, "a rank cannot know the sum from what came"
+                assert known >= set(message.tolist()), "a rank sent a number that isn't a sum over ranks"
+        assert known >= total, "a rank can't compute the sum from what it received"
         sizes = [message.numel() for message in log if message is not None]
         assert len(sizes) <= 2 * (n - 1), "a rank sent more messages than needed"
         assert max(sizes) <= math.ceil(length / n), "a message is larger than a chunk"
@@ -229,7 +229,7 @@ with check("messages", "no message is larger than a chunk, and there are no more
         generator = torch.Generator().manual_seed(n)
         t = torch.randint(2**20, (n, length), generator=generator).float()  # their sums are exact
         assert_ring(sent_on_ring(ring_all_reduce, list(t)), t.tolist())
-with check("keeps_input", "x is not changed, and the result has memory of its own", guard=True):
+with check("keeps_input", "x isn't changed, and the result has its own memory", guard=True):
     arguments.assert_arguments(ring_all_reduce, rtol=0, atol=0)
     arguments.assert_memory(ring_all_reduce)
     for trial in arguments.iter_trials(ring_all_reduce, "no numbers", "one rank, no numbers"):

@@ -1,6 +1,6 @@
 # %% given
 def make_normed(state, frozen=()):
-    """A model with a batch normalisation and two more buffers, these values, and frozen parameters of these names."""
+    """A model with batch normalization, two more buffers, this state, and frozen parameters with these names."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2))
@@ -37,13 +37,13 @@ def flags_after(rank, world_size, function, states, frozen):
 
 @probes.probe
 def started(function, states, frozen):
-    """Each rank's values after function; rank r begins with states[r]."""
+    """Each rank's values after function; rank r starts with states[r]."""
     return in_group(start_of, function, states, frozen, world_size=len(states))
 
 
 @probes.probe
 def stepped_after(function, states, frozen, x, lr):
-    """Each rank's state after function, and one step by an optimizer that was made before."""
+    """Each rank's state after function and one step of an optimizer created earlier."""
     return in_group(step_after, function, states, frozen, x, lr, world_size=len(states))
 
 
@@ -57,10 +57,10 @@ def flags_of(function, states, frozen):
 def same_start(model: nn.Module) -> None:
     """Give model, on every rank, the values of rank 0: all parameters and all buffers. Every rank calls this.
 
-    Models have the same structure on all ranks, and some parameters require grad. Parameters and buffers may be of any
+    Models have the same structure on all ranks, and some parameters require grad. Parameters and buffers may have any
     dtypes, and are all in model.state_dict(). Values are equal to the last bit afterwards, whatever they were. The
-    parameters stay the same objects, so that an optimizer that was made before goes on with them. Each keeps its
-    requires_grad and its .grad.
+    parameters stay the same objects, so an optimizer created earlier still updates them. Each keeps its requires_grad
+    and its .grad.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -73,7 +73,7 @@ def same_start(model: nn.Module) -> None:
 # Give model, on every rank -> example, buffers, optimizer
 # Every rank calls this -> example, buffers, optimizer
 # Models have the same structure -> example, buffers, optimizer, one_rank
-# Parameters and buffers may be -> buffers, optimizer, one_rank
+# Parameters and buffers may have -> buffers, optimizer, one_rank
 # Values are equal to the last bit -> example, buffers, optimizer, one_rank
 # The parameters stay -> optimizer, keeps_requires_grad
 # Each keeps its requires_grad -> keeps_requires_grad, optimizer
@@ -105,12 +105,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two ranks have the parameters of rank 0",
+    "two ranks have rank 0's parameters",
     weight=2,
     required=True,
     hint=(
-        "Whose values has rank 1 now: its own, a mean, or those of rank 0? Look at the frozen parameter too.",
-        "dist.broadcast replaces a tensor by the one of src. For which tensors of the model do you call it?",
+        "Whose values does rank 1 have now: its own, a mean, or rank 0's? Look at the frozen parameter too.",
+        "dist.broadcast replaces a tensor with the one on src. For which of the model's tensors do you call it?",
     ),
 ):
     t = [drawn(make_normed({}), seed) for seed in (0, 1)]
@@ -124,7 +124,7 @@ with check(
     "three ranks, and the buffers too",
     weight=3,
     required=True,
-    hint="What does a batch normalisation count?",
+    hint="What does a batch normalization layer count?",
 ):
     odd = [{"1.num_batches_tracked": torch.tensor(2**53 + 1 + 2 * number)} for number in range(3)]
     odd[0]["times"] = torch.tensor([-0.0, 1.5]).double()
@@ -136,7 +136,7 @@ with check(
     signs = [[True, False]] * 3
     assert_close([torch.signbit(state["times"]).tolist() for state in got], signs, name="the signs of -0.0 and 1.5")
 with check(
-    "optimizer", "an optimizer that was made before still trains the model", weight=2, hint="Are they the same objects?"
+    "optimizer", "an optimizer created earlier still trains the model", weight=2, hint="Are they the same objects?"
 ):
     t, x, frozen = [normed_state(2), normed_state(0)], torch.linspace(-1, 1, 12).reshape(4, 3), ["2.weight"]
     model = make_normed(t[0], frozen)
@@ -144,10 +144,10 @@ with check(
     torch.optim.SGD(model.parameters(), lr=0.1).step()
     want = [probes.state_of(model)] * 2
     assert_close(stepped_after(same_start, t, frozen, x, 0.1), want)
-with check("one_rank", "one rank alone keeps its state", guard=True):
+with check("one_rank", "a single rank keeps its state", guard=True):
     arguments.assert_results(same_start, "", "frozen parameters", rtol=0, atol=0)
     arguments.assert_results(same_start, "integers beyond float64", "numbers that are not finite", rtol=0, atol=0)
-with check("keeps_requires_grad", "what was frozen stays frozen, and gradients stay", guard=True):
+with check("keeps_requires_grad", "frozen parameters stay frozen, and gradients are kept", guard=True):
     t, frozen = [normed_state(1), normed_state(3)], ["0.bias", "2.weight"]
     want = [
         {

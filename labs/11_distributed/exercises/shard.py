@@ -7,7 +7,7 @@ def shards(function, n, world_size, epochs, train):
 
 @probes.probe
 def seeded(function, seed, *args):
-    """What function(*args) gives after the global generators got this seed, and what they draw next."""
+    """What function(*args) returns after seeding the global generators, and what they draw next."""
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
@@ -18,16 +18,16 @@ def seeded(function, seed, *args):
 def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[int]:
     """The list of indices, Python ints from 0 to n - 1, that this rank reads.
 
-    n and world_size are at least 1, and either may be the larger one. epoch is at least 0. Ranks do not communicate.
+    n and world_size are at least 1, and either may be larger. epoch is at least 0. Ranks do not communicate.
 
-    train=True: each rank has ceil(n / world_size) indices. Together they have every index, and how often two indices
-    come differs by at most 1. The order of the n indices is random and drawn anew for each epoch, so both the indices
-    of a rank and their order change. If n is small, an order may come again by chance.
+    train=True: each rank has ceil(n / world_size) indices. Together they have every index, and the counts of any
+    two indices differ by at most 1. The order of the n indices is random and drawn anew for each epoch, so both a
+    rank's indices and their order change. If n is small, an order may recur by chance.
 
     train=False: each index is on exactly one rank. The numbers of indices on two ranks differ by at most 1.
 
-    The same arguments give the same indices, whatever was called before. Global random states, of torch, Python and
-    NumPy, do not matter, and stay as they are.
+    The same arguments give the same indices, whatever was called before. The global random states of torch, Python and
+    NumPy do not matter, and are not changed.
     """
     ### BEGIN SOLUTION
     if not train:
@@ -51,7 +51,7 @@ def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[i
 # train=False: each index -> example, evaluation, fewer_than_ranks
 # The numbers of indices -> example, evaluation, fewer_than_ranks
 # The same arguments give -> epoch_order, random_state
-# Global random states -> random_state
+# The global random states -> random_state
 
 
 # %% domain
@@ -90,7 +90,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "How many indices must a rank have in training, so that all have equally many? And in evaluation?",
+        "How many indices must a rank have in training so all have equally many? And in evaluation?",
         "Training: repeat indices until there are 4 * 3. Evaluation: all ten, each once, dealt out to the ranks.",
     ),
 ):
@@ -102,10 +102,10 @@ with check(
         Counter(chain(*got)),
         Counter(range(10)),
         {
-            "in evaluation, samples that come twice count double": Counter([0, 0, 1, 1, *range(2, 10)]),
-            "the last samples belong to no rank": Counter(range(8)),
+            "in evaluation, samples that appear twice count double": Counter([0, 0, 1, 1, *range(2, 10)]),
+            "no rank has the last samples": Counter(range(8)),
         },
-        name="how often each index comes",
+        name="how often each index appears",
     )
 
 
@@ -124,12 +124,12 @@ def assert_shards(function, *edges):
             assert_close(set(counts), set(range(n)), name="the indices of all ranks")
             often, more = divmod(sum(sizes), n)
             want = [often] * (n - more) + [often + 1] * more
-            assert_close(sorted(counts.values()), want, name="how often the indices come")
-            assert {type(index) for index in chain(*ranks)} == {int}, "the indices are no Python ints"
+            assert_close(sorted(counts.values()), want, name="how often the indices appear")
+            assert {type(index) for index in chain(*ranks)} == {int}, "the indices aren't Python ints"
 
 
 def assert_shuffled(function):
-    """In no epoch the indices are in order, and no two epochs share more than chance would have it."""
+    """No epoch has the indices in order, and no two epochs share more than chance allows."""
     for trial in arguments.iter_trials(function, "many indices"):
         n, got = trial.case.arguments[0], trial.report.result
         pairs = [{pair for part in ranks for pair in zip(part, part[1:])} for ranks in got]
@@ -145,10 +145,10 @@ def assert_shuffled(function):
 
 with check(
     "training",
-    "training: equally many on each rank, no sample left out",
+    "training: equally many on each rank, and no sample omitted",
     weight=3,
     required=True,
-    hint="What is ceil(n / N)?",
+    hint="What's ceil(n / N)?",
 ):
     assert_shards(shard, "", "even shards", "one index less", "one index more", "one rank", "a late epoch")
 with check("fewer_than_ranks", "fewer samples than ranks", weight=1, hint="How often must you repeat them?"):
@@ -159,19 +159,17 @@ with check(
     "evaluation: each sample on exactly one rank",
     weight=3,
     required=True,
-    hint="Who reads the padding of a sampler?",
+    hint="Which ranks read a sampler's padding?",
 ):
     assert_shards(shard, "evaluation", "evaluation, even shards", "evaluation, one index less")
     assert_shards(shard, "evaluation, one index more", "evaluation, one rank", "evaluation, many indices")
-with check(
-    "epoch_order", "each epoch has an order of its own, the same on every call", weight=3, hint="What is your seed?"
-):
+with check("epoch_order", "each epoch has its own order, the same in every call", weight=3, hint="What's your seed?"):
     assert_shards(shard, "many indices")
     assert_shuffled(shard)
     t = [trial.report.result for trial in arguments.iter_trials(shard, "")]
     assert_close(t[-1], t[0], name="the second call of an epoch")
 with check(
-    "random_state", "the global random state is left alone", guard=True, hint="Which argument does randperm take?"
+    "random_state", "the global random state isn't changed", guard=True, hint="Which argument does randperm take?"
 ):
     for number, train in ((0, True), (1, True), (2, False)):
         drawn_next = [

@@ -2,10 +2,10 @@
 def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """The mean and the variance of each column over the rows of all ranks: two float32 tensors (d,).
 
-    Every rank calls this, and gets the same. x: (n, d) float32, of any strides, with the same d >= 1 on all ranks. Its
+    Every rank calls this, and gets the same result. x: (n, d) float32, of any strides, with the same d >= 1 on all ranks. Its
     numbers are between -1e12 and 1e12. n may differ from rank to rank, and be 0 on all ranks but one. x is not changed.
     The variance divides by the number of rows, not by one less. Both have the precision of float32. Only if the mean is
-    a thousand times the standard deviation may the variance be wrong by 1 %.
+    a thousand times the standard deviation may the variance be off by 1%.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
@@ -61,8 +61,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Around which mean does a rank measure its squares: its own, or that of the rows of all ranks?",
-        "First reduce sums and counts, for the mean. Then reduce the squared distances from it, and divide by the count.",
+        "Which mean does a rank measure its deviations from: its own, or the mean of all ranks' rows?",
+        "First reduce sums and counts to get the mean. Then reduce the squared deviations from it, and divide by the count.",
     ),
 ):
     t = [torch.tensor([[1.0], [3.0]]), torch.tensor([[11.0], [13.0]])]
@@ -71,7 +71,7 @@ with check(
         [[torch.tensor([7.0]), torch.tensor([26.0])]] * 2,
         {
             "this is the mean of the ranks' variances": [[torch.tensor([7.0]), torch.tensor([1.0])]] * 2,
-            "this divides by one row less than there are": [[torch.tensor([7.0]), torch.tensor([104 / 3])]] * 2,
+            "this divides by one less than the number of rows": [[torch.tensor([7.0]), torch.tensor([104 / 3])]] * 2,
         },
         name="your mean and variance",
     )
@@ -89,12 +89,12 @@ with check(
     "three ranks with different numbers of rows",
     weight=3,
     required=True,
-    hint="How much does a row count?",
+    hint="How much does each row count?",
 ):
     t = [torch.randn(n, 4, generator=torch.Generator().manual_seed(n)) * n + n for n in (5, 2, 7)]
     want = [moments(t)] * 3
     assert_close(on_ranks(sync_moments, t), want, rtol=1e-4)
-with check("empty_rank", "one row on one rank, none on the others", weight=2, hint="What is the mean of no rows?"):
+with check("empty_rank", "one row on one rank, none on the others", weight=2, hint="What's the mean of no rows?"):
     t = [torch.zeros(0, 3), torch.tensor([[1.0, -2.0, 4.0]]), torch.zeros(0, 3)]
     want = [[t[1][0].clone(), torch.zeros(3)]] * 3
     assert_close(on_ranks(sync_moments, t), want, rtol=0, atol=1e-7)
@@ -102,7 +102,7 @@ with check(
     "large_mean",
     "a mean that is a thousand times the standard deviation",
     weight=2,
-    hint="What is left of x**2 in float32?",
+    hint="How much of x**2 survives in float32?",
 ):
     arguments.assert_results(sync_moments, "a large mean", rtol=1e-2)
     t = [torch.randn(n, 2, generator=torch.Generator().manual_seed(n)) + 1000 for n in (0, 6, 5)]
@@ -110,11 +110,11 @@ with check(
     got = on_ranks(sync_moments, t)
     assert_close(got, want, rtol=1e-2)
     assert_close([mean for mean, _ in got], [mean for mean, _ in want], name="your means")
-with check("one_rank", "one rank alone, with inputs of any shape and strides", weight=1):
+with check("one_rank", "a single rank, with inputs of any shape and strides", weight=1):
     arguments.assert_results(sync_moments, "", "one column", "as many rows as columns", "large numbers", rtol=1e-4)
     arguments.assert_results(sync_moments, "transposed", "every second one", "small numbers", rtol=1e-4, atol=1e-9)
     arguments.assert_results(sync_moments, "one row", "one number", "equal rows", "a column of zeros", atol=1e-7)
-with check("keeps_input", "x is not changed", guard=True):
+with check("keeps_input", "x isn't changed", guard=True):
     arguments.assert_arguments(sync_moments, rtol=0, atol=0)
     t = [torch.logspace(-3, n, 6).reshape(2, 3).T for n in (1, 4)]
     want = [x.clone() for x in t]
