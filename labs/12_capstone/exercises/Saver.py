@@ -1,15 +1,15 @@
 # %% given
 class Session:
-    """A run with dropout, a batch normalisation, an order from a generator, a scheduler and a scaler.
+    """A run with dropout, batch normalization, a generator that draws the order, a scheduler and a scaler.
 
-    start: the weights. first: the first layer, as for Called. settings, scaling: of the optimizer and of the scaler.
+    start: the weights. first: the first layer, as for Called. settings, scaling: for the optimizer and the scaler.
     """
 
     def __init__(self, start, first, data, optimizer, settings, scaling, seed, compiled=False):
         torch.manual_seed(seed)
         norm = nn.BatchNorm1d(6)
         self.model = nn.Sequential(nn.Linear(4, 6, bias=False), norm, nn.Dropout(0.4), nn.Linear(6, 3))
-        self.model[2].add_module("my_orig_mod", nn.Linear(1, 1))  # a name that looks like one of torch.compile
+        self.model[2].add_module("my_orig_mod", nn.Linear(1, 1))  # looks like a name from torch.compile
         self.model.to(here)
         self.model.load_state_dict(start, strict=False)
         self.optimizer = optimizer(self.model.parameters(), **settings)
@@ -23,7 +23,7 @@ class Session:
         return self.handed, self.optimizer, self.scheduler, self.scaler, self.generator
 
     def go(self, epochs):
-        """An epoch here is a step on 12 samples and one of the scheduler."""
+        """An epoch here is one step on 12 samples and one scheduler step."""
         for _ in range(epochs):
             rows = torch.randperm(len(self.y), generator=self.generator)[:12]
             self.optimizer.zero_grad()
@@ -51,7 +51,7 @@ def refuses(load):
 
 @probes.probe
 def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=False):
-    """A run that is saved at its start and after some epochs: the second file, or the state after some epochs more."""
+    """A run that is saved at its start and after some epochs: the second file, or the state some epochs later."""
     with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
         session, file = Session(*run, compiled=compiled), io.BytesIO()
         saver = make(*session.parts())
@@ -68,7 +68,7 @@ def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=Fal
 
 @probes.probe
 def loaded_by(make, run, written, see="model", after=0, compiled=False, from_path=False):
-    """What load makes of another run, which is one epoch old: its state after some epochs more, or what load gives."""
+    """Loads into another run, which is one epoch old: its state some epochs later, or what load returns."""
     with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
         session, path = Session(*run, compiled=compiled), pathlib.Path(folder, "run")
         path.write_bytes(written)
@@ -82,7 +82,7 @@ def loaded_by(make, run, written, see="model", after=0, compiled=False, from_pat
 
 # %% exercise
 class Saver:
-    """Writes a training run to a file, and reads it back so that it goes on to the same bits."""
+    """Writes a training run to a file, and reads it back so it resumes bit for bit."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Saver:
         scaler: torch.amp.GradScaler,
         generator: torch.Generator,
     ) -> None:
-        """The parts of the run. model may come from torch.compile. generator: on the CPU, orders the data."""
+        """The parts of the run. model may come from torch.compile. generator: on the CPU, draws the order of the data."""
         ### BEGIN SOLUTION
         inside = getattr(model, "_orig_mod", model)
         self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
@@ -100,10 +100,10 @@ class Saver:
         ### END SOLUTION
 
     def save(self, file, epoch: int) -> None:
-        """Write the state of all parts, of PyTorch's own generators (CPU and CUDA), and epoch, by one torch.save.
+        """Write the state of all parts, of PyTorch's own generators (CPU and CUDA), and epoch, with one torch.save.
 
-        file: a path, or a binary file open for writing. What is written can be read by torch.load with
-        weights_only=True. Saving changes nothing of the run.
+        file: a path, or a binary file open for writing. torch.load can read the file with weights_only=True. Saving
+        changes nothing in the run.
         """
         ### BEGIN SOLUTION
         state = {name: part.state_dict() for name, part in self.parts.items()}
@@ -116,8 +116,8 @@ class Saver:
         """Read what save wrote, with weights_only=True, into the parts, and return epoch.
 
         file: a path, or a binary file open for reading. If torch.load raises pickle.UnpicklingError, load does too.
-        The Saver that wrote may have had a compiled model and this one not, or the other way round. Otherwise both runs
-        are built alike.
+        Either this Saver or the one that wrote the file may have a compiled model, or both. Otherwise both runs are built
+        alike.
         """
         ### BEGIN SOLUTION
         state = torch.load(file, weights_only=True, map_location="cpu")
@@ -138,12 +138,12 @@ class Saver:
 # generator: on the CPU -> bit_for_bit, compiled
 # Write the state of all parts -> example, bit_for_bit, scale_and_rate, compiled, epoch
 # file: a path, or a binary file open for writing -> bit_for_bit
-# What is written can be read -> weights_only, raises
+# torch.load can read -> weights_only, raises
 # Saving changes nothing -> example, bit_for_bit, compiled, not_disturbed
 # Read what save wrote -> example, bit_for_bit, scale_and_rate, compiled, epoch
 # file: a path, or a binary file open for reading -> bit_for_bit
 # If torch.load raises -> weights_only, raises
-# The Saver that wrote -> compiled
+# Either this Saver -> compiled
 # Otherwise both runs -> example, bit_for_bit, scale_and_rate, compiled
 
 
@@ -158,8 +158,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which differs: the model, scale and rate, or the epoch? When does your code read the state of each part?",
-        "In save, ask each part for its state_dict(). In load, give each one back to its own part.",
+        "Which one differs: the model, scale and rate, or the epoch? When does your code read the state of each part?",
+        "In save, call each part's state_dict(). In load, pass each state back to its own part.",
     ),
 ):
     shapes = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3, 6), "3.bias": (3,)}
@@ -168,7 +168,7 @@ with check(
         want = Session(*run, {"init_scale": 1024.0}, 0).go(2).state()
     other = (drawn(shapes, 9), *run[1:], {"init_scale": 1024.0}, 1)
     written = saved_by(Saver, (*run, {"init_scale": 1024.0}, 0), 2)
-    assert_close(loaded_by(Saver, other, written), want["model"], name="the model that was loaded")
+    assert_close(loaded_by(Saver, other, written), want["model"], name="the loaded model")
     assert_close(loaded_by(Saver, other, written, "scale and rate"), want["scale and rate"], name="scale and rate")
     assert_close(loaded_by(Saver, other, written, "epoch"), 2, name="the epoch")
 
@@ -179,9 +179,9 @@ WEIGHTS = {"0.weight": (6, 4), "1.weight": (6,), "1.bias": (6,), "3.weight": (3,
 
 
 def run_of(seed, number, optimizer, scaling, begun=0):
-    """A run whose first layer is another one in each epoch, and a record of its calls. begun: epochs before it.
+    """A run with a different first layer in each epoch, and a record of its calls. begun: epochs before it.
 
-    number: of its weights and of its random numbers. Who loads it cannot train from the start: those layers are gone.
+    number: seeds its weights and random numbers. load can't train again from the start: those layers are gone.
     """
     layers = [drawn({"w": (4, 4)}, 100 * seed + n)["w"].to(here) for n in range(12)]
     calls = Seen(lambda x, training: x @ layers[begun + len(calls.calls) - 1])
@@ -189,55 +189,60 @@ def run_of(seed, number, optimizer, scaling, begun=0):
 
 
 def not_interrupted(seed, number, optimizer, scaling, epochs):
-    """The state after so many epochs."""
+    """The state after this many epochs."""
     with torch.random.fork_rng():
         return Session(*run_of(seed, number, optimizer, scaling)[0]).go(epochs).state()
 
 
 def resumed(make, seed, optimizer, scaling, before, after, see, compiled=(False, False), path=False):
-    """What a run sees that goes on from the file of another one."""
+    """What is seen of a run that resumes from another one's file."""
     first, calls = run_of(seed, seed, optimizer, scaling)
     written = saved_by(make, first, before, compiled=compiled[0], to_path=path)
-    assert len(calls.calls) == before, "the run that is saved trains more or less than it should"
+    assert len(calls.calls) == before, "the saved run trains more or less than it should"
     second, calls = run_of(seed, seed + 1, optimizer, scaling, before - 1)
     got = loaded_by(make, second, written, see, after, compiled[1], path)
-    assert len(calls.calls) == 1 + (after if see != "epoch" else 0), "the run that goes on trains more than it should"
+    assert len(calls.calls) == 1 + (after if see != "epoch" else 0), "the resumed run trains more than it should"
     return got
 
 
 with check(
     "bit_for_bit",
-    "the weights of a run that goes on are bit for bit those of one that was not stopped",
+    "the weights of a resumed run are bit for bit those of an uninterrupted one",
     weight=6,
     required=True,
-    hint="Which part differs, if the first step after loading is right and the second is not?",
+    hint="If the first step after loading is right and the second isn't, which part differs?",
 ):
     for n, part, scaling, before, after in ((1, SGD, ON, 3, 4), (2, ADAM, OFF, 1, 5), (3, ADAM, ON, 0, 3)):
         want = not_interrupted(n, n, part, scaling, before + after)["model"]
         got = resumed(Saver, n, part, scaling, before, after, "model", path=n == 3)
-        assert_close(got, want, name="the model that went on")
+        assert_close(got, want, name="the resumed model")
         first = saved_by(Saver, run_of(n, n, part, scaling)[0], before, "model", after)
-        assert_close(got, first, rtol=0, atol=0, name="the model that went on, to the bit")
+        assert_close(got, first, rtol=0, atol=0, name="the resumed model, bit for bit")
         written = saved_by(Saver, run_of(n, n, part, scaling)[0], before)
         saved = not_interrupted(n, n, part, scaling, before)["model"]
         inside = [t.numpy().tobytes() in written for t in saved.values()]
-        assert all(inside), "not all values of the model stand in the file"
-with check("scale_and_rate", "scale and rate go on as they would have", weight=3, hint="Which parts count steps?"):
+        assert all(inside), "the file doesn't contain all values of the model"
+with check(
+    "scale_and_rate", "scale and rate continue as in an uninterrupted run", weight=3, hint="Which parts count steps?"
+):
     for n, before, after in ((3, 3, 3), (4, 1, 2), (6, 2, 1)):
         want = not_interrupted(n, n, ADAM, ON, before + after)["scale and rate"]
         assert_close(resumed(Saver, n, ADAM, ON, before, after, "scale and rate"), want, name="scale and rate")
 with check(
-    "compiled", "from compiled to plain, and from plain to compiled", weight=4, hint="Which names has your file?"
+    "compiled",
+    "from compiled to plain, and from plain to compiled",
+    weight=4,
+    hint="Which names does your file contain?",
 ):
     for n, t in enumerate([(True, False), (False, True), (True, True)]):
         want = not_interrupted(n, n, ADAM, ON, 4)["model"]
-        assert_close(resumed(Saver, n, ADAM, ON, 2, 2, "model", t), want, name="the model that went on")
+        assert_close(resumed(Saver, n, ADAM, ON, 2, 2, "model", t), want, name="the resumed model")
 with check(
     "weights_only",
     "torch.load reads the file with weights_only=True",
     weight=2,
     observed=True,
-    hint="Is an object in it that is no tensor?",
+    hint="Does it contain objects of other types?",
 ):
     for part in (ADAM, SGD):
         assert_close(saved_by(Saver, run_of(8, 8, part, ON)[0], 1, "safe"), True, name="whether it reads the file")
@@ -253,12 +258,12 @@ with check(
         torch.save({"model": module}, file)
         got = loaded_by(Saver, run_of(5, 5, ADAM, ON, 1)[0], file.getvalue(), "refused")
         assert_close(got, True, name="whether load raises pickle.UnpicklingError")
-with check("epoch", "the epoch is that of save", weight=1, hint="Which number did save get?"):
+with check("epoch", "load returns the epoch passed to save", weight=1, hint="Which number was passed to save?"):
     for n in (1, 3, 0):
         assert_close(resumed(Saver, 5, SGD, ON, n, 0, "epoch"), n, name="the epoch")
 with check(
     "not_disturbed",
-    "saving does not disturb the run",
+    "saving doesn't affect the run",
     weight=2,
     guard=True,
     hint="Which of your calls draws, seeds or steps?",
@@ -266,7 +271,7 @@ with check(
     for n, part in ((6, SGD), (7, ADAM)):
         want = not_interrupted(n, n, part, ON, 5)["model"]
         got = saved_by(Saver, run_of(n, n, part, ON)[0], 2, "model", 3)
-        assert_close(got, want, name="the run that was saved")
+        assert_close(got, want, name="the saved run")
 
 
 # %% right "prefix stripped by hand"

@@ -2,8 +2,8 @@
 def bug_hunt() -> dict[str, str]:
     """For each loop, one letter from a to p: {"loop1": "k", "loop2": "b", ..., "loop12": "o"}, with other letters.
 
-    Points begin when three loops are right. The loops are marked in pairs: 1 and 2, 3 and 6, 4 and 7, 5 and 12, 8 and
-    11, 9 and 10. A pair pays only if both of its letters are right.
+    You need three right loops to earn points. The loops are marked in pairs: 1 and 2, 3 and 6, 4 and 7, 5 and 12, 8 and
+    11, 9 and 10. A pair earns points only if both of its letters are right.
     """
     ### BEGIN SOLUTION
     return {f"loop{n}": letter for n, letter in enumerate("efmhdcajilng", 1)}
@@ -12,9 +12,9 @@ def bug_hunt() -> dict[str, str]:
 
 # %% promises
 # For each loop, one letter -> all_answered, loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
-# Points begin -> enough_right, loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
+# You need three -> enough_right, loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
 # The loops are marked -> loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
-# A pair pays -> loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
+# A pair earns -> loops_1_2, loops_3_6, loops_4_7, loops_5_12, loops_8_11, loops_9_10
 
 
 # %% domain
@@ -28,24 +28,24 @@ with check(
     weight=2,
     required=True,
     guard=True,
-    hint="Which key is missing, or which value is no single letter from a to p?",
+    hint="Which key is missing, or which value isn't a single letter from a to p?",
 ):
     got = bug_hunt()
     assert type(got) is dict, f"your result is a {type(got).__name__}"
-    assert set(got) == {f"loop{n}" for n in range(1, 13)}, "your keys are not loop1 to loop12"
-    assert set(got.values()) <= set("abcdefghijklmnop"), "a value is no letter from a to p"
+    assert set(got) == {f"loop{n}" for n in range(1, 13)}, "your keys aren't loop1 to loop12"
+    assert set(got.values()) <= set("abcdefghijklmnop"), "a value isn't a letter from a to p"
 
 # %% hidden checks
 
 
 def letters_of(answers, right):
-    """The letters of the loops that are right, by their names."""
+    """The right letters, by the names of their loops."""
     assert type(answers) is dict, "your result is no dict"
     return {name: letter for name, letter in right.items() if answers.get(name) == letter}
 
 
 def assert_bugs(answers, right):
-    """All of these loops have their letters."""
+    """Assert that all of these loops have the right letters."""
     assert letters_of(answers, right) == right, "not all of these loops have the right letters"
 
 
@@ -55,34 +55,35 @@ with check(
     weight=2,
     required=True,
     guard=True,
-    hint="Begin with the loops that are short. Which line of a sound loop is not there?",
+    hint="Begin with the short loops. Which line of a sound loop is missing?",
 ):
     want = {f"loop{n}": letter for n, letter in enumerate("efmhdcajilng", 1)}
     assert len(letters_of(bug_hunt(), want)) >= 3, "fewer than three are right"
 with check(
-    "loops_1_2", "loops 1 and 2", weight=5, hint="What is different when the second batch, or the second epoch, begins?"
+    "loops_1_2", "loops 1 and 2", weight=5, hint="What's different when the second batch, or the second epoch, begins?"
 ):
     assert_bugs(bug_hunt(), {"loop1": "e", "loop2": "f"})
 with check(
-    "loops_3_6", "loops 3 and 6", weight=5, hint="Both measure. One number is right, at a price. The other is not."
+    "loops_3_6", "loops 3 and 6", weight=5, hint="Both measure. One number is right, at a price. The other isn't."
 ):
     assert_bugs(bug_hunt(), {"loop3": "m", "loop6": "c"})
 with check(
-    "loops_4_7", "loops 4 and 7", weight=5, hint="What did lab 9 say about the place of clipping, and of the context?"
+    "loops_4_7",
+    "loops 4 and 7",
+    weight=5,
+    hint="What did lab 9 say about when to clip, and what belongs inside the context?",
 ):
     assert_bugs(bug_hunt(), {"loop4": "h", "loop7": "a"})
-with check(
-    "loops_5_12", "loops 5 and 12", weight=5, hint="Of which objects are there two, and of which is there one only?"
-):
+with check("loops_5_12", "loops 5 and 12", weight=5, hint="Which objects exist twice, and which only once?"):
     assert_bugs(bug_hunt(), {"loop5": "d", "loop12": "g"})
 with check(
     "loops_8_11",
     "loops 8 and 11",
     weight=5,
-    hint="Both have wrong gradients. In one a layer is taken for another, in the other a value for another.",
+    hint="Both have wrong gradients. One confuses two layers, the other two values.",
 ):
     assert_bugs(bug_hunt(), {"loop8": "j", "loop11": "n"})
-with check("loops_9_10", "loops 9 and 10", weight=5, hint="What is called too early? And what is not called at all?"):
+with check("loops_9_10", "loops 9 and 10", weight=5, hint="What is called too early? And what isn't called at all?"):
     assert_bugs(bug_hunt(), {"loop9": "i", "loop10": "l"})
 
 

@@ -1,9 +1,9 @@
 # %% given
 def step_of(acts):
-    """A step that makes these acts in turn, put together in another way than those of make_step.
+    """A step that performs these acts in turn, built differently from make_step's.
 
-    acts(): pairs of what is done, and how: the mode, or a function that says what becomes of gradients, which number is
-    added to x, what is the loss of logits and labels, by what it is multiplied, or what is returned of it.
+    acts(): pairs of an act and how it is done: the mode, or a function that returns the new gradients, the number added
+    to x, the loss of logits and labels, the factor of the loss, or what the step returns for its loss.
     """
 
     def step(model, optimizer, x, y):
@@ -34,7 +34,7 @@ def step_of(acts):
 
 @probes.probe
 def diagnosed(diagnose, acts):
-    """The names that diagnose gives for the step that makes these acts, in order."""
+    """The sorted names that diagnose returns for the step that performs these acts."""
     with torch.random.fork_rng(devices=[]):
         names = diagnose(step_of(lambda: acts))
     if not isinstance(names, set | frozenset | list | tuple):
@@ -44,13 +44,12 @@ def diagnosed(diagnose, acts):
 
 # %% exercise
 def diagnose(step: Callable) -> set[str]:
-    """The names of the flaws of step, a subset of FLAWS; the empty set for a sound one.
+    """The names of the flaws of step, a subset of FLAWS; the empty set if it is sound.
 
-    step: call it as step(model, optimizer, x, y), with an nn.Sequential that gives logits (n, c) and whose first and
-    last layer, two different ones, have weights; an optimizer over its parameters; x (n, ...); y (n,) int64. It returns
-    a 0-dim tensor. A sound step puts the model into training mode, and makes one step of the optimizer with the
-    gradient of the mean cross entropy over x, y only. It may leave gradients behind, if the next call does not use
-    them. A step has at most two flaws.
+    step: call it as step(model, optimizer, x, y), with an nn.Sequential that returns logits (n, c) and whose first and
+    last layer, two different ones, have weights; an optimizer with its parameters; x (n, ...); y (n,) int64. It returns
+    a 0-dim tensor. A sound step puts the model into training mode, and takes one optimizer step with the gradient of
+    the mean cross entropy over only x, y. It may leave gradients behind if the next call does not use them. A step has at most two flaws.
     """
     ### BEGIN SOLUTION
     generator, found, rate = torch.Generator().manual_seed(0), set(), 1e-6
@@ -102,8 +101,8 @@ with check(
     weight=1,
     required=True,
     hint=(
-        "Is the sound step accused, or the graph not found? What does the tensor that a step returns require?",
-        "For a false alarm, print two gradients for each call: the one that was used, and that of the mean loss.",
+        "Do you report a flaw in the sound step, or miss the graph? What does the tensor that a step returns require?",
+        "If it's a false alarm, print two gradients for each call: the one that was used, and that of the mean loss.",
     ),
 ):
     t = [("mode", True), ("grads", lambda grads: [None] * len(grads)), ("forward", F.cross_entropy)]
@@ -147,7 +146,7 @@ def let_go(loss):
 
 
 def acts_of(flaws=(), place="start", clear=none, tidy=True, loss=F.cross_entropy, cut=torch.detach):
-    """A step with these flaws. place: where gradients go. tidy: evaluation mode is set, training mode at the end."""
+    """A step with these flaws. place: when gradients are cleared. tidy: evaluation mode is set, training mode at the end."""
     stale, away = "stale" in flaws, ("grads", kept if "accumulates" in flaws else clear)
     place = "start" if stale and place == "end" else place
     acts = [("mode", "mode" not in flaws)] if tidy or "mode" not in flaws else []
@@ -172,10 +171,10 @@ with check(
         assert_close(diagnosed(diagnose, acts_of((), place, clear)), [], name="the flaws of a sound step")
 with check(
     "other_cases",
-    "steps that are put together in another way",
+    "steps that are built differently",
     weight=3,
     required=True,
-    hint="Do you look at what a step does, or at how it is made?",
+    hint="Do you look at what a step does, or at how it's built?",
 ):
     t = acts_of((), "end", zeros, loss=also_a_mean, cut=let_go)
     assert_close(diagnosed(diagnose, [("mode", False), *t]), [], name="the flaws of a sound step")
@@ -190,25 +189,25 @@ with check("accumulates", "gradients of earlier calls", weight=3, hint="Which ca
 with check("stale", "a gradient that is one call old", weight=3, hint="What does the first call change?"):
     for place, clear in (("start", none), ("start", zeros), ("middle", none)):
         assert_close(diagnosed(diagnose, acts_of(["stale"], place, clear)), ["stale"], name="the flaws")
-with check("mode", "evaluation mode, also where the step tidies up", weight=3, hint="When do you look at the mode?"):
+with check("mode", "evaluation mode, even if the step tidies up", weight=3, hint="When do you look at the mode?"):
     for tidy in (True, False):
         for place in ("start", "end"):
             assert_close(diagnosed(diagnose, acts_of(["mode"], place, none, tidy)), ["mode"], name="the flaws")
     t = [("mode", True), *acts_of(["mode"], "middle")]
     assert_close(diagnosed(diagnose, t), ["mode"], name="the flaws")
-with check("input", "a batch that is changed", weight=2, hint="With what do you compare x after the call?"):
+with check("input", "a batch that is changed", weight=2, hint="What do you compare x with after the call?"):
     for place, clear in (("start", none), ("end", zeros)):
         assert_close(diagnosed(diagnose, acts_of(["input"], place, clear)), ["input"], name="the flaws")
 with check("dead", "parameters without a gradient", weight=3, hint="Which parameters move in each call?"):
     for place in ("start", "middle", "end"):
         assert_close(diagnosed(diagnose, acts_of(["dead"], place)), ["dead"], name="the flaws")
-with check("sum", "a sum in place of a mean", weight=3, hint="How large is the gradient that was used?"):
+with check("sum", "a sum instead of a mean", weight=3, hint="How large is the gradient that was used?"):
     for place, clear in (("start", zeros), ("end", none)):
         assert_close(diagnosed(diagnose, acts_of(["sum"], place, clear)), ["sum"], name="the flaws")
-with check("graph", "a graph, wherever zero_grad stands", weight=1, hint="What does the returned tensor require?"):
+with check("graph", "a graph, wherever zero_grad is", weight=1, hint="What does the returned tensor require?"):
     for place, clear in (("end", none), ("start", zeros)):
         assert_close(diagnosed(diagnose, acts_of(["graph"], place, clear)), ["graph"], name="the flaws")
-with check("two_flaws", "two flaws at once", weight=4, hint="Does one flaw hide another one from your test?"):
+with check("two_flaws", "two flaws at once", weight=4, hint="Does one flaw hide another from your test?"):
     t_names = ["accumulates", "dead", "graph", "input", "mode", "stale", "sum"]
     for t in [[one, other] for one in t_names for other in t_names if one < other]:
         assert_close(diagnosed(diagnose, acts_of(t)), t, name="the flaws")

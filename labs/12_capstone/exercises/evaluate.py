@@ -3,7 +3,7 @@ torch.manual_seed(0)
 
 
 def normed(classes):
-    """The shapes of the weights of a model from 4 numbers to logits, with a batch normalisation in a block."""
+    """The shapes of the weights of a model from 4 numbers to logits, with batch normalization in a block."""
     block = {"1.0.weight": (7, 4), "1.0.bias": (7,), "1.1.weight": (7,), "1.1.bias": (7,), "1.1.running_mean": (7,)}
     return block | {"3.weight": (classes, 7), "3.bias": (classes,)}
 
@@ -21,7 +21,7 @@ def by_recording(x, training):
 
 @probes.probe
 def measured(evaluate, start, first, batches, classes, training=(), old=None, frozen=()):
-    """What evaluate returns for a model with these weights, and what it leaves there.
+    """What evaluate returns for a model with these weights, and what it leaves behind.
 
     first: the first layer, as for Called. batches: several can be read once. training: the names of the modules in
     training mode. old: the number in each .grad. frozen: the names of frozen parameters.
@@ -50,11 +50,11 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
     """Mean cross entropy over all samples, and the confusion matrix, in evaluation mode and without a graph.
 
     model: gives logits (n, classes). batches: an iterable, which can be read once, of pairs x, y (n,) int64 in CPU
-    memory, with one sample at least in all; n may differ, and be 0. They are moved to the device of the model's
+    memory, with at least one sample in all; n may differ, and be 0. They are moved to the device of the model's
     parameters. Returns (loss, matrix): a Python float, and an int64 tensor (classes, classes) in CPU memory that counts
     labels by row and predictions (the largest logit, or the first of equal ones) by column. Logits that aren't equal
     differ by more than 1e-4.
-    Afterwards parameters, whether they require grad, buffers and every .grad are as before, and each module is in the
+    Afterwards, parameters, whether they require grad, buffers and every .grad are as before, and each module is in the
     mode it was in. The grad mode is as before. All this also holds if the model raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
@@ -84,7 +84,7 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
 # They are moved -> example, uneven_batches, confusion_matrix
 # Returns (loss, matrix) -> example, uneven_batches, confusion_matrix
 # Logits that aren't -> uneven_batches, confusion_matrix
-# Afterwards parameters -> keeps_model, keeps_grad, keeps_modes
+# Afterwards, parameters -> keeps_model, keeps_grad, keeps_modes
 # The grad mode -> grad_mode
 # All this also holds -> after_error, grad_mode
 
@@ -127,7 +127,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is it the loss or the matrix? In which mode is the batch normalisation while you measure?",
+        "Is it the loss or the matrix? Which mode is batch normalization in while you measure?",
         "eval() first. A pair (label, prediction) is one number: which calls count how often each number occurs?",
     ),
 ):
@@ -158,7 +158,7 @@ def assert_returned(function, *edges):
 
 
 def assert_left(function, *edges):
-    """Everything but the result, and the modes."""
+    """Everything but the result and the modes."""
     for trial in arguments.iter_trials(function, *edges):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["raised"], want["raised"], name="whether the error was passed on")
@@ -183,7 +183,7 @@ with check(
     "batches of different sizes, one of them empty: the loss",
     weight=3,
     required=True,
-    hint="How much does a sample of the smallest batch count? And what is the mean of no numbers?",
+    hint="How much does a sample of the smallest batch count? And what's the mean of no numbers?",
 ):
     for trial in arguments.iter_trials(evaluate, ""):
         loss, matrix = trial.case.report.result["returned"]
@@ -198,7 +198,7 @@ with check(
     "confusion_matrix",
     "the matrix of several batches",
     weight=3,
-    hint="Does each batch add to what is there? Are classes without a sample in it?",
+    hint="Does each batch add to the matrix? Does it contain classes without samples?",
 ):
     assert_returned(evaluate, "", "one class", "a class does not occur", "a class is not predicted", "equal logits")
     assert_returned(evaluate, "all train", "only the model trains", "only the inner module trains")
@@ -207,21 +207,21 @@ with check(
     "keeps_model",
     "parameters and running averages are as before",
     weight=2,
-    hint="Which module counts the batches it sees?",
+    hint="Which module counts the batches that it sees?",
 ):
     assert_left(evaluate, "", "all train", "only the inner module trains")
 with check(
-    "keeps_modes", "each module is in the mode it was in", weight=2, hint="Is one train() at the end enough, or eval()?"
+    "keeps_modes", "each module is in the mode it was in", weight=2, hint="Is one train() or eval() at the end enough?"
 ):
     assert_modes(evaluate, "", "all train", "only the model trains", "only the inner module trains")
-with check("after_error", "if the model raises an error, too", weight=2, hint="What does finally do?"):
+with check("after_error", "even if the model raises an error", weight=2, hint="What does finally do?"):
     assert_left(evaluate, "raises at once", "raises later")
     assert_modes(evaluate, "raises at once", "raises later")
-with check("keeps_grad", "every .grad is as before", guard=True, hint="Which call of yours touches gradients?"):
+with check("keeps_grad", "every .grad is as before", guard=True, hint="Which of your calls touches gradients?"):
     assert_left(evaluate, "", "holds .grad", "frozen")
-with check("no_graph", "no graph is built", weight=1, hint="Under which context does the forward pass run?"):
+with check("no_graph", "no graph is built", weight=1, hint="Which context does the forward pass run in?"):
     assert_returned(evaluate, "recording shows")
-with check("grad_mode", "the grad mode is as before", guard=True, hint="Which value did it have before?"):
+with check("grad_mode", "the grad mode is as before", guard=True, hint="Which mode was it before?"):
     arguments.assert_settings(evaluate, "", "recording off", "raises at once", "raises later")
     assert_returned(evaluate, "recording off")
 

@@ -19,13 +19,13 @@ def fitted_net(start, first, pace=0.1):
 
 @probes.probe
 def fit_run(fit, start, first, batches, held_out, lr, epochs, decay=0.5, momentum=0.0, pace=0.1, frozen=()):
-    """The losses that fit returns, and what it leaves: the state, the modes and the rate.
+    """The losses that fit returns, and what it leaves behind: the state, the modes and the rate.
 
     later: the state after one more step of the optimizer, in evaluation mode. frozen: the names of frozen parameters.
     """
     model = fitted_net(start, first, pace)
     for name, parameter in model.named_parameters():
-        parameter.grad = torch.full_like(parameter, 2.0)  # of somebody else
+        parameter.grad = torch.full_like(parameter, 2.0)  # left by earlier code
         parameter.requires_grad_(name not in frozen)
     sgd = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
     scheduler = torch.optim.lr_scheduler.StepLR(sgd, 1, decay)
@@ -49,14 +49,14 @@ def fit_best(
 ) -> list[float]:
     """Train for some epochs, and go back to the best one.
 
-    batches, held_out: lists of at least one pair x, y (n,) int64; n >= 1 may differ. They stay as they are. epochs: at
-    least 1. optimizer: of all the model's parameters, new and without weight decay.
-    An epoch: in training mode, one step of the optimizer for each batch, on the mean cross entropy of its samples; then
-    one step of the scheduler; then, in evaluation mode and without a graph, the mean cross entropy over all held-out
+    batches, held_out: lists of at least one pair x, y (n,) int64; n >= 1 may differ. They are not changed. epochs: at
+    least 1. optimizer: has all of the model's parameters, is new, and has no weight decay.
+    An epoch: in training mode, one optimizer step for each batch, on the mean cross entropy of its samples; then one
+    scheduler step; then, in evaluation mode and without a graph, the mean cross entropy over all held-out
     samples. Gradients from before do not count, not even those of frozen parameters. Returns these means, one Python
     float for each epoch. You may assume that they are finite.
-    Afterwards the model's state_dict is that of the epoch with the lowest mean, the first of equal ones. The model is
-    in evaluation mode, its parameters are still those of the optimizer, and PyTorch's grad mode is as before.
+    Afterwards, the model's state_dict is that of the epoch with the lowest mean, or the first of equal ones. The model is
+    in evaluation mode, its parameters are still the optimizer's, and PyTorch's grad mode is as before.
     """
     ### BEGIN SOLUTION
     best: dict[str, Tensor] = {}
@@ -82,14 +82,14 @@ def fit_best(
 # %% promises
 # Train for some epochs -> example, losses, best_model
 # batches, held_out: -> losses, mean_over_samples, best_model
-# They stay -> keeps_lists
+# They are not -> keeps_lists
 # epochs: at least 1 -> losses, equal_loss
-# optimizer: of all -> losses, frozen, optimizer
+# optimizer: has all -> losses, frozen, optimizer
 # An epoch: -> example, losses, no_graph, evaluation_mode
 # Gradients from before -> example, losses, frozen
 # Returns these means -> losses, mean_over_samples
 # You may assume -> losses, best_model
-# Afterwards the model's state_dict -> best_model, equal_loss
+# Afterwards, the model's state_dict -> best_model, equal_loss
 # The model is in evaluation mode -> evaluation_mode, optimizer, no_graph
 
 
@@ -147,7 +147,7 @@ with check(
     required=True,
     hint=(
         "Is it the loss or the model? What is in .grad before the first step, and how often does the scheduler step?",
-        "An epoch: train(), all batches, a step of the scheduler, eval(), the held-out mean. Which line clears .grad?",
+        "An epoch: train(), all batches, a scheduler step, eval(), the held-out mean. Which line clears .grad?",
     ),
 ):
     t, held = samples([4, 4], 0), samples([6], 100)
@@ -180,7 +180,7 @@ with check(
     "the losses of several epochs",
     weight=4,
     required=True,
-    hint="In which mode does the second epoch train? Where does the scheduler step, and what is in .grad?",
+    hint="Which mode does the second epoch train in? When does the scheduler step, and what's in .grad?",
 ):
     for trial in arguments.iter_trials(fit_best, "", "one epoch", "one batch", "momentum", "large losses"):
         assert_close(trial.report.result["losses"], trial.case.report.result["losses"], rtol=1e-4, atol=1e-5)
@@ -188,7 +188,7 @@ with check(
     "mean_over_samples",
     "each held-out sample counts the same",
     weight=2,
-    hint="What does a batch of one sample count for?",
+    hint="How much does a batch of one sample count?",
 ):
     for trial in arguments.iter_trials(fit_best, "uneven held-out batches"):
         start, first, batches, held, *rest = trial.case.drawn.make_arguments()
@@ -197,22 +197,22 @@ with check(
         got, want = trial.report.result["losses"], trial.case.report.result["losses"]
         explain(got, want, {"each batch counts the same here, whatever its size": wrong}, rtol=1e-4, atol=1e-5)
 with check(
-    "best_model", "the model of the best epoch, with its buffers", weight=4, hint="What does state_dict() hand out?"
+    "best_model", "the model of the best epoch, with its buffers", weight=4, hint="What does state_dict() return?"
 ):
     for trial in arguments.iter_trials(fit_best, "one between is best"):
         last = fit_run(fit_last, *trial.case.drawn.make_arguments())["state"]
         explain(
             trial.report.result["state"],
             trial.case.report.result["state"],
-            {"this is the model after the last epoch: what was kept has gone on changing": last},
+            {"this is the model after the last epoch: what you kept continued to change": last},
             rtol=1e-3,
             atol=1e-4,
         )
     assert_fits(fit_best, "one between is best", "the first is best", "the last is best", "momentum", "one epoch")
     assert_fits(fit_best, "hardly better")
-with check("equal_loss", "of equal epochs, the first", weight=1, hint="Is an equal loss better?"):
+with check("equal_loss", "the first of equal epochs", weight=1, hint="Is an equal loss better?"):
     assert_fits(fit_best, "all are equal", "the last are equal")
-with check("frozen", "frozen parameters stay as they are", weight=1, hint="What is in their .grad?"):
+with check("frozen", "frozen parameters aren't changed", weight=1, hint="What's in their .grad?"):
     assert_fits(fit_best, "frozen")
 with check(
     "evaluation_mode", "evaluation mode at the end, and the rate", weight=2, hint="What does each epoch end with?"
@@ -230,11 +230,11 @@ with check(
     for trial in arguments.iter_trials(fit_best, "", "one epoch"):
         got, want = trial.report.result["later"], trial.case.report.result["later"]
         assert_close(got, want, rtol=1e-3, atol=1e-4, name="the model, one step later")
-with check("no_graph", "measuring builds no graph", weight=1, hint="Under which context do you measure?"):
+with check("no_graph", "measuring builds no graph", weight=1, hint="Which context do you measure in?"):
     for trial in arguments.iter_trials(fit_best, "recording shows"):
         assert_close(trial.report.result["losses"], trial.case.report.result["losses"], rtol=1e-4, atol=1e-5)
     arguments.assert_settings(fit_best, "", "one epoch")
-with check("keeps_lists", "the batches stay as they are", guard=True, hint="Do you sort, shuffle or empty a list?"):
+with check("keeps_lists", "the batches aren't changed", guard=True, hint="Do you sort, shuffle or empty a list?"):
     arguments.assert_arguments(fit_best, "", "one batch", "uneven held-out batches")
 
 

@@ -3,7 +3,7 @@ torch.manual_seed(0)
 
 
 class Called(nn.Module):
-    """A layer that somebody else computes: layer(x, whether it is in training mode)."""
+    """A layer that calls a function: layer(x, whether it is in training mode)."""
 
     def __init__(self, layer):
         super().__init__()
@@ -26,7 +26,7 @@ class Counting(nn.Module):
 
 
 class Routed(nn.Module):
-    """Defines its parts in one order, and runs those of the route. parts: pairs of a name and a part for made_of."""
+    """Defines its parts in one order and runs them in the route's. parts: pairs of a name and a part for made_of."""
 
     def __init__(self, parts, route):
         super().__init__()
@@ -41,9 +41,9 @@ class Routed(nn.Module):
 
 
 def made_of(part):
-    """A weight makes a linear layer, None a ReLU in place, a number a Counting, a function a Called.
+    """A weight gives a linear layer, None an in-place ReLU, a number a Counting, a function a Called.
 
-    A list of parts makes a Sequential, a tuple a Routed; there the name of an earlier part is that one again.
+    A list of parts gives a Sequential, a tuple a Routed, in which the name of an earlier part refers to that part.
     """
     if isinstance(part, Tensor):
         layer = nn.Linear(part.shape[1], part.shape[0], bias=False)
@@ -69,7 +69,7 @@ def failing(x, training):
 
 
 def hooks_of(model):
-    """How many hooks each module has, and how many stand for all modules."""
+    """How many hooks each module has, and how many global hooks there are."""
     of_all = nn.modules.module
     counts = [len(layer._forward_hooks) + len(layer._forward_pre_hooks) for layer in model.modules()]
     return [*counts, len(of_all._global_forward_hooks) + len(of_all._global_forward_pre_hooks)]
@@ -77,7 +77,7 @@ def hooks_of(model):
 
 @probes.probe
 def traced(trace, model, x, training):
-    """What trace gives for a model of such parts, where each module has a hook already, and what it leaves there.
+    """What trace returns for a model of such parts, each with a hook already, and what it leaves behind.
 
     training: the names of the modules in training mode.
     """
@@ -97,13 +97,13 @@ def traced(trace, model, x, training):
 
 # %% exercise
 def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
-    """What each layer gives in one call model(x): [(name, output), ...], in the order in which the layers run.
+    """What each layer returns in one call model(x): [(name, output), ...], in the order in which the layers run.
 
-    Layers are the modules without children, by their names in model.named_modules(). Each gives one tensor. One that
-    runs twice is listed twice, one that does not run is not listed. Each output has the values that it had when its
-    layer gave it, in memory of its own, and requires no grad. The modes of the modules and PyTorch's grad mode stay as
-    they are. The model may have hooks of its own, which return None. Afterwards it has these and no others, also where
-    model(x) raises an error, which is passed on.
+    Layers are the modules without children, by their names in model.named_modules(). Each returns one tensor. A
+    layer that runs twice is listed twice, and one that does not run is not listed. Each output has the values that its
+    layer returned, in its own memory, and requires no grad. The modes of the modules and PyTorch's grad mode do not
+    change. The model may have its own hooks, which return None. Afterwards it has these and no others, even if model(x)
+    raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
     found: list[tuple[str, Tensor]] = []
@@ -126,13 +126,13 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 
 
 # %% promises
-# What each layer gives -> example, layer_kinds, one_layer, keeps_modes
+# What each layer returns -> example, layer_kinds, one_layer, keeps_modes
 # Layers are the modules -> layer_kinds, one_layer
-# Each gives one tensor -> example, layer_kinds, one_layer
-# One that runs twice -> layer_kinds
+# Each returns one tensor -> example, layer_kinds, one_layer
+# A layer that runs twice -> layer_kinds
 # Each output has the values -> example, layer_kinds, own_memory, no_history
 # The modes -> keeps_modes
-# The model may have hooks -> hooks_removed, after_error
+# The model may have its own hooks -> hooks_removed, after_error
 # Afterwards it has these -> hooks_removed, after_error
 
 
@@ -188,12 +188,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "three layers, one of them in place",
+    "three layers, one of which works in place",
     weight=2,
     required=True,
     hint=(
-        "Is it a name, or an output? Does each entry still have the values that its layer gave?",
-        "The layer named 1 writes in place. Which call gives a tensor memory of its own?",
+        "Is it a name, or an output? Does each entry still have the values that its layer returned?",
+        "The layer named 1 writes in place. Which call gives a tensor its own memory?",
     ),
 ):
     t = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0]])
@@ -203,7 +203,7 @@ with check(
     explain(
         traced(forward_trace, [t_weight.clone(), None, by_mode], t.clone(), [])["entries"],
         want,
-        {"a later layer has changed what you kept: it is the same memory": [("0", first.relu()), *want[1:]]},
+        {"a later layer has changed what you kept: it's the same memory": [("0", first.relu()), *want[1:]]},
         name="your list",
     )
 
@@ -224,7 +224,7 @@ def assert_left(function, *edges):
 
 with check(
     "layer_kinds",
-    "layers in another order, twice, never, and inside a block",
+    "layers in a different order, twice, never, and inside a block",
     weight=4,
     required=True,
     hint="Is a block a layer? Do you list the layers as they are defined, or as they run?",
@@ -233,11 +233,9 @@ with check(
     assert_entries(forward_trace, "two names", "similar names", "a block", "a block in a block", "a block twice")
     assert_entries(forward_trace, "an empty block", "a block of another class", "its own result")
     assert_entries(forward_trace, "no rows", "one row", "float64")
-with check(
-    "one_layer", "a model that is one layer", weight=1, hint="Which name has the model itself in named_modules()?"
-):
+with check("one_layer", "a model that is one layer", weight=1, hint="What's the model's own name in named_modules()?"):
     assert_entries(forward_trace, "one layer")
-with check("own_memory", "each output has memory of its own", guard=True, hint="Which calls give new memory?"):
+with check("own_memory", "each output has its own memory", guard=True, hint="Which calls return new memory?"):
     arguments.assert_memory(forward_trace, "", "its own result", "an empty block", "one layer")
 with check(
     "no_history",
@@ -266,7 +264,7 @@ with check(
     assert_left(forward_trace, "raises first", "raises last", "raises in a block")
 with check(
     "keeps_modes",
-    "the modes and the grad mode are not changed, and the model runs once",
+    "the modes and the grad mode don't change, and the model runs once",
     guard=True,
     hint="Which of your calls sets a mode?",
 ):

@@ -14,7 +14,7 @@ def drawn(shapes, seed):
 
 
 def two_layers(width):
-    """The shapes of the weights of linear layers from 4 to width and from width to 3, with a module between them."""
+    """The shapes of the weights of linear layers from 4 to width and from width to 3, with a module in between."""
     return {"0.weight": (width, 4), "0.bias": (width,), "2.weight": (3, width), "2.bias": (3,)}
 
 
@@ -29,10 +29,10 @@ def bent(x, training):
 
 @probes.probe
 def windows_trained(step, start, middle, windows, dtype, clip, lr, momentum=0.0, scale=None, every=2, training=("1",)):
-    """step for each window in turn, and lists of what is there after each: loss, scale, weights and modes.
+    """Runs step on each window in turn, and returns lists of the state after each: loss, scale, weights and modes.
 
-    start: the weights of two linear layers. middle: the layer between them, as for Called. scale: the first one of a
-    scaler that doubles it after `every` good steps; None switches the scaler off. training: modules in training mode.
+    start: the weights of two linear layers. middle: the layer between them, as for Called. scale: the initial scale of
+    a scaler that doubles it after `every` good steps; None disables the scaler. training: modules in training mode.
     """
     width, features = start["0.weight"].shape
     model = nn.Sequential(nn.Linear(features, width), Called(middle), nn.Linear(width, 3)).to(here)
@@ -40,7 +40,7 @@ def windows_trained(step, start, middle, windows, dtype, clip, lr, momentum=0.0,
     for name, module in model.named_modules():
         module.training = name in training
     for parameter in model.parameters():
-        parameter.grad = torch.full_like(parameter, 7.0)  # of somebody else
+        parameter.grad = torch.full_like(parameter, 7.0)  # left by earlier code
     groups = [{"params": [parameter]} for parameter in model.parameters()]
     sgd = torch.optim.SGD(groups, lr=lr, momentum=momentum)
     scaler = torch.amp.GradScaler(here.type, enabled=scale is not None, init_scale=scale or 1.0, growth_interval=every)
@@ -62,16 +62,16 @@ def train_window(
     dtype: torch.dtype,
     clip: float,
 ) -> float:
-    """One step of the optimizer for a window of batches, in mixed precision, with loss scaling and clipping.
+    """One optimizer step for a window of batches, in mixed precision, with loss scaling and clipping.
 
     window: at least one pair x (n, ...), y (n,) int64, in CPU memory; n >= 1 may differ. The batches are moved to the
-    device of the model's parameters. The list and its tensors stay as they are. dtype: bfloat16 or float16, for
-    autocast, or float32, which means no autocast. Autocast is off at the call, and off afterwards.
+    device of the model's parameters. The list and its tensors are not changed. dtype: bfloat16 or float16, for
+    autocast, or float32, which means no autocast. Autocast is off before the call, and off afterwards.
     The step uses the gradient of the mean cross entropy over all samples of the window. Its norm over all parameters
-    together is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. You may
-    assume that the optimizer is over all parameters of the model, and that each takes part in the loss. The scaler may
-    be switched off (enabled=False): the step is then always taken. An enabled one skips the step if a gradient is inf
-    or nan. Its scale is updated once. What the graph of a batch keeps for its backward pass is gone before the next
+    is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. You may
+    assume that the optimizer has all of the model's parameters, and that the loss depends on each. The scaler may be
+    disabled (enabled=False): the step is then always taken. An enabled one skips the step if a gradient is inf or nan.
+    Its scale is updated once. Everything that a batch's graph keeps for its backward pass is freed before the next
     forward pass. The modes of the model and of its modules are not changed.
     Returns the mean cross entropy over all samples of the window, before the step: a Python float.
     """
@@ -93,7 +93,7 @@ def train_window(
 
 
 # %% promises
-# One step of the optimizer -> example, uneven_batches, mean_over_samples, clipping, formats
+# One optimizer step -> example, uneven_batches, mean_over_samples, clipping, formats
 # window: at least one pair -> example, uneven_batches, mean_over_samples
 # The batches are moved -> example, uneven_batches, mean_over_samples
 # The list and its tensors -> keeps_window
@@ -106,7 +106,7 @@ def train_window(
 # The scaler may be -> scaler_off
 # An enabled one skips -> skips_overflow
 # Its scale is updated once -> scale, skips_overflow
-# What the graph of -> one_graph_alive
+# Everything that a batch -> one_graph_alive
 # The modes of the model -> keeps_modes
 # Returns the mean -> example, uneven_batches, mean_over_samples, formats, skips_overflow, scaler_off, keeps_modes
 
@@ -155,7 +155,7 @@ with check(
     required=True,
     hint=(
         "Is it the loss or the weights? What is in .grad at the start, and what does each backward add to it?",
-        "For each batch: its summed loss over the window's samples, then backward. zero_grad once before, step after.",
+        "For each batch: its summed loss divided by the window's number of samples, then backward. zero_grad once before.",
     ),
 ):
     t = [samples([4, 2], 0)]
@@ -184,13 +184,13 @@ with check(
 
 
 def mixing(width):
-    """A layer for the middle, with weights of its own."""
+    """A layer for the middle, with its own weights."""
     w = drawn({"w": (width, width)}, width)["w"].to(here)
     return lambda x, training: torch.tanh(x @ w)
 
 
 def losses_by(function, n, dtype):
-    """The loss of a sample of which n + 1 and n are subtracted."""
+    """The loss of a sample from which n + 1 and n are subtracted."""
     windows = [[(torch.tensor([[n + 1, n, 0.0, 0.0]]), torch.tensor([1]))]]
     start = drawn(two_layers(6), 6) | {"0.weight": torch.tensor([[1.0, -1.0, 0.0, 0.0]]).repeat(6, 1)}
     return windows_trained(function, start, bent, windows, dtype, 1e-3, 1e-3, 0.0, 2.0)["loss"]
@@ -232,12 +232,12 @@ with check(
         windows_trained(train_window, *case)
         rows = [call.shapes[0][0] for call in seen.calls if call.grad]
         assert_close(len(rows), n, name="the number of graphs that the model builds")
-        assert rows == [4] * n, "the model builds graphs of other numbers of samples than the batches have"
+        assert rows == [4] * n, "the model's graphs have different numbers of samples than the batches"
         want = [(0, batch) for batch in range(n)]
         assert_close(kept, want, name="(graphs kept, backward passes done) as each batch begins")
 with check(
     "uneven_batches",
-    "windows of uneven batches, with momentum",
+    "windows of unequal batches, with momentum",
     weight=4,
     required=True,
     hint="What was in .grad at the start, and what is there when the second window begins?",
@@ -255,14 +255,14 @@ with check(
     "clipping",
     "clipping sees the gradient of the window, unscaled",
     weight=4,
-    hint="In which unit are the gradients when you clip? How often do you clip?",
+    hint="Which unit are the gradients in when you clip? How often do you clip?",
 ):
     assert_weights(train_window, "clipped", "not clipped", "every step grows", "scale below 1")
 with check(
     "formats",
     "float16 and bfloat16: losses and weights",
     weight=3,
-    hint="Is each forward pass under autocast, and are the weights cast anew after a step?",
+    hint="Is each forward pass under autocast, and are the weights cast again after a step?",
 ):
     assert_weights(train_window, "float16", "bfloat16", "float16, clipped", rtol=3e-2, atol=2e-2)
     assert_losses(train_window, "float16", "bfloat16", "float16, clipped", rtol=2e-2, atol=1e-2)
@@ -270,39 +270,39 @@ with check(
     "format_shows",
     "the dtype shows in the loss",
     weight=2,
-    hint="257 is no number of bfloat16, nor 2049 one of float16.",
+    hint="bfloat16 can't represent 257, and float16 can't represent 2049.",
 ):
     for dtype, n in ((torch.bfloat16, 256.0), (torch.float16, 2048.0)):
         want, plain = losses_by(reference.function, n, dtype), losses_by(reference.function, n, torch.float32)
         got = losses_by(train_window, n, dtype)
         explain(got, want, {"this is the loss in float32": plain}, rtol=1e-5, atol=1e-6)
-with check("scale", "the scale is updated once for each window", weight=1, hint="Who tells the scaler about a step?"):
+with check(
+    "scale", "the scale is updated once for each window", weight=1, hint="Which call informs the scaler about a step?"
+):
     assert_scales(train_window, "", "every step grows", "scale below 1", "uneven")
 with check(
     "skips_overflow",
     "a window that overflows is skipped, and the scale is halved once",
     weight=3,
-    hint="Who decides whether to step?",
+    hint="Which object decides whether to step?",
 ):
     edges = ("inf", "nan", "overflow in the first window", "two overflows in a row", "scale too large")
     assert_weights(train_window, *edges)
     assert_losses(train_window, *edges)
     assert_scales(train_window, *edges)
-with check(
-    "scaler_off", "a scaler that is switched off", weight=1, hint="Does your step read the scaler's private state?"
-):
+with check("scaler_off", "a disabled scaler", weight=1, hint="Does your step read the scaler's private state?"):
     assert_weights(train_window, "scaler off", "scaler off, clipped", "scaler off, nan")
     assert_losses(train_window, "scaler off", "scaler off, clipped", "scaler off, nan")
 with check(
     "keeps_modes",
-    "the modes are not changed, and autocast is off afterwards",
+    "the modes don't change, and autocast is off afterwards",
     guard=True,
     hint="Which of your calls sets a mode?",
 ):
     for trial in arguments.iter_trials(train_window, "all train", "none trains", "only the last trains", "bfloat16"):
         assert_close(trial.report.result["modes"], trial.case.report.result["modes"], name="autocast and the modes")
     assert_losses(train_window, "all train", "none trains", "only the last trains")
-with check("keeps_window", "the batches are as before", guard=True, hint="Is the list yours to change?"):
+with check("keeps_window", "the batches aren't changed", guard=True, hint="Is the list yours to change?"):
     arguments.assert_arguments(train_window, "", "one batch", "inf", "none trains")
 
 
