@@ -18,14 +18,18 @@ from autograder.model.course import CellKind, Lab
 NAME = "00_glossary.ipynb"
 TERM = re.compile(r"(?<![*\w])\*(?P<term>[A-Za-z][\w -]{1,40})\*(?![*\w])")
 SENTENCE = re.compile(r"(?<=[.?])\s+(?=[A-Z*`])")
-NAMED = re.compile(r"\b(?:called|named|calls?|means|(?:is|are) (?:its|the|an?)) (?:it |this |them )?(?:an? |the )?$")
-AFTER = re.compile(r"^,? (?:is|are|means|says|holds|lists|puts|gives|takes)\b")
+NAMED = re.compile(
+    r"(?:\b(?:called|named|calls?|means|To get|That's|(?:is|are) (?:its|the|an?))|, its) "
+    r"(?:it |this |them )?(?:an? |the )?$"
+)
+AFTER = re.compile(r"^(?:,? (?:is|are|means|says|holds|lists|puts|gives|takes|turns)|, which|,? if)\b")
 # A sentence that begins like this says little without the one before it.
 LEANS = re.compile(
     r"^(?:This|That|These|Those|Such|Another|Its?|They|But|So|Going|The (?:last|rule|matrix of them)|What is made|"
     r"PyTorch's source|In the middle)\b"
 )
-NO_TERMS = {"backend", "sum", "not", "all", "before", "after", "later", "same", "one", "more", "now", "only"}
+NO_TERMS = {"backend", "sum", "not", "all", "before", "after", "later", "same", "one", "more", "now", "only", "ring"}
+NO_TERMS |= {"your turn", "further practice", "mark my work", "check"}
 ITEM = re.compile(r"^(?:\d+\.|[-*]) +", re.MULTILINE)  # the mark of a list's item
 HEADING = re.compile(r"^#{2,4} (?P<title>.+)$", re.MULTILINE)
 
@@ -74,7 +78,7 @@ def _find_entries(lab: Lab) -> Iterator[GlossaryEntry]:
                 for match in TERM.finditer(sentence):
                     leans = LEANS.match(sentence)
                     whole = sentence.endswith((".", "?")) and not (leans and not before)
-                    if whole and match["term"] not in NO_TERMS and _is_explanation(sentence, match):
+                    if whole and match["term"].lower() not in NO_TERMS and _is_explanation(sentence, match):
                         text = f"{before} {sentence}" if leans else sentence
                         yield GlossaryEntry(match["term"].lower(), text, lab.name, section)
 

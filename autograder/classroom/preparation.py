@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 def refuse_stale_lab(course: Path, lab: str) -> None:
     """Raise GradlabError if the lab was edited but not built: its old checks would run."""
     folder, built = course / "labs" / lab, course / "source" / lab / f"{lab}.ipynb"
+    if not folder.is_dir():  # a stock assignment
+        return
     paths = [*folder.rglob("*.py"), course / TERM_FILE]
     edited = [path for path in paths if path.exists() and path.stat().st_mtime > built.stat().st_mtime]
     if not edited:

@@ -425,8 +425,8 @@ hint(
 # find elements.
 #
 # A *storage* is a flat block of memory that holds the elements of one or more tensors. Three things define how a tensor
-# reads it: its shape, its *storage offset*, which is the slot of its first element, and its *strides*. A dimension's
-# stride is the number of slots to move when its index increases by one. So the element `t[i, j]` is in slot
+# reads it: its shape, its *storage offset*, which is the slot of its first element, and its strides. A dimension's
+# *stride* is the number of slots to move when its index increases by one. So the element `t[i, j]` is in slot
 #
 # $$\text{offset} + i \cdot \text{stride}_0 + j \cdot \text{stride}_1$$
 #

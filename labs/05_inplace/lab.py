@@ -138,9 +138,9 @@ for statement in (
 # `x.add_(1)`. Assigning to `x[0]` writes in place, and so does `out=`. `x[1:]` is a view of the same memory, so writing
 # to it writes to `x`.
 #
-# The last number is the *version counter*, which grows with each write to a tensor. Every tensor has one, except the
-# inference tensors from lab 4. Autograd relies on it. But in the last line, the values changed and the counter didn't.
-# Keep this line in mind.
+# Each line ends with the tensor's *version counter*, which grows with each write to it. Every tensor has one, except
+# the inference tensors from lab 4. Autograd relies on it. But in the last line, the values changed and the counter
+# didn't. Keep this line in mind.
 #
 # How much memory does an in-place write save? The next cell measures the peak of newly allocated memory. `million` has
 # a million numbers of 4 bytes each. Predict each line.

@@ -13,12 +13,19 @@ def test_a_term_has_its_first_explanation_with_lab_and_section(labs: list[Lab]) 
 
 def test_a_sentence_that_refers_to_the_previous_one_includes_it(labs: list[Lab]) -> None:
     entries = {entry.term: entry for entry in collect_entries(labs)}
-    assert entries["dtype"].sentence.startswith("A *tensor* is an array of numbers")
-    assert entries["dtype"].sentence.endswith("That type is its *dtype*.")
+    assert entries["causal"].sentence.startswith("A model that predicts the next word mustn't see it")
+    assert entries["causal"].sentence.endswith("That's called *causal* attention.")
+
+
+def test_terms_are_found_after_their_explanation_and_before_it(labs: list[Lab]) -> None:
+    terms = {entry.term for entry in collect_entries(labs)}
+    assert {"dtype", "shape", "stride", "contiguous", "softmax", "cross entropy", "version counter"} <= terms
 
 
 def test_italics_for_emphasis_are_not_terms(labs: list[Lab]) -> None:
-    assert not {"not", "all", "later"} & {entry.term for entry in collect_entries(labs)}
+    assert not {"not", "all", "later", "your turn", "further practice"} & {
+        entry.term for entry in collect_entries(labs)
+    }
 
 
 def test_the_page_of_the_glossary_links_to_the_section(labs: list[Lab]) -> None:

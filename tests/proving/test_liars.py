@@ -121,5 +121,5 @@ def test_claims_earn_nothing_if_the_whole_is_compared(tmp_path: Path) -> None:
 
 def test_claims_that_earn_more_than_a_fifth_of_a_lab_are_a_problem(tmp_path: Path) -> None:
     proof = prove(tmp_path, WHOLE_LAB.replace("        assert len(seen.calls) == 2\n", ""), ANSWERS + CLAIMS)
-    assert proof.written_liar_points == {"twice": 10}
+    assert proof.written_liar_points == 10
     assert any("liars earn 10 of the lab's 10 points (twice 10); 2 are allowed" in p for p in proof.problems)
