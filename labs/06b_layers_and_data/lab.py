@@ -2,25 +2,26 @@
 # # Layers you can trust, and data that arrives in time
 #
 # You train a network on the digits and measure 99%. Then you build it into a program that reads one digit at a time,
-# and it gets every thirteenth one wrong. The weights are the same and nothing raises an error: one layer does something
-# else than you thought. Most of a model is layers that someone else wrote, and most of a training script is the path
-# that data takes to it. This lab shows what each part promises, and where its promise ends.
+# and it gets every thirteenth digit wrong. The weights are the same and nothing raises an error, but one layer doesn't
+# do what you thought. Most of a model is layers that someone else wrote, and most of a training script is the path that
+# data takes to them. This lab shows what each of these parts promises, and where its promise ends.
 #
 # After this lab you can
 #
-# - say what a layer does to a shape, what it keeps, and what `eval()` changes;
-# - write layer norm, RMS norm and batch norm, and attention with a KV cache;
+# - say what a layer does to a shape, what it stores, and what `eval()` changes;
+# - write layer norm, RMS norm, batch norm, and attention with a KV cache;
 # - find the first layer whose output isn't finite;
 # - say which process reads which sample, and with which random numbers;
-# - prepare a batch while a step runs, and say what has to be waited for.
+# - prepare a batch while a step runs, and say what you have to wait for.
 #
-# You need lab 6, and attention from lab 2. The core is five exercises in two sittings of about an hour: `apply_norm`,
-# `attend_next`, `first_bad`, `pad_collate` and `my_part`. The others are further practice, and no later lab needs them.
-# All numbers were measured with PyTorch 2.13 on a CPU, with one thread. We had no GPU: statements about GPUs follow
-# PyTorch's documentation.
+# The lab has two parts, each a sitting of about an hour: layers, then data. The core is five exercises: `apply_norm`,
+# `attend_next`, and `first_bad` in Part 1, `pad_collate` and `my_part` in Part 2. The others are further practice, and
+# no later lab needs them. All numbers were measured with PyTorch 2.13 on a CPU with one thread. We had no GPU, so
+# statements about GPUs follow PyTorch's documentation.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
-# Those marked *later* run when the lab is marked: with the button *Mark my work*, or after you hand it in.
+# Those marked *later* run when you press *Mark my work* or hand the lab in.
+#
 
 # %% given
 import itertools
@@ -49,12 +50,43 @@ from labkit import (
 )
 
 # %% [markdown]
+# ## Part 1: Layers you can trust
+#
+# The goal of this part is to know what a layer does to each sample, before it surprises you in a program that people
+# use. You need lab 6, and attention from lab 2.
+#
+# ## What a convolution looks for
+#
+# The fully connected network from the earlier labs reads 96% of the digits that it hasn't trained on, although it
+# doesn't know which pixels are neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across
+# the image. At each position, it multiplies the weights by the pixels under them and adds up the products, so it looks
+# for the same pattern everywhere. The 3 × 3 kernel below subtracts the pixels on its left from those on its right.
+# Where will the result be positive?
+
+# %% example
+picture = torch.zeros(5, 8)
+picture[:, 3:5] = 1  # a vertical stroke, two pixels wide
+kernel = torch.tensor([[-1.0, 0.0, 1.0]] * 3)
+edges = nn.functional.conv2d(picture[None, None], kernel[None, None])[0, 0]
+for numbers in (kernel, picture, edges):
+    print(numbers.int(), tuple(numbers.shape))
+
+# %% [markdown]
+# The result is 3 at the left edge of the stroke, -3 at the right edge, and 0 where the pixels don't change. It's
+# smaller than the picture, because the kernel has only 3 × 6 positions in 5 × 8 pixels. With `padding=1`, a border of
+# zeros keeps the size.
+#
+# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels and returns an image for each, called a *channel*. The next
+# convolution reads all 16 channels, so each of its kernels is 16 × 3 × 3. In between, `nn.MaxPool2d(2)` keeps the
+# largest number in each 2 × 2 square.
+#
 # ## Right in training, wrong in use
 #
-# Here the digits get a better network: two convolutions, which look at neighbouring pixels, with a norm layer after
-# each. The scans are put into a random order, as in lab 6, and the last 297 are held out. The fully connected network
-# of the earlier labs reads 96% of these, and needs 0.01 seconds of CPU for an epoch; this one takes 0.1. The last line
-# reads the 297 scans one by one. Run it. Then change 1 to 297 in that line, so that all are read at once.
+# A digit reader with two convolutions reads 99% of the unseen scans, but only if it's used correctly. The one below has
+# a norm layer after each convolution to rescale its output. The scans are shuffled, as in lab 6, and the last 297 are
+# held out. An epoch takes 0.1 seconds of CPU time, compared with 0.01 for the fully connected network. The last line
+# reads the 297 scans one at a time. Run the cell. Then change 1 to 297 in that line to read them all at once.
+#
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -74,7 +106,7 @@ def make_reader():
 
 
 def measure(network, size):
-    """The share of the last 297 scans that the network reads, given `size` of them at a time."""
+    """The share of the last 297 scans that the network gets right, given `size` scans at a time."""
     with torch.no_grad():
         guesses = torch.cat([network(part).argmax(dim=1) for part in scans[1500:].split(size)])
     return (guesses == digits[1500:]).float().mean().item()
@@ -91,44 +123,47 @@ for _ in range(10):
 print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 
 # %% [markdown]
-# The same weights and the same scans give 92% one by one, and 99% all at once. Which layer's output for one scan
+# With the same weights and scans, you get 92% one at a time and 99% all at once. Which layer's output for one scan
 # depends on the other scans in the batch? Which line is missing, and what does it change?
 
 # %% answer [markdown]
-# `nn.BatchNorm2d`. In training mode it subtracts the mean of the batch, and divides by the batch's standard deviation.
-# With a single scan, these are the statistics of that scan. Your test with all 297 hid this, because 297 mixed digits
-# have nearly the same statistics as the training batches. `torch.no_grad()` doesn't help: it switches recording off,
-# and the mode stays.
+# `nn.BatchNorm2d`. In training mode, it subtracts the batch's mean and divides by the batch's standard deviation. If
+# the batch is a single scan, these are that scan's own statistics. Reading all 297 at once hides the problem, because
+# 297 mixed digits have nearly the same statistics as the training batches. `torch.no_grad()` doesn't help: it turns off
+# recording, and doesn't change the mode.
 #
-# Add `digit_reader.eval()` above the last line. Batch norm then uses the averages that it kept in training:
+# Add `digit_reader.eval()` above the last line. Batch norm then uses the averages that it collected during training:
 #
 # | read | without `eval()` | with `eval()` |
 # |---|---|---|
-# | one by one | 92.3% | 99.0% |
+# | one at a time | 92.3% | 99.0% |
 # | all at once | 99.3% | 99.0% |
 #
-# With `eval()` the number no longer depends on the batch. That's the property to test.
+# With `eval()`, the result no longer depends on the batch. That's the property to test.
 
 # %% [markdown]
 # ## What a layer promises
 #
-# If you know three things about a layer, bugs like this one don't surprise you.
+# You could have predicted the digit reader's mistake. If you know three things about a layer, bugs like this one don't
+# surprise you.
 #
-# - *Which shape does it take, and which does it return?* Which dimension is the batch, and which holds the features?
-# - *What does it keep?* Parameters, buffers, or nothing.
-# - *What does `eval()` change?* For some layers everything, for most nothing.
+# - *Which shape does it take, and which does it return?* Which dimension is the batch, and which one holds the
+#   features?
+# - *What does it store?* Parameters, buffers, or nothing.
+# - *What does `eval()` change?* Everything for some layers, nothing for most.
 #
-# The next cell builds ten layers, calls each in training mode and in evaluation mode, and prints the answers. The same
-# letter means the same number everywhere: N samples, T steps, C channels, F features.
+# The next cell builds ten layers, calls each one in training and evaluation mode, and prints the answers. In the
+# shapes, N is the number of samples, T of steps, C of channels, and F of features.
 
 # %% predict: train_and_eval
-# **Predict.** Which of these give other values in evaluation mode than in training mode?
+# **Predict.** Which of these return different values in evaluation mode than in training mode?
 #
 # - [x] `nn.BatchNorm2d`
 # - [ ] `nn.LayerNorm`
 # - [x] `nn.Dropout`
 # - [ ] `nn.MaxPool2d`
 # - [ ] `nn.Embedding`
+#
 
 # %% example
 torch.manual_seed(0)
@@ -148,7 +183,7 @@ contracts = {
 
 
 def called(layer, x):
-    """The first output of the layer, which is the only one for most."""
+    """The layer's first output; most layers have only one."""
     out = layer(x, x, x) if isinstance(layer, nn.MultiheadAttention) else layer(x)
     return out[0] if isinstance(out, tuple) else out
 
@@ -160,28 +195,29 @@ for name, (layer, x) in contracts.items():
     print(f"{name:43} {tuple(x.shape)!s:13} -> {tuple(training.shape)!s:13} {kept}{changed}")
 
 # %% [markdown]
-# *Shapes.* `Linear` and `LayerNorm` work on the last dimension and treat the others as batch; `Embedding` adds one.
-# Convolutions, pooling and `BatchNorm2d` want channels second. `LSTM` and `MultiheadAttention` want steps first, (T, N,
-# F), unless they're built with `batch_first=True`. Without it, a tensor (N, T, F) fits as well, and nothing complains:
-# the layer mistakes samples for steps, and mixes them.
+# *Shapes.* `Linear` and `LayerNorm` work on the last dimension and treat the others as batch dimensions; `Embedding`
+# adds a dimension. Convolutions, pooling, and `BatchNorm2d` expect channels second. `LSTM` and `MultiheadAttention`
+# expect steps first, (T, N, F), unless they're built with `batch_first=True`. Without it, they accept an (N, T, F)
+# tensor too, without an error, but they mistake samples for steps and mix them.
 #
-# *What it keeps.* Of the ten, only batch norm has buffers: a running mean, a running variance, and the number of
-# batches it has seen. They change in each forward pass in training mode, also under `torch.no_grad()`.
+# *What it stores.* Of the ten, only batch norm has buffers: a running mean, a running variance, and the number of
+# batches it has seen. Each forward pass in training mode updates them, even under `torch.no_grad()`.
 #
-# *What `eval()` changes.* Two layers of ten. Batch norm uses the running values instead of the batch's. Dropout does
-# nothing any more. `nn.LSTM` and `nn.MultiheadAttention` have a `dropout` of their own, which is 0 unless you set it.
-# There are more such layers, such as `nn.RReLU`, `nn.AlphaDropout`, or `nn.InstanceNorm2d` with
+# *What `eval()` changes.* Only two of the ten layers. Batch norm uses its running values instead of the batch's, and
+# dropout no longer does anything. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you
+# set it. Other layers change too, such as `nn.RReLU`, `nn.AlphaDropout`, and `nn.InstanceNorm2d` with
 # `track_running_stats=True`. If a layer is new to you, try both modes.
 #
 # ### Which numbers share a mean?
 #
-# Norm layers differ in one decision, and it explains the accident above: which numbers do they average? The next cell
-# asks autograd. It takes the gradient of one output with respect to the input, which is nonzero for exactly the inputs
-# that this output depends on.
+# The digit reader failed because of which numbers a norm layer averages. Norm layers differ in that one decision, and
+# the next cell uses autograd to show it. It computes the gradient of one output with respect to the input, which is
+# nonzero only for the inputs that this output depends on.
+#
 
 # %% example
 torch.manual_seed(0)
-cube = torch.randn(3, 4, 5, requires_grad=True)  # 3 samples, axis 1 has 4 places, axis 2 has 5
+cube = torch.randn(3, 4, 5, requires_grad=True)  # 3 samples, axis 1 has size 4, axis 2 has size 5
 norms = {"BatchNorm1d(4)": nn.BatchNorm1d(4), "LayerNorm(5)": nn.LayerNorm(5), "RMSNorm(5)": nn.RMSNorm(5)}
 _, panels = plt.subplots(len(norms), 3, figsize=(6, 5), layout="constrained")
 for row, (name, layer) in zip(panels, norms.items(), strict=True):
@@ -194,81 +230,86 @@ for row, (name, layer) in zip(panels, norms.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# *In words:* a row of panels for each norm, and a panel for each sample. Coloured are the inputs that the output at
-# [1, 2, 3] depends on. For batch norm these are row 2 of all three samples: one channel, over the batch and all steps.
-# For layer norm and RMS norm it's row 2 of sample 1 only.
+# *In words:* there's a row of panels for each norm and a panel for each sample. The colored inputs are those that the
+# output at [1, 2, 3] depends on. For batch norm, that's row 2 of all three samples: one channel, across the batch and
+# all steps. For layer norm and RMS norm, it's row 2 of sample 1 only.
 #
-# Write $\mu$ and $\sigma^2$ for the mean and the variance of such a group. Layer norm and batch norm compute
-# $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, multiply by `weight` and add `bias`. The small $\epsilon$ keeps the root
-# away from 0. RMS norm, which most language models use today, saves the mean and the bias: it's
-# $x / \sqrt{\overline{x^2} + \epsilon}$, times `weight`.
+# Write $\mu$ and $\sigma^2$ for the mean and variance of such a group. Layer norm and batch norm compute $(x - \mu) /
+# \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ keeps the root away from 0.
+# RMS norm, which most language models use today, skips the mean and the bias: it's $x / \sqrt{\overline{x^2} +
+# \epsilon}$, times `weight`.
 #
 # ### Your turn: apply_norm
-# Write all three. What changes from one to the other is less than you may think.
+# Write all three. They differ less than you may think.
 
 # %% given
 hint(
-    "Which axes does each average over? mean takes a list of axes, and keepdim=True keeps the result aligned with x.",
-    "After you subtract the mean, the mean of the squares is the variance. So RMS norm is the same without that step.",
-    "The weight of batch norm has to line up with axis 1: reshape it to (c, 1, 1) for a 4-dimensional x.",
+    "Which axes does each norm average over? mean takes a list of axes; keepdim=True keeps the result aligned with x.",
+    "After you subtract the mean, the mean of the squares is the variance. So RMS norm only skips that subtraction.",
+    "Batch norm's weight has to line up with axis 1: for a 4-dimensional x, reshape it to (c, 1, 1).",
 )
 
 # %% exercise: apply_norm points=3 level=medium
 
 # %% [markdown]
 # Two questions remain. `x.var()` and `nn.BatchNorm1d` don't agree on what a variance is: which one does the layer use
-# for its output, and which one for `running_var`? And why do language models not use batch norm?
+# for its output, and which one for `running_var`? And why don't language models use batch norm?
 
 # %% answer [markdown]
-# The output uses the biased variance, and `running_var` is updated with the unbiased one, as `x.var()` computes it. So
-# a batch norm in evaluation mode scales a little differently than in training, by a factor of
-# $\sqrt{m / (m - 1)}$ for m numbers per channel.
+# The output uses the biased variance; `running_var` is updated with the unbiased one, which `x.var()` also computes. So
+# for the same statistics, batch norm divides by slightly more in evaluation mode than in training mode: by a factor of
+# $\sqrt{m / (m - 1)}$ for m numbers per channel, if $\epsilon$ is negligible.
 #
-# In a language model, batch norm would mix the sequences of a batch, padding included, and the later tokens of a
-# sequence into the earlier ones. And a model that generates one token at a time has no batch to average over.
+# In a language model, batch norm would mix the sequences in a batch, including their padding, and would leak a
+# sequence's later tokens into the earlier ones. And a model that generates one token at a time has no batch to average
+# over.
 
 # %% [markdown]
 # ### How many values does a convolution return?
 #
-# You need this number whenever a `Linear` follows a convolution. A convolution moves a window along the input. Its
-# weights are called taps: a kernel of 3 has three. Four settings matter.
+# The digit reader ends in `nn.Linear(128, 10)`, and you have to know the 128 before you can build it. Both convolutions
+# keep the size and each pooling halves it, from 8 × 8 to 4 × 4 to 2 × 2, so 32 channels make 32 · 2 · 2 = 128 numbers.
+# In general, count the positions of the kernel's window. Its weights along one dimension are called taps; four settings
+# matter.
 #
 # - `padding`: how many zeros are added at *both* ends.
-# - `dilation`: the distance between taps. With 1 they're neighbours. With 2, a kernel of 3 spans 5 places.
-# - `stride`: the distance from one window to the next. A window that would reach beyond the end is left out.
+# - `dilation`: the distance between taps. With 1, they're neighbors. With 2, a kernel of 3 spans 5 positions.
+# - `stride`: the distance from one window to the next. A window that would extend past the end is left out.
 # - `groups`: doesn't affect the size. It divides the channels into groups that don't see each other, so each output
-#   channel reads `in_channels / groups` of them. Both numbers of channels must be divisible by it.
+#   channel reads `in_channels / groups` of them. Both channel counts must be divisible by it.
 #
 # ### Your turn: out_size
-# Count the windows. Height and width of an image are counted in the same way, each with its own settings.
+# Count the windows. An image's height and width are counted in the same way, each with its own settings.
 
 # %% given
 hint(
-    "Draw the places with their padding. Where does the first window begin, and where the last one?",
-    "k taps, d apart, span d * (k - 1) + 1 places. How many strides fit into the places that are left?",
+    "Draw the positions, with their padding. Where does the first window start, and where does the last one?",
+    "k taps, d apart, span d * (k - 1) + 1 positions. How many strides fit into the positions that are left?",
 )
 
 # %% exercise: out_size points=2 level=easy further
 
 # %% [markdown]
-# Pooling counts in the same way, with a stride as large as the kernel unless you say otherwise. A transposed
-# convolution goes the other way: it returns a size from which the convolution would make its input. With a stride above
-# 1 there are several such sizes. In our run, 9 and 10 became 5 with a kernel of 3, stride 2 and padding 1. So from 5,
-# the transposed one makes 9, or 10 with `output_padding=1`.
+# Pooling counts in the same way, with a stride equal to the kernel size unless you set another. A transposed
+# convolution does the opposite: it returns a size from which the convolution would make its input. With a stride above
+# 1, there are several such sizes. With a kernel of 3, stride 2, and padding 1, a convolution turns both 9 and 10 into
+# 5. From 5, the transposed convolution makes 9, or 10 with `output_padding=1`.
 #
-# ## A state that goes along
+# ## A state that's passed along
 #
-# Some layers remember. If you misread the shape of what they remember, or keep too little of it, the model still runs.
+# A digit reader that followed the pen instead of the finished image would read a sequence, and would have to remember.
+# Some layers do. If you misread the shape of what they remember, or keep too little of it, the model still runs.
 #
-# An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which begin as zeros; h is also the output
-# of the step. The next LSTM has two layers, and reads in both directions.
+# An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start as zeros; h is also the step's
+# output. The LSTM below has two layers and reads in both directions.
 
 # %% predict: state_shape
-# **Predict.** The input is (N, T, F) = (3, 5, 4), and `batch_first=True`. The hidden size is 6. Which shape has h?
+# **Predict.** The input is (N, T, F) = (3, 5, 4), the hidden size is 6, and `batch_first=True`. What's the shape of h?
 #
 # - [ ] (3, 4, 6): the batch is first
 # - [x] (4, 3, 6): two layers times two directions, then the batch
-# - [ ] (2, 3, 12): the layers, and both directions side by side
+# - [ ] (2, 3, 12): the layers, then the batch, with both directions side by side
+#
 
 # %% example
 torch.manual_seed(0)
@@ -281,82 +322,91 @@ print("h[3] is the last backward output:", torch.equal(h[3], backward_half[:, -1
 print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0]))
 
 # %% [markdown]
-# `batch_first` moves the axes of the input and of the output, but not those of the state, which is always (layers times
-# directions, N, hidden). And the backward half ends at the first step, where it has read everything. At the last step
-# it has read one.
+# `batch_first` moves the axes of the input and the output, but not those of the state, which is always (layers times
+# directions, N, hidden). The backward half ends at the first step, where it has read everything; at the last step, it
+# has read only one.
 #
-# To read a long sequence in pieces, pass the state of one piece to the next. In training, detach both h and c between
-# pieces. Otherwise the second backward pass meets the graph of the first piece, which is freed already.
+# To read a long sequence in pieces, pass each piece's state to the next. In training, detach both h and c between
+# pieces. Otherwise, the second backward pass runs into the first piece's graph, which has already been freed.
 #
 # ### A state that grows
 #
-# Attention has no state: each token looks at all earlier ones. A model that writes a text computes one token, appends
-# it, and goes on. If each turn runs the whole sequence again, the 1,000th token costs a thousand projections, although
-# 999 of their results are known. What does the next token need from the earlier ones? Their keys and values. Their
-# queries were used once, for their own outputs, and aren't needed again. Keys and values that are kept are called a *KV
-# cache*.
+# If a chatbot slows down with every word, it's probably recomputing the past. Attention has no fixed-size state: each
+# token's query is compared with the keys of all earlier tokens, and picks from their values. A model that writes text
+# computes one token, appends it, and repeats. If each turn runs the whole sequence again, the 1,000th token costs a
+# thousand projections, although 999 of the results are already known. What does the next token need from the earlier
+# ones? Their keys and values. Their queries were only used for their own outputs. Stored keys and values are called a
+# *KV cache*.
 #
-# In a causal model, a token's keys and values don't depend on later tokens, so what was cached stays right.
+# In a causal model, a token's keys and values don't depend on later tokens, so cached ones stay valid.
 #
 # ### Your turn: attend_next
-# The next tokens may be one, or a whole prompt. With 3 tokens in the cache and 2 new ones, which of the five keys may
-# each new token see? Draw the mask before you write it.
+# You may get a single next token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row for
+# each new token and a column for each key; 1 means that the token sees the key:
+#
+# ```text
+#              keys: 0  1  2  3  4
+# new token 3        1  1  1  1  0
+# new token 4        1  1  1  1  1
+# ```
 
 # %% given
 hint(
-    "What does project return for the new tokens, and which two of the three are kept?",
-    "The new keys go after the cached ones, along dimension 2. Queries are only those of the new tokens.",
-    "New token i has place s + i. With t rows and s + t columns, triu(s + 1) marks what is hidden from it.",
+    "What does project return for the new tokens, and which two of the three do you keep?",
+    "The new keys go after the cached ones, along dimension 2. There are queries for the new tokens only.",
+    "New token i is at position s + i. In a mask of t rows and s + t columns, triu(s + 1) marks what it can't see.",
 )
 
 # %% exercise: attend_next points=3 level=medium
 
 # %% [markdown]
-# What does `scaled_dot_product_attention(query, key, value, is_causal=True)` do with one query and four keys? And how
-# large is the cache of a model with 32 layers, 8 heads for keys and values, and d = 128, for 4,096 tokens in bfloat16?
+# What does `scaled_dot_product_attention(query, key, value, is_causal=True)` do with one query and four keys? And for
+# 4,096 tokens in bfloat16, how large is the cache of a model with 32 layers, 8 key and value heads, and d = 128?
 
 # %% answer [markdown]
-# Its causal mask begins at the first key: one query sees key 0 only, and you'd get the value of the first token,
-# without an error. For a single new token, leave `is_causal` out. For several, pass `attn_mask`.
+# Its causal mask starts at the first key, so one query sees only key 0. You'd get the first token's value, without an
+# error. For a single new token, leave `is_causal` out. For several, pass `attn_mask`.
 #
-# Keys and values, 32 layers, 8 heads, 4,096 tokens, 128 numbers of 2 bytes: 2 · 32 · 8 · 4096 · 128 · 2 = 536,870,912
-# bytes, half a gigabyte for one sequence. That's why many models share each head of keys and values among several heads
-# of queries.
+# Keys and values, 32 layers, 8 heads, 4,096 tokens, and 128 numbers of 2 bytes each: 2 · 32 · 8 · 4096 · 128 · 2 =
+# 536,870,912 bytes, half a gigabyte for one sequence. That's why, in many models, several query heads share each key
+# and value head.
 
 # %% [markdown]
 # ### Where does a sequence end?
 #
-# If your classifier reads `outputs[:, -1]`, it reads padding for most samples. Sequences of different lengths become
-# one tensor by *padding*: short ones are filled up at their end. An LSTM doesn't know that. It reads the padding as
-# well, and keeps changing its state.
+# If your classifier reads `outputs[:, -1]`, it reads padding for most samples. To combine sequences of different
+# lengths into one tensor, the short ones are *padded* at the end. An LSTM doesn't know that: it reads the padding too,
+# and keeps updating its state.
 #
-# A forward LSTM doesn't look ahead, so its output at step `lengths[n] - 1` is what it would have been without padding.
-# You only have to pick it. The backward half of a bidirectional LSTM does read the padding first: there, use
-# `nn.utils.rnn.pack_padded_sequence`, which passes the lengths to the LSTM. It doesn't accept a length of 0.
+# A forward LSTM doesn't look ahead, so its output at step `lengths[n] - 1` is the same as without padding. You only
+# have to select it. The backward half of a bidirectional LSTM does read the padding first. There, use
+# `nn.utils.rnn.pack_padded_sequence`, which passes the lengths to the LSTM but doesn't accept a length of 0.
 #
 # ### Your turn: last_states
-# Pick that output for every sample of a batch at once. A sequence may be empty: it has no last step.
+# Select that output for every sample in a batch at once. A sequence may be empty, and then it has no last step.
 
 # %% given
 hint(
-    "One index for each sample: with which two index tensors do you pick one step from each row?",
-    "For a length of 0, no step is right. What if there were a step of zeros before all others?",
+    "One index for each sample: which two index tensors select one step from each row?",
+    "For a length of 0, no step is right. What if there were a step of zeros before all the others?",
 )
 
 # %% exercise: last_states points=3 level=medium further
 
 # %% [markdown]
-# ## A row that does not learn
+# ## A row that doesn't learn
 #
-# `nn.Embedding(10, 6, padding_idx=0)` looks up a row of its table for each index. Row 0 is for padding, and many people
-# rely on it being zero. What does PyTorch promise about it? Less than it seems.
+# If your model treats padding as zeros, they had better be zeros. `nn.Embedding(10, 6, padding_idx=0)` looks up a row
+# of its table for each index. Row 0 is meant for padding, and many people rely on it being zero. PyTorch promises less
+# than that.
 
 # %% predict: padding_row
-# **Predict.** Which are true of row 0 of an `nn.Embedding` with `padding_idx=0`?
+# **Predict.** Which of these are true of row 0 of an `nn.Embedding` with `padding_idx=0`?
 #
 # - [x] it's zero when the layer is built
 # - [x] a lookup gives it no gradient
 # - [ ] it's zero, whatever you do to the table
+#
 
 # %% example
 torch.manual_seed(0)
@@ -373,25 +423,27 @@ logits = table(torch.tensor([0, 1])) @ table.weight.T
 print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0].tolist())
 
 # %% [markdown]
-# Row 0 is zero at the start, and the lookup gives it no gradient. That's all. An init overwrites it, and so does
-# loading. Weight decay shrinks it, although its gradient is zero. And if the table is also used as the weights of the
-# last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write them after the
-# init, under `no_grad`: `table.weight[0].zero_()`.
+# Row 0 starts at zero, and the lookup gives it no gradient. That's all. Initializing the table overwrites the row, and
+# so does loading. Weight decay then shrinks it, although its gradient is zero. And if the table also serves as the
+# weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write them
+# after the initialization, under `no_grad`: `table.weight[0].zero_()`.
 #
 # ## Looking inside
 #
-# Your loss becomes `nan`, and you'd like to know which layer did it. A forward pass is ordinary Python, so there are
-# ordinary ways to look.
+# When your digit reader's loss becomes `nan`, you want to know which layer caused it. A forward pass is ordinary
+# Python, so ordinary tools work.
 #
 # - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
-# - `breakpoint()` there: Python stops in `pdb`, its debugger, and you type. `p x.shape` prints, `n` runs one line, `c`
-#   continues. After an error, `%debug` in the next cell opens the place where it was raised. At Python's own prompt,
-#   `import pdb; pdb.pm()` does. (`pdb.post_mortem()` without a traceback works inside `except` only.)
+# - `breakpoint()` in the same spot: Python stops in `pdb`, its debugger, and waits for commands. `p x.shape` prints,
+#   `n` runs one line, `c` continues. After an error, `%debug` in the next cell takes you to the line that raised it. At
+#   Python's own prompt, `import pdb; pdb.pm()` does. (`pdb.post_mortem()` without a traceback works only inside
+#   `except`.)
 # - A *forward hook*, for modules that you didn't write: a function that PyTorch calls after each forward pass of a
-#   module, with the module, its inputs and its output. Registering one returns a handle, and the hook stays until you
-#   call the handle's `remove()`.
+#   module, with the module, its inputs, and its output. Registering a hook returns a handle, and the hook stays until
+#   you call the handle's `remove()`.
 #
 # All three work as long as the model isn't compiled: `print` in a compiled model breaks its graph (lab 10).
+#
 
 # %% example
 torch.manual_seed(0)
@@ -410,48 +462,49 @@ finally:
         handle.remove()
 
 # %% [markdown]
-# `torch.isfinite` is False for inf, -inf and nan. The inf was in the input, and from the first layer on nothing was
-# finite. One bad number makes many, so only the *first* layer is interesting.
+# `torch.isfinite` is False for inf, -inf, and nan. The inf was in the input, so no layer's output was finite. One bad
+# number makes many more, so you only need the *first* layer.
 #
-# First in which order? Modules run in the order that `forward` says, not in the order in which they're defined. A hook
-# runs when its module ends, so a block ends after its parts, and the model is last.
+# First in which order? Modules run in the order in which `forward` calls them, not the order in which they're defined.
+# A hook runs when its module ends, so a block ends after its parts, and the model ends last.
 #
 # ### Your turn: first_bad
-# Write the tool, and keep it. It'll save you hours.
+# Write this tool, and keep it. It'll save you hours.
 
 # %% given
 hint(
-    "Which modules get a hook? What does the hook have to know about its module, to report its name?",
-    "An output may be a tuple with a tuple in it, as an LSTM's is. Let a small function call itself for the parts.",
-    "Which lines must also run if model(x) raises an exception? Use try and finally.",
+    "Which modules get a hook? What does a hook have to know to report its module's name?",
+    "An output may be a tuple that contains a tuple, like an LSTM's. Let a small function call itself for the parts.",
+    "Which lines must run even if model(x) raises an exception? Use try and finally.",
 )
 
 # %% exercise: first_bad points=3 level=medium
 
 # %% [markdown]
-# The loss is finite, `first_bad` returns None, and the weights are `nan` after the step. How can that be?
+# The loss is finite, `first_bad` returns None, and yet the weights are `nan` after the step. How can that be?
 
 # %% answer [markdown]
 # The bad number is in a gradient. `torch.zeros(2).sqrt()` is 0, which is finite, but its gradient is inf, and a step
-# turns the weights into inf or nan. Look at `p.grad.isfinite().all()` for each parameter after `backward()`, or let
-# `torch.autograd.detect_anomaly()` name the operation whose backward returned nan.
+# turns the weights into inf or nan. Check `p.grad.isfinite().all()` for each parameter after `backward()`, or let
+# `torch.autograd.detect_anomaly()` name the operation whose backward pass returned nan.
 
 # %% [markdown]
 # ## A model without values
 #
-# You want to load a model of 10 billion weights, 40 GB in float32, and your machine first fills 40 GB with random
-# numbers that the checkpoint then overwrites. On the *meta* device a tensor has a shape and a dtype, but no memory. A
-# model that is built there costs nothing:
+# The digit reader has 6,186 weights and loads instantly. A model with 10 billion weights needs 40 GB in float32, and
+# before you can load it, your machine fills those 40 GB with random numbers that the checkpoint then overwrites. On the
+# *meta* device, a tensor has a shape and a dtype but no memory, so building a model there costs nothing:
 #
 # ```python
 # with torch.device("meta"):
 #     model = Network()
 # model.load_state_dict(state)               # copies into tensors without memory: nothing happens
-# model.load_state_dict(state, assign=True)  # makes the tensors of state the model's own
+# model.load_state_dict(state, assign=True)  # makes the tensors in state the model's own
 # ```
 #
-# The first call warns, for each tensor. With `assign=True` the model's parameters *are* the tensors of `state`
-# afterwards. What follows from that?
+# The first call only warns, once for each tensor. With `assign=True`, the tensors in `state` *become* the model's
+# parameters. What follows from that?
+#
 
 # %% example
 source = nn.Linear(3, 2).double()
@@ -462,26 +515,28 @@ old_weight, early = empty.weight, torch.optim.SGD(empty.parameters(), lr=0.1)
 empty.load_state_dict(source.state_dict(), assign=True)
 print("dtype", empty.weight.dtype, " requires grad", empty.weight.requires_grad, empty.bias.requires_grad)
 print("the same parameter as before", empty.weight is old_weight)
-print("memory of the source", empty.weight.data_ptr() == source.weight.data_ptr())
-print("an optimizer from before has", early.param_groups[0]["params"][0].device)
+print("in the source's memory", empty.weight.data_ptr() == source.weight.data_ptr())
+print("the early optimizer's parameter is on", early.param_groups[0]["params"][0].device)
 
 # %% [markdown]
-# - Dtype and device are those of the loaded tensors. Without `assign` they'd be those of the model.
-# - `requires_grad` stays as the model had it.
-# - The parameters are new objects. An optimizer that was made before holds the old ones: it runs without an error, and
-#   moves nothing. Make it afterwards.
-# - The memory is that of `state`. If that belongs to a model that still exists, both train on one memory. Copy first.
-# - Two names for one parameter (tied weights) become two parameters, which still share their memory. Tie them again.
-# - What `state_dict()` leaves out stays on meta: buffers with `persistent=False`. The next forward pass says "Tensor on
-#   device meta is not on the expected device cpu!".
+# - The dtype and device are those of the loaded tensors. Without `assign`, they'd be the model's.
+# - `requires_grad` stays as it was in the model.
+# - The parameters are new objects. An optimizer created earlier holds the old ones: it runs without an error, but
+#   doesn't update the model. Create it afterward.
+# - The memory belongs to `state`. If `state` comes from a model that still exists, training one also changes the other.
+#   Copy the tensors first.
+# - Two names for one parameter (tied weights) become two parameters, which may still share their memory. Tie them
+#   again.
+# - Anything that `state_dict()` leaves out stays on meta: buffers with `persistent=False`. The next forward pass raises
+#   "Tensor on device meta is not on the expected device cpu!".
 #
 # ### Your turn: materialize
-# Build a model on meta and load it, with a copy of everything and nothing left on meta.
+# Build a model on meta and load it. Copy everything, and leave nothing on meta.
 
 # %% given
 hint(
-    "Which of the names does load_state_dict know? Which ones are left, and to which module do they belong?",
-    "'norm.scale' is the attribute scale of the module norm: model.get_submodule('norm'). For 'table' it's the model, "
+    "Which of the names does load_state_dict know? Which ones are left, and to which modules do they belong?",
+    "'norm.scale' is the attribute scale of the module norm, model.get_submodule('norm'). 'table' is the model's own, "
     "get_submodule('').",
 )
 
@@ -490,34 +545,43 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# This is the end of the first sitting. You know what layers promise, and how to look into them. The second half is a
-# different subject: how batches arrive. After a break, Python has forgotten everything. Choose *Run > Run All Above
-# Selected Cell*, or press *Check*, which runs what it needs.
+# Part 1 ends here, and it's a good place to stop for the day. You know what layers promise, and how to look inside
+# them. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*,
+# which runs the cells it needs.
 
 # %% [markdown]
+# ## Part 2: Data that arrives in time
+#
+# The goal of this part is to know which process reads each sample, with which random numbers, and when its batch is
+# safe to use. It uses nothing from Part 1 except the scans and the digit reader, and you need only the `DataLoader`
+# from lab 6.
+#
 # ## Who reads the samples?
 #
-# If your GPU waits for data, you set `num_workers`, and with it you get several copies of your dataset. Bugs in this
-# half come from forgetting that.
+# The digits fit in memory, but a million photos don't. They're read from disk while you train, and if your GPU waits
+# for them, you set `num_workers`. From then on, there are several copies of your dataset. Most bugs in this part come
+# from forgetting that.
 #
-# A *dataset* answers two questions: how many samples there are, `len(data)`, and which one is at an index, `data[i]`. A
-# *sampler* decides the order of the indices. A `DataLoader` takes them in groups, asks the dataset for each sample, and
-# makes a batch of each group with `collate_fn`. The default one stacks tensors and turns numbers into tensors.
+# A *dataset* answers two questions: how many samples are there, `len(data)`, and which sample is at an index,
+# `data[i]`. A *sampler* decides the order of the indices. A `DataLoader` groups them, asks the dataset for each sample,
+# and calls `collate_fn` to make a batch of each group. The default `collate_fn` stacks tensors and turns numbers into
+# tensors.
 #
 # With `num_workers=2`, two other processes do that. A *worker* is a process with a **copy** of the dataset, and what it
-# writes into its copy stays there. The next dataset counts how often it's asked, and its first sample takes long.
+# writes to its copy stays there. The next dataset counts the samples that it's asked for, and takes longest to read its
+# first one.
 
 # %% predict: order_and_count
-# **Predict.** With two workers, and a first sample that takes longest: in which order do the batches arrive, and what
-# is `data.asked` in your program afterwards?
+# **Predict.** With two workers and a first sample that takes longest, in which order do the batches arrive, and what's
+# `data.asked` in your program afterward?
 #
 # - [ ] 0 is last, and `asked` is 6
 # - [ ] 0 is first, and `asked` is 6
 # - [x] 0 is first, and `asked` is 0
-
+#
 
 # %% example
-# Workers are forked on Linux. Elsewhere this notebook does without them, for a reason given below.
+# Workers are forked on Linux. Elsewhere, this notebook does without them, for a reason given below.
 forked = "fork" in multiprocessing.get_all_start_methods() and sys.platform == "linux"
 two_workers: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "fork"} if forked else {}
 
@@ -537,7 +601,7 @@ class Slow(Dataset):
 
 
 def draw_lanes(lanes, unit):
-    """A lane for each name, with bars (begin, end, text, colour)."""
+    """Draw a lane for each name, with bars (begin, end, text, color)."""
     _, panel = plt.subplots(figsize=(7, 0.5 + 0.5 * len(lanes)), layout="constrained")
     for place, bars in enumerate(lanes.values()):
         for begin, end, text, colour in bars:
@@ -560,34 +624,33 @@ print("asked in this process:", data.asked)
 draw_lanes({**read, "your program": program}, "seconds")
 
 # %% [markdown]
-# *In words:* a lane for each worker, with a bar for each sample that it read, and below them the moments at which your
-# program got the batches. One worker is busy with sample 0 for 0.2 seconds. The other one reads 1 and 3 meanwhile, and
+# *In words:* each worker has a lane with a bar for each sample that it read. The lane below them shows when your
+# program got each batch. One worker is busy with sample 0 for 0.2 seconds. Meanwhile, the other one reads 1 and 3, but
 # your program gets neither until 0 has arrived.
 #
 # The order is the sampler's. Batch 1 was ready long before batch 0, and had to wait for it. (`in_order=False` gives up
-# that promise.) Batches go to the workers in turn, so each gets every second one. The copies have counted to 3 each,
-# while your own dataset was never asked. A cache that a worker fills is empty in the program, and in the other worker
-# too.
+# that promise.) Batches go to the workers in turn, so each worker gets every second one. Each copy has counted to 3,
+# while your own dataset was never asked. If a worker fills a cache, the cache is still empty in the program and in the
+# other worker.
 #
-# - `prefetch_factor`: how many batches are requested from each worker in advance, 2 by default.
-# - `persistent_workers=True`: the workers survive from epoch to epoch. Without it, each epoch starts new ones, with a
-#   copy of the dataset as it is then. With it they keep their copies: what you change in the dataset after the first
-#   epoch doesn't reach them.
+# - `prefetch_factor`: how many batches each worker is asked for in advance, 2 by default.
+# - `persistent_workers=True`: the workers survive from epoch to epoch and keep their copies, so changes that you make
+#   to the dataset after the first epoch don't reach them. Without it, each epoch starts new workers with new copies.
 # - An exception in a worker reaches the program when its batch is due, with the worker's traceback as its message. It
-#   has the same type if that type can be made of a message only, and is a RuntimeError otherwise.
+#   keeps its type if that type can be created from just a message, and is a RuntimeError otherwise.
 #
-# A process is made in one of two ways. On Linux a *fork* copies your process, with all that the notebook has defined.
-# macOS and Windows *spawn* a new Python, which imports what it needs. It can't import a notebook: there, put the
-# dataset's class into its own file and import it, and in a script start the training below
-# `if __name__ == "__main__":`. (From Python 3.14 on, Linux doesn't fork by default either.)
-
-# %% [markdown]
+# There are two ways to create a process. On Linux, a *fork* copies your process, including everything that the notebook
+# has defined. macOS and Windows *spawn* a new Python, which imports what it needs, but it can't import a notebook.
+# There, put the dataset's class into its own file and import it, and in a script, start the training under `if __name__
+# == "__main__":`. (From Python 3.14 on, Linux doesn't fork by default either.)
+#
 # ### The digits, in another order each epoch
 #
-# Image collections are often stored in a folder for each class. So here the digits are read in that order: first all
-# zeros, then all ones. Reading a scan takes 0.2 milliseconds, as if it were in a file. Run it, and then change the last
-# line: first to `shuffle=True`, and then add `persistent_workers=True, **two_workers`. (It uses the scans and the
-# network of this lab's first cell.)
+# Image collections often have a folder for each class, and a digit reader that's trained folder by folder learns
+# little. Here, the digits are read in that order: all the zeros, then all the ones, and so on. Reading a scan takes at
+# least 0.2 milliseconds, as if it came from a file. Run the cell. Then change the last line to `shuffle=True`, run it,
+# add `persistent_workers=True, **two_workers`, and run it again. (The cell uses the scans and the network from Part 1.)
+#
 
 
 # %% scratch
@@ -621,66 +684,73 @@ def train(**options):
 train(shuffle=False)
 
 # %% answer [markdown]
-# | options | unseen scans | an epoch, on a busy machine |
+# | options | right | minimum time for reading an epoch |
 # |---|---|---|
-# | `shuffle=False` | 26% | 3.4 seconds |
-# | `shuffle=True` | 98% | 3.4 seconds |
-# | `shuffle=True`, two workers that persist | 98% | 2.0 seconds |
+# | `shuffle=False` | 26% | 1,500 · 0.2 ms = 0.30 seconds |
+# | `shuffle=True` | 98% | 1,500 · 0.2 ms = 0.30 seconds |
+# | `shuffle=True`, two persistent workers | 98% | 800 · 0.2 ms = 0.16 seconds |
 #
-# In the order of the folders, each batch holds one digit or two. The network forgets the others, and batch norm's
-# averages are those of the last digits. `shuffle=True` draws another order each epoch from the loader's generator.
-# Workers save time here because most of it is spent reading. Without the `sleep` they would cost more than they save.
+# In folder order, each batch contains only one or two digits. The network forgets the others, and batch norm's averages
+# are those of the last digits. `shuffle=True` draws a new order for each epoch from the loader's generator.
+#
+# The times follow from the `sleep` in the code. The 15 batches go to the two workers in turn: one worker reads 800
+# scans and, at the same time, the other reads 700. The seconds that you measured are longer and vary with your machine:
+# they also contain the training, about 0.1 seconds of CPU time, the overhead of each `sleep`, and with workers the cost
+# of starting them and of moving batches between processes. Without the `sleep`, two workers took longer than none in
+# our run.
 
 # %% [markdown]
-# The network reads 98% after half of the epochs. Lab 7 repairs the next weakness of such a script: it looks for memory
-# that the training holds and doesn't need.
+# The network reads 98% after half as many epochs as in Part 1. Lab 7 fixes the next weakness of such a script: it looks
+# for memory that training holds but doesn't need.
 #
 # ## Samples of different lengths
 #
-# Sentences and recordings don't have one length, and the default `collate_fn` stacks. With tensors of 2 and 3 steps it
-# raises a RuntimeError: "stack expects each tensor to be equal size". So you write your own, a function that gets the
-# samples of a batch as a list and returns the batch.
+# Scans of digits all have the same size, but sentences and recordings don't, and the default `collate_fn` can only
+# stack. Given tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects each tensor to be equal size". So you
+# write your own, a function that takes a list of a batch's samples and returns the batch.
 #
 # ### Your turn: pad_collate
-# Pad, and return the lengths too. Without them, no one can tell padding from data.
+# Pad, and return the lengths too. Without them, padding can't be distinguished from data.
 
 # %% given
 hint(
-    "Which shape has the result, and what is in it before you write the first sequence?",
-    "new_full makes a tensor of a sequence's dtype and device. Or look for pad_sequence in the documentation.",
+    "What's the shape of the result, and what does it contain before you write the first sequence?",
+    "new_full makes a tensor with a sequence's dtype and device. Or look for pad_sequence in the documentation.",
 )
 
 # %% exercise: pad_collate points=2 level=easy
 
 # %% [markdown]
 # `DataLoader` calls `collate_fn(samples)`, with one argument. How do you pass `fill`? And why shouldn't `fill` be
-# `nan`, although it would show every mistake?
+# `nan`, although that would expose every mistake?
 
 # %% answer [markdown]
-# `functools.partial(pad_collate, fill=0.0)`. A lambda works as well where workers are forked, but a spawned worker
+# Use `functools.partial(pad_collate, fill=0.0)`. A lambda works too where workers are forked, but a spawned worker
 # can't unpickle it.
 #
-# A mask doesn't remove nan: `0 * nan` is nan. So every sum over a padded batch would have to use `torch.where`. As a
-# test it's excellent: pad with nan, and see whether the loss is finite.
+# A mask doesn't remove nan, because `0 * nan` is nan. Every sum over a padded batch would have to use `torch.where`.
+# It's an excellent test, though: pad with nan, and see whether the loss is finite.
 
 # %% [markdown]
 # ## Whose random numbers?
 #
-# Your augmentation is random, and two workers crop their images in the same way. A forked worker is a copy of your
-# process, so the state of each generator is copied too, and both workers draw the same numbers.
+# You shift the digits at random so that the reader sees more variety, and two workers shift theirs in the same way. A
+# forked worker is a copy of your process, including the state of every generator, so both workers would draw the same
+# numbers.
 #
-# PyTorch takes care of three generators. In each worker it seeds its own, Python's `random`, and NumPy's global one,
-# with a seed that differs by worker and by epoch. (NumPy's since version 1.9 of 2021: older texts warn of equal crops
-# for `np.random.rand`, and that is over.) But the bug has only moved.
-
+# PyTorch takes care of three generators. In each worker, it seeds its own, Python's `random`, and NumPy's global one,
+# with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9, from 2021. Older texts warn
+# about identical crops from `np.random.rand`; that's no longer true.) But the bug has only moved.
 
 # %% predict: same_numbers
 # **Predict.** Two datasets draw a number for each sample: one from `np.random`, one from its own
-# `np.random.default_rng(0)`. Two workers, batches of one. In which of them do samples 0 and 1 get the same number?
+# `np.random.default_rng(0)`. There are two workers and batches of one. In which dataset do samples 0 and 1 get the same
+# number?
 #
 # - [ ] in neither
 # - [ ] in the one with `np.random`
 # - [x] in the one with its own generator
+#
 
 
 # %% example
@@ -696,7 +766,7 @@ class Drawing(Dataset):
 
 
 def seed_own(worker_id):
-    info = get_worker_info()  # of this process: id, num_workers, seed, and its copy of the dataset
+    info = get_worker_info()  # this process's id, num_workers, seed, and copy of the dataset
     info.dataset.generator = np.random.default_rng(info.seed)
 
 
@@ -711,23 +781,26 @@ if forked:
     print("and seeded       ", *drawn(Drawing(own=True), worker_init_fn=seed_own, **two_workers))
 
 # %% [markdown]
-# In our run the dataset with its own generator returned 850, 850, 636, 636, and the same again in the second epoch:
-# each epoch's workers are new copies of a generator that your program never used. A generator that you hold in a
-# variable is unknown to PyTorch, so PyTorch can't seed it. `worker_init_fn` runs in each worker before its first
-# sample. Seed such generators there, from `info.seed`.
+# In our run, the dataset with its own generator returned 850, 850, 636, 636, and then the same four numbers in the
+# second epoch: each epoch's workers start with new copies of a generator that your program never used. A generator that
+# you hold in a variable is unknown to PyTorch, so PyTorch can't seed it. Seed it in `worker_init_fn`, which runs in
+# each worker before its first sample, from `info.seed`.
 #
-# The same function can bring the old bug back: a `worker_init_fn` that calls `np.random.seed(0)` makes all workers
-# equal again. To repeat a run, pass `DataLoader(generator=...)`. It fixes the order of the samples, and the seed from
-# which the workers' seeds are made.
+# The same function can bring back the old bug: with a `worker_init_fn` that calls `np.random.seed(0)`, all workers draw
+# the same numbers again. To repeat a run, pass `DataLoader(generator=...)`. It determines the order of the samples, and
+# the seed from which the workers' seeds are derived.
 #
 # ## A dataset without an index
 #
-# Your epoch has twice as many samples as your file has lines, and the only change was `num_workers=2`. Lines of a file
-# of 2 TB, or messages from a queue, have no index. An `IterableDataset` has `__iter__` instead of `data[i]`. There's no
-# sampler: the order is that of the data, and `shuffle=True` is refused. What do two workers do with it?
+# If your epoch has twice as many samples as your file has lines, and you've only added `num_workers=2`, look at the
+# dataset's type. Lines in a 2 TB file and messages from a queue don't have an index. An `IterableDataset` has
+# `__iter__` instead of `data[i]`. There's no sampler: samples arrive in the order of the data, and `shuffle=True` is
+# refused. What do two workers do with it?
 
 # %% predict: twice answer=12
-# **Predict.** An `IterableDataset` yields six items. A `DataLoader` reads it with two workers. How many items arrive?
+# **Predict.** An `IterableDataset` yields six items, and a `DataLoader` reads it with two workers. How many items
+# arrive?
+#
 
 
 # %% example
@@ -741,16 +814,16 @@ class Stream(IterableDataset):
 print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)])
 
 # %% [markdown]
-# Each worker has a copy of the dataset, and each copy yields everything. To divide the work is the dataset's own job:
-# `get_worker_info()` says which worker this is, and how many there are.
+# Each worker has a copy of the dataset, and each copy yields everything. Dividing the work is the dataset's own job:
+# `get_worker_info()` returns which worker this is and how many there are.
 #
 # ### Your turn: my_part
-# Write the division, for items that may have no end.
+# Write the division, for items that may never end.
 
 # %% given
 hint(
-    "Which numbers do the items of worker 1 of 3 have? How many of the items may you read before you yield one?",
-    "A function with a yield is an iterator. enumerate gives the numbers.",
+    "Of 3 workers, what are the numbers of worker 1's items? How many items may you read before you yield one?",
+    "A function with a yield returns an iterator. enumerate supplies the numbers.",
 )
 
 # %% exercise: my_part points=2 level=easy
@@ -760,72 +833,74 @@ hint(
 # `batch_size=2`? And what does this division cost if an item is a file that takes a second to read?
 
 # %% answer [markdown]
-# [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker has an incomplete last one.
+# [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete.
 #
-# Each worker reads *all* items and drops those of the others, so no time is saved. Divide what is cheap to read, such
-# as the names of the files, and read the contents afterwards.
+# Each worker reads *all* items and drops those that belong to the others, so it doesn't save any time. Divide something
+# that's cheap to read, such as the file names, and read the contents afterward.
 
 # %% [markdown]
 # ## While the step runs
 #
-# Workers read ahead, and still a GPU may wait: for the copy of each batch to the device. A simple training loop does
-# one thing after the other. It reads a batch, copies it, computes, and reads the next; during the first two, the GPU
-# has nothing to do.
+# Even if workers read ahead, a GPU may wait for each batch to be copied to the device. A simple training loop reads a
+# batch, copies it, computes, and reads the next. During the first two of these, the GPU has nothing to do.
 #
-# Your program doesn't compute on a GPU. It *launches* work: it puts the work into a queue and continues at once (lab 7b
-# shows it). So after it has launched a step, the program has time to fetch the next batch and start its copy. An
-# iterator that does this is *prefetching*: when it yields batch 1, batch 2 is already on its way.
+# Your program doesn't compute on a GPU. It *launches* work: it adds the work to a queue and continues immediately (lab
+# 7b shows this). So after your program has launched a step, it has time to fetch the next batch and start copying it.
+# An iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
 #
-# The order of events is `read 1, copy 1, read 2, copy 2`, then the loop gets batch 1 and launches its step. Then
-# `read 3, copy 3`, and it gets batch 2.
+# The events are `read 1, copy 1, read 2, copy 2`; then the loop gets batch 1 and launches its step. Next are `read 3,
+# copy 3`, and the loop gets batch 2.
 #
 # ### Your turn: prefetch
-# Write the iterator. What reads and what copies is passed in. Mind three places: the end, when one batch is still
-# waiting; an exception, which must not overtake a batch; and a caller who stops early.
+# Write the iterator. The source of batches and the function that copies them are passed in. Be careful in three
+# situations: at the end, when one batch is still waiting; after an exception, which must not overtake a batch; and when
+# the caller stops early.
 
 # %% given
 hint(
-    "Which variable holds the batch that is ready? In which order do your lines read, move and yield?",
-    "If reading fails, keep the exception, yield what is ready, and raise it then.",
-    "try and finally around everything: a generator's finally runs at its end, at an exception, and at close().",
+    "Which variable holds the batch that's ready? In which order do your lines read, move, and yield?",
+    "If reading fails, keep the exception, yield the batch that's ready, and then raise the exception.",
+    "Put try and finally around everything: a generator runs finally at its end, after an exception, and on close().",
 )
 
 # %% exercise: prefetch points=4 level=hard further
 
 # %% [markdown]
-# ## What must be waited for
+# ## What you have to wait for
 #
-# Some runs of a program print the right numbers and some print garbage, and the code looks fine. If a GPU is involved,
-# look for a copy that no one waited for.
+# If your program prints the right numbers in some runs and garbage in others, although the code looks fine, and a GPU
+# is involved, look for a copy that it didn't wait for.
 #
-# A copy between the memory of your program (*host*) and that of a GPU (*device*) is queued like other work, if two
-# conditions hold. You ask for it, with `to(..., non_blocking=True)`. And the host's side is in *pinned* memory, which
-# the operating system may not move. `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()` a
-# single tensor. Without a GPU the first warns and does nothing, and the second raises a RuntimeError.
+# A copy between your program's memory (*host*) and a GPU's (*device*) can be queued like other work if two conditions
+# hold. You ask for it, with `to(..., non_blocking=True)`, and the host's side is in *pinned* memory, which the
+# operating system may not move. `non_blocking=True` only allows the call to return early; the call may still wait.
+# `DataLoader(pin_memory=True)` puts batches in pinned memory, and `tensor.pin_memory()` puts a single tensor there.
+# Without a GPU, the first warns and does nothing, and the second raises a RuntimeError.
 #
-# A call that returns before its work is done can go wrong in two ways.
+# If a call returns before its work is done, two things can go wrong.
 #
-# **Read too early.** `scores = result.to("cpu", non_blocking=True)` returns a tensor at once, in pinned memory that
-# PyTorch allocates for it. The numbers may not be there yet, and `print(scores)` doesn't wait, because it's a CPU
+# **Read too early.** `scores = result.to("cpu", non_blocking=True)` may return a tensor, in pinned memory that PyTorch
+# allocates for it, before the numbers have arrived. `print(scores)` doesn't wait for them, because `scores` is a CPU
 # tensor.
 #
-# **Written too early.** `batch.to("cuda", non_blocking=True)` may still be reading the pinned buffer when the call has
-# returned. If you write the next batch into that buffer, the device may get a mixture of both.
+# **Written too early.** After `batch.to("cuda", non_blocking=True)` returns, the copy may still be reading the pinned
+# buffer. If you write the next batch to that buffer, the device may get a mixture of both.
 #
-# A *stream* is a queue of work for the device, which runs in order. Within one stream you need do nothing: a kernel
-# launched after the copy sees the copied batch. Two streams aren't ordered. To order them, or to let the program wait,
-# use an *event*. Recorded in a stream, it marks all work that was put there before. Three calls wait.
+# A *stream* is a queue of work for the device, which runs in order. Within one stream, you don't have to do anything: a
+# kernel launched after the copy sees the copied batch. Two streams aren't ordered. To order them, or to make the
+# program wait, use an *event*. When you record an event in a stream, it marks all work launched there so far. Three
+# calls wait:
 #
 # ```python
 # event = torch.cuda.Event()
-# event.record(stream)        # mark this place of the stream; nothing waits yet
+# event.record(stream)        # marks this point in the stream; nothing waits yet
 # other.wait_event(event)     # work launched into other from now on starts after the marked work
 # event.synchronize()         # the program waits for the marked work
 # torch.cuda.synchronize()    # the program waits for everything
 # ```
 #
-# Whether a program is right depends only on this order, and not on seconds: a copy that wasn't waited for *may* not be
-# done, however long ago it was launched. Here are six lines. Which are wrong?
+# Whether a program is correct depends only on this order, not on elapsed time: until you've waited for a copy, it *may*
+# be unfinished, however long ago you launched it. Which of these six lines are wrong?
 #
 # ```python
 # buffer.copy_(first)                              # 1   buffer is pinned
@@ -835,6 +910,7 @@ hint(
 # event.synchronize()                              # 5
 # buffer.copy_(third)                              # 6
 # ```
+#
 
 # %% example
 # A drawing, not a measurement: one way in which the six lines may run.
@@ -844,28 +920,28 @@ device_lane = [(2.5, 6.6, "the copy reads buffer", "lightsteelblue"), (6.6, 7, "
 draw_lanes({"program": host, "stream": device_lane}, "time")
 
 # %% answer [markdown]
-# Only line 4: it writes while the copy that line 2 launched may still be reading, so the batch may become a mixture.
-# In the picture its bar is above that of the copy. Line 6 is right, because line 5 waits for the event, and the event
-# marks the copy. Exchange lines 4 and 5, and the program is right.
+# Only line 4: it writes while the copy launched in line 2 may still be reading, so the batch may become a mixture. In
+# the picture, the two bars overlap in time. Line 6 is right, because line 5 waits for the event, and the event marks
+# the copy. Swap lines 4 and 5, and the program is right.
 
 # %% [markdown]
 # ### Your turn: too_early
-# Write a judge for such programs: which of the host's reads and writes are too early?
+# Write a judge for such programs: which of the program's reads and writes are too early?
 
 # %% given
 hint(
-    "For each stream: which copies are done, if its last work is done? What does a record take of that, and when?",
-    "A wait adds what the event marks to what is done when the stream's later work is done.",
-    "Keep one set of copies that the program knows to be done. Which kinds of events enlarge it?",
+    "For each stream: which copies are done when its latest work is done? What does record save of that, and when?",
+    "A wait adds the work that the event marks to what must be done before the stream's later work.",
+    "Keep one set of copies that the program knows are done. Which kinds of events add to it?",
 )
 
 # %% exercise: too_early points=4 level=hard further
 
 # %% [markdown]
-# Now judge the loops that you write. A loop that launches with `non_blocking=True` and reads the loss with `.item()` is
-# right: `.item()` waits. `DataLoader(pin_memory=True)` is right too: each batch has its own pinned memory, and PyTorch
-# doesn't reuse that while a copy still reads it. Look for mistakes in buffers that you manage yourself, and in results
-# that you fetch.
+# Now judge your own loops. A loop that copies batches with `non_blocking=True` and reads the loss with `.item()` is
+# right, because `.item()` waits. `DataLoader(pin_memory=True)` is right too: each batch has its own pinned memory, and
+# PyTorch doesn't reuse it while a copy is still reading it. Look for mistakes in buffers that you manage yourself and
+# in results that you fetch.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -874,127 +950,128 @@ hint(
 # - [x] Under `torch.no_grad()`, a batch norm in training mode still changes its buffers.
 #   > The mode decides, not recording. Evaluation needs `eval()`.
 # - [ ] `nn.LayerNorm` needs `eval()` to return the same for one sample as for a batch.
-#   > It takes mean and variance over the features of each position, in both modes.
+#   > It uses the mean and variance of each position's features, in both modes.
 # - [x] An `nn.LSTM` without `batch_first=True` accepts (N, T, F) without an error.
 #   > It reads the first dimension as steps. Any (N, T, F) has a shape that fits.
-# - [ ] `padding_idx` keeps its row at zero, whatever is loaded into the table.
-#   > The lookup gives the row no gradient. Loading and inits overwrite it.
+# - [ ] `padding_idx` keeps its row at zero, whatever you load into the table.
+#   > The lookup gives the row no gradient. Loading and initialization overwrite it.
 #
-# Hint: Which of these did the table of contracts show, and which the embedding?
+# Hint: Which of these did the table of ten layers show, and which did the embedding show?
 #
 # **States and caches**
-# - [ ] With `batch_first=True` the state of an LSTM is (N, layers, hidden).
-#   > It's (layers times directions, N, hidden), whatever `batch_first` says.
-# - [ ] A KV cache holds the queries of all earlier tokens as well.
-#   > An earlier query was used for its own output only. Keys and values are needed again.
+# - [ ] With `batch_first=True`, an LSTM's state is (N, layers, hidden).
+#   > It's (layers times directions, N, hidden), with or without `batch_first`.
+# - [ ] A KV cache also holds the queries of all earlier tokens.
+#   > An earlier query was only used for its own output. Keys and values are needed again.
 # - [x] Two new tokens after a cache of three need a mask of 2 rows and 5 columns.
-#   > A row for each new query, and a column for each key.
-# - [x] For padded sequences, h isn't the state after each one's last step.
-#   > It's the state after the padding. The lengths say where the real last step is.
+#   > There's a row for each new query and a column for each key.
+# - [x] If a forward LSTM reads padded sequences as they are, h is its state after any padding.
+#   > It doesn't know the lengths. They tell you where each sequence's own last step is.
 #
-# Hint: Draw the mask of the last exercise on attention. What are its rows?
+# Hint: Look at the mask of `attend_next`. What are its rows?
 #
 # **`assign=True`**
 # - [x] The parameters have the dtype of the loaded tensors.
-#   > They become the model's own. Without it, values are copied into the model's dtype.
-# - [ ] An optimizer that was made before trains the new parameters.
-#   > It holds the old ones, and moves nothing that the model uses.
-# - [x] A buffer with `persistent=False` is on meta afterwards.
-#   > `state_dict()` leaves it out, so nothing replaces it.
-# - [ ] All parameters require grad afterwards.
-#   > Each does what the model's own did before.
+#   > The loaded tensors become the model's own. Without it, values are converted to the model's dtype.
+# - [ ] An optimizer that was created before loading trains the new parameters.
+#   > It holds the old ones, so it doesn't change anything that the model uses.
+# - [x] If the model was built on meta, its buffers with `persistent=False` still are after loading.
+#   > `state_dict()` leaves them out, so nothing replaces them.
+# - [ ] All parameters require grad after loading.
+#   > Each requires grad if the model's old parameter did.
 #
-# Hint: What did the four printed lines below `empty` show?
+# Hint: What did the four lines that the `empty` example printed show?
 #
 # **Workers**
-# - [ ] A fast worker's batch may arrive before one that was requested earlier.
-#   > The order is the sampler's, unless `in_order=False`.
-# - [x] What a worker writes into the dataset isn't seen in the program.
-#   > It writes into its copy.
-# - [x] An `IterableDataset` that doesn't ask `get_worker_info()` yields each item once for each worker.
+# - [ ] By default, a fast worker's batch may arrive before one that was requested earlier.
+#   > The order is the sampler's, unless you pass `in_order=False`.
+# - [x] If a worker writes to its dataset, the program's dataset doesn't change.
+#   > The worker writes to its copy.
+# - [x] An `IterableDataset` that doesn't call `get_worker_info()` yields each item once for each worker.
 #   > Each copy yields everything.
-# - [ ] With `persistent_workers=True` a change of the dataset between two epochs reaches the workers.
-#   > They keep the copies that they began with.
+# - [ ] With `persistent_workers=True`, a change to the dataset between two epochs reaches the workers.
+#   > They keep the copies that they started with.
 #
 # Hint: What is a worker a copy of, and since when?
 #
 # **Random numbers**
-# - [x] `np.random.rand()` in a dataset differs between workers in PyTorch 2.
-#   > PyTorch seeds NumPy's global generator in each worker, since 1.9.
-# - [x] A `np.random.default_rng(0)` that is made in `__init__` draws the same in all workers.
+# - [x] In PyTorch 2, `np.random.rand()` in a dataset draws different numbers in different workers.
+#   > PyTorch has seeded NumPy's global generator in each worker since version 1.9.
+# - [x] If a dataset creates `np.random.default_rng(0)` in `__init__`, it draws the same numbers in all workers.
 #   > Each worker has a copy of it, in the same state.
 # - [ ] `DataLoader(generator=...)` affects only the order of the samples.
-#   > The workers' seeds are made from it as well.
+#   > The workers' seeds are derived from it too.
 #
 # Hint: Which generators does PyTorch know?
 #
 # **Copies**
-# - [ ] A CPU tensor that `to("cpu", non_blocking=True)` returned can be read at once.
-#   > The copy may not be done. The program has to wait for it.
-# - [x] A pinned buffer may be overwritten once you've waited for an event recorded after its copy.
-#   > Then the copy has read it.
-# - [ ] `event.record()` waits until the stream has reached that place.
-#   > It marks the place. `event.synchronize()` waits.
-# - [x] A kernel on the stream of the copy, launched after it, sees the data.
-#   > Work of one stream runs in order.
+# - [ ] You can read a CPU tensor as soon as `to("cpu", non_blocking=True)` has returned it.
+#   > The copy may still be running. The program has to wait for it.
+# - [x] You may overwrite a pinned buffer once you've waited for an event recorded after its copy.
+#   > By then, the copy has read it.
+# - [ ] `event.record()` waits until the stream has reached that point.
+#   > It marks the point. `event.synchronize()` waits.
+# - [x] A kernel on the copy's stream, launched after the copy, sees the data.
+#   > Work in one stream runs in order.
 #
-# Hint: Which of the six lines waited, and which only marked a place?
+# Hint: Which of the six lines waited, and which only marked a point?
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# A colleague has sped up a training. His dataset crops at random, with `self.rng = np.random.default_rng(0)` in
+# A colleague has sped up his training. His dataset crops at random, with `self.rng = np.random.default_rng(0)` in
 # `__init__`, and it now runs with eight workers instead of none. His own loop copies each batch into one pinned buffer,
-# starts `buffer.to("cuda", non_blocking=True)`, launches the step, and fills the buffer with the next batch. The
-# training is much faster, ends without an error, and the accuracy is a little worse than before.
+# starts `buffer.to("cuda", non_blocking=True)`, launches the step, and fills the buffer with the next batch. Training
+# is much faster and ends without an error, but the accuracy is a little worse than before.
 #
 # In four to eight sentences: which two things are wrong, and why does neither raise an error? How would you make each
-# of them show in a small experiment, and what do you change?
+# of them show up in a small experiment, and what would you change?
 
 # %% question: faster_and_worse [markdown] points=2
 # ### BEGIN SOLUTION
-# Each of the eight workers has a copy of the dataset, and with it a copy of the generator in the same state. So eight
-# samples get the same crop, and in each epoch the crops begin from the start again, unless the workers persist. PyTorch
-# seeds only the generators that it knows. To see it, I let the dataset return the numbers that it draws, and print them
-# for two workers and two epochs. I seed the generator in `worker_init_fn` from `get_worker_info().seed`. Second, the
-# buffer is written while the copy of the batch before may still read it, so some batches are a mixture of two. Nothing
-# checks that, since writing into CPU memory is always allowed. To see it, I fill the batches with their own number,
-# copy them back after `torch.cuda.synchronize()`, and look for batches that hold two numbers. I record an event after
-# the copy and synchronize it before the buffer is written, or use two buffers in turn with an event each, or leave it
-# to `DataLoader(pin_memory=True)`.
+# Each of the eight workers has a copy of the dataset, including a copy of the generator in the same state. So eight
+# samples get the same crop, and in each epoch the crops start over, unless the workers persist. PyTorch seeds only the
+# generators that it knows. To see it, I let the dataset return the numbers that it draws, and print them for two
+# workers and two epochs. I seed the generator in `worker_init_fn` from `get_worker_info().seed`. Second, the buffer is
+# overwritten while the previous batch's copy may still be reading it, so some batches are a mixture of two. Nothing
+# checks that, because writing to CPU memory is always allowed. To see it, I fill each batch with its own number, copy
+# the batches back after `torch.cuda.synchronize()`, and look for batches that contain two numbers. I record an event
+# after the copy and synchronize it before the buffer is overwritten, or use two buffers in turn with an event each, or
+# leave it to `DataLoader(pin_memory=True)`.
 #
-# For grading: one point for the copied generator with an experiment or a cure, one for the buffer that is written too
-# early with a wait as its cure.
+# For grading: one point for the copied generator with an experiment or a fix, one for the buffer that's overwritten too
+# early with a wait as its fix.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## On one sheet
 #
-# - Ask a layer: which shape, what does it keep, what does `eval()` change? Of the ten in the table, batch norm and
-#   dropout change.
-# - Layer norm and RMS norm average over the features of one position, batch norm over everything but the channel.
+# - Ask of each layer: which shape, what does it store, and what does `eval()` change? Of the ten in the table, it
+#   changes batch norm and dropout.
+# - Layer norm and RMS norm average over one position's features, batch norm over everything but the channel.
 # - An LSTM's state is (layers times directions, N, hidden). A KV cache is keys and values, (N, heads, T, d).
-# - `padding_idx` means: no gradient from the lookup. Nothing else protects the row.
+# - `padding_idx` means that the lookup gives the row no gradient. Nothing else protects the row.
 # - Look for the *first* output that isn't finite, in the order in which modules end.
-# - After `assign=True`: new parameters, with the dtype, device and memory of the state. Make the optimizer afterwards.
-# - A worker has a copy: of the dataset, of its counters, and of its generators.
-# - A copy that wasn't waited for may not be done.
+# - After `assign=True`, the parameters are new, with the dtype, device, and memory of the loaded tensors. Create the
+#   optimizer afterward.
+# - A worker has copies: of the dataset, its counters, and its generators.
+# - A copy that you haven't waited for may be unfinished.
 #
 # | call | what it promises |
 # |---|---|
-# | `nn.LSTM(..., batch_first=True)` | (N, T, F) in and out; the state as ever |
+# | `nn.LSTM(..., batch_first=True)` | (N, T, F) in and out; the state's shape doesn't change |
 # | `register_forward_hook(f)` | calls f(module, inputs, output) until `remove()` |
 # | `load_state_dict(state, assign=True)` | the state's tensors become the model's |
 # | `DataLoader(num_workers=n)` | n processes with a copy each; the sampler's order |
-# | `get_worker_info()` | which worker this is, its seed, its dataset; None outside |
+# | `get_worker_info()` | this worker's id, seed, and dataset; None outside a worker |
 # | `worker_init_fn(worker_id)` | runs in each worker before its first sample |
-# | `pin_memory`, `non_blocking=True` | a copy that your program doesn't wait for |
-# | `event.record()`, `event.synchronize()` | mark a place of a stream; wait for it |
+# | `pin_memory`, `non_blocking=True` | a copy that your program may not have to wait for |
+# | `event.record()`, `event.synchronize()` | mark a point in a stream; wait for it |
 #
 # Three questions to ask yourself:
 #
 # - If this layer got a batch of one, or one more step, would its output for the first sample change?
 # - Which process draws this random number, and from a copy of what?
-# - Who still reads this buffer, and how do I know that it's done?
+# - Who is still reading this buffer, and how do I know when they're done?
 #
 # Lab 7 asks where the memory goes.
