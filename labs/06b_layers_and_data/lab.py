@@ -3,8 +3,8 @@
 #
 # You train a network on the digits and measure 99%. Then you build it into a program that reads one digit at a time,
 # and it gets every thirteenth digit wrong. The weights are the same and nothing raises an error, but one layer doesn't
-# do what you thought. Most of a model is layers that someone else wrote, and most of a training script is the path that
-# data takes to them. This lab shows what each of these parts promises, and where its promise ends.
+# do what you thought. Most of a model is layers that someone else wrote, and most of a training script gets data to
+# them. This lab shows what each promises, and where the promise ends.
 #
 # After this lab you can
 #
@@ -14,10 +14,9 @@
 # - say which process reads which sample, and with which random numbers;
 # - prepare a batch while a step runs, and say what you have to wait for.
 #
-# The lab has two parts, each a sitting of about an hour: layers, then data. The core is five exercises: `apply_norm`,
-# `attend_next`, and `first_bad` in Part 1, `pad_collate` and `my_part` in Part 2. The others are further practice, and
-# no later lab needs them. All numbers were measured with PyTorch 2.13 on a CPU with one thread. We had no GPU, so
-# statements about GPUs follow PyTorch's documentation.
+# The lab has two parts, each a sitting of about an hour. The core is five exercises: `apply_norm`, `attend_next`, and
+# `first_bad` in Part 1, `pad_collate` and `my_part` in Part 2. No later lab needs the others. Numbers were measured
+# with PyTorch 2.13 on one CPU thread; statements about GPUs follow PyTorch's documentation.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
 # Those marked *later* run when you press *Mark my work* or hand the lab in.
@@ -52,16 +51,14 @@ from labkit import (
 # %% [markdown]
 # ## Part 1: Layers you can trust
 #
-# The goal of this part is to know what a layer does to each sample, before it surprises you in a program that people
-# use. You need lab 6, and attention from lab 2.
+# Goal: know what a layer does to each sample, before it surprises you in use. You need lab 6, and attention from lab 2.
 #
 # ## What a convolution looks for
 #
-# The fully connected network from the earlier labs reads 96% of the digits that it hasn't trained on, although it
-# doesn't know which pixels are neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across
-# the image. At each position, it multiplies the weights by the pixels under them and adds up the products, so it looks
-# for the same pattern everywhere. The 3 × 3 kernel below subtracts the pixels on its left from those on its right.
-# Where will the result be positive?
+# The fully connected network from the earlier labs reads 96% of the unseen digits without knowing which pixels are
+# neighbors. A convolution knows. It slides a small grid of weights, its *kernel*, across the image. At each position,
+# it multiplies the weights by the pixels under them and adds up the products. The 3 x 3 kernel below subtracts the
+# pixels on its left from those on its right. Where will the result be positive?
 
 # %% example
 picture = torch.zeros(5, 8)
@@ -72,20 +69,19 @@ for numbers in (kernel, picture, edges):
     print(numbers.int(), tuple(numbers.shape))
 
 # %% [markdown]
-# The result is 3 at the left edge of the stroke, -3 at the right edge, and 0 where the pixels don't change. It's
-# smaller than the picture, because the kernel has only 3 × 6 positions in 5 × 8 pixels. With `padding=1`, a border of
-# zeros keeps the size.
+# The result is 3 at the stroke's left edge, -3 at its right edge, and 0 where the pixels don't change. It's smaller
+# than the picture, because the kernel fits in only 3 x 6 positions; with `padding=1`, a border of zeros keeps the size.
 #
-# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels and returns an image for each, called a *channel*. The next
-# convolution reads all 16 channels, so each of its kernels is 16 × 3 × 3. In between, `nn.MaxPool2d(2)` keeps the
-# largest number in each 2 × 2 square.
+# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels and returns an image, or channel, for each. A kernel of the
+# next convolution reads all 16 channels, so it's 16 x 3 x 3. `nn.MaxPool2d(2)` keeps the largest number in each 2 x 2
+# square.
 #
 # ## Right in training, wrong in use
 #
-# A digit reader with two convolutions reads 99% of the unseen scans, but only if it's used correctly. The one below has
-# a norm layer after each convolution to rescale its output. The scans are shuffled, as in lab 6, and the last 297 are
-# held out. An epoch takes 0.1 seconds of CPU time, compared with 0.01 for the fully connected network. The last line
-# reads the 297 scans one at a time. Run the cell. Then change 1 to 297 in that line to read them all at once.
+# Two convolutions make a better digit reader, if you use it correctly. After each, a norm layer rescales the output.
+# The scans are shuffled, as in lab 6, and the last 297 are held out. An epoch takes 0.1 seconds of CPU time; the fully
+# connected network needs 0.01. The last line reads the 297 scans one at a time. Run the cell. Then change 1 to 297 in
+# that line to read them all at once.
 #
 
 # %% scratch
@@ -123,14 +119,14 @@ for _ in range(10):
 print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 
 # %% [markdown]
-# With the same weights and scans, you get 92% one at a time and 99% all at once. Which layer's output for one scan
-# depends on the other scans in the batch? Which line is missing, and what does it change?
+# The same weights and scans give 92% one at a time and 99% all at once. Which layer's output for one scan depends on
+# the other scans in the batch? Which line is missing, and what does it change?
 
 # %% answer [markdown]
 # `nn.BatchNorm2d`. In training mode, it subtracts the batch's mean and divides by the batch's standard deviation. If
 # the batch is a single scan, these are that scan's own statistics. Reading all 297 at once hides the problem, because
-# 297 mixed digits have nearly the same statistics as the training batches. `torch.no_grad()` doesn't help: it turns off
-# recording, and doesn't change the mode.
+# mixed digits have nearly the same statistics as the training batches. `torch.no_grad()` doesn't help: it turns off
+# recording, not training mode.
 #
 # Add `digit_reader.eval()` above the last line. Batch norm then uses the averages that it collected during training:
 #
@@ -144,8 +140,7 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # %% [markdown]
 # ## What a layer promises
 #
-# You could have predicted the digit reader's mistake. If you know three things about a layer, bugs like this one don't
-# surprise you.
+# If you know three things about a layer, bugs like the digit reader's don't surprise you.
 #
 # - *Which shape does it take, and which does it return?* Which dimension is the batch, and which one holds the
 #   features?
@@ -210,9 +205,9 @@ for name, (layer, x) in contracts.items():
 #
 # ### Which numbers share a mean?
 #
-# The digit reader failed because of which numbers a norm layer averages. Norm layers differ in that one decision, and
-# the next cell uses autograd to show it. It computes the gradient of one output with respect to the input, which is
-# nonzero only for the inputs that this output depends on.
+# Norm layers differ in one decision, and it explains the digit reader's mistake: which numbers do they average? The
+# next cell asks autograd. The gradient of one output with respect to the input is nonzero only for the inputs that this
+# output depends on.
 #
 
 # %% example
@@ -230,9 +225,9 @@ for row, (name, layer) in zip(panels, norms.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# *In words:* there's a row of panels for each norm and a panel for each sample. The colored inputs are those that the
-# output at [1, 2, 3] depends on. For batch norm, that's row 2 of all three samples: one channel, across the batch and
-# all steps. For layer norm and RMS norm, it's row 2 of sample 1 only.
+# *In words:* each norm has a row of panels, one for each sample. The output at [1, 2, 3] depends on the colored inputs.
+# For batch norm, that's row 2 of all three samples: one channel, across the batch and all steps. For layer norm and RMS
+# norm, it's row 2 of sample 1 only.
 #
 # Write $\mu$ and $\sigma^2$ for the mean and variance of such a group. Layer norm and batch norm compute $(x - \mu) /
 # \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ keeps the root away from 0.
@@ -257,29 +252,27 @@ hint(
 
 # %% answer [markdown]
 # The output uses the biased variance; `running_var` is updated with the unbiased one, which `x.var()` also computes. So
-# for the same statistics, batch norm divides by slightly more in evaluation mode than in training mode: by a factor of
-# $\sqrt{m / (m - 1)}$ for m numbers per channel, if $\epsilon$ is negligible.
+# even for the same batch, the divisor is larger in evaluation mode, by a factor of nearly $\sqrt{m / (m - 1)}$ for m
+# numbers per channel.
 #
-# In a language model, batch norm would mix the sequences in a batch, including their padding, and would leak a
-# sequence's later tokens into the earlier ones. And a model that generates one token at a time has no batch to average
-# over.
+# In a language model, batch norm would mix a batch's sequences, including their padding, and leak later tokens into
+# earlier ones. And a model that generates one token at a time has no batch to average over.
 
 # %% [markdown]
 # ### How many values does a convolution return?
 #
-# The digit reader ends in `nn.Linear(128, 10)`, and you have to know the 128 before you can build it. Both convolutions
-# keep the size and each pooling halves it, from 8 × 8 to 4 × 4 to 2 × 2, so 32 channels make 32 · 2 · 2 = 128 numbers.
-# In general, count the positions of the kernel's window. Its weights along one dimension are called taps; four settings
-# matter.
+# Where does the 128 in the digit reader's `nn.Linear(128, 10)` come from? Each pooling halves the 8 x 8 pixels, to 4 x
+# 4 and 2 x 2, and 32 channels make 32 · 2 · 2 = 128 numbers. In general, you count the windows that a kernel reads. Its
+# weights along a dimension are called *taps*, and four settings matter.
 #
 # - `padding`: how many zeros are added at *both* ends.
 # - `dilation`: the distance between taps. With 1, they're neighbors. With 2, a kernel of 3 spans 5 positions.
-# - `stride`: the distance from one window to the next. A window that would extend past the end is left out.
+# - `stride`: the distance from one window to the next. Windows that would extend past the end are left out.
 # - `groups`: doesn't affect the size. It divides the channels into groups that don't see each other, so each output
 #   channel reads `in_channels / groups` of them. Both channel counts must be divisible by it.
 #
 # ### Your turn: out_size
-# Count the windows. An image's height and width are counted in the same way, each with its own settings.
+# Count the windows along one dimension. An image's height and width each have their own settings.
 
 # %% given
 hint(
@@ -290,15 +283,15 @@ hint(
 # %% exercise: out_size points=2 level=easy further
 
 # %% [markdown]
-# Pooling counts in the same way, with a stride equal to the kernel size unless you set another. A transposed
-# convolution does the opposite: it returns a size from which the convolution would make its input. With a stride above
-# 1, there are several such sizes. With a kernel of 3, stride 2, and padding 1, a convolution turns both 9 and 10 into
-# 5. From 5, the transposed convolution makes 9, or 10 with `output_padding=1`.
+# Pooling counts in the same way; its stride is the kernel size unless you set another. A transposed convolution does
+# the opposite: it returns a size from which the convolution would make its input. With a stride above 1, several sizes
+# qualify: with a kernel of 3, stride 2, and padding 1, a convolution turns both 9 and 10 into 5. From 5, the transposed
+# one makes 9, or 10 with `output_padding=1`.
 #
 # ## A state that's passed along
 #
-# A digit reader that followed the pen instead of the finished image would read a sequence, and would have to remember.
-# Some layers do. If you misread the shape of what they remember, or keep too little of it, the model still runs.
+# A digit reader that followed the pen would read a sequence, with layers that remember. If you misread the shape of
+# what they remember, or keep too little of it, the model still runs.
 #
 # An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start as zeros; h is also the step's
 # output. The LSTM below has two layers and reads in both directions.
@@ -326,23 +319,21 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 # directions, N, hidden). The backward half ends at the first step, where it has read everything; at the last step, it
 # has read only one.
 #
-# To read a long sequence in pieces, pass each piece's state to the next. In training, detach both h and c between
-# pieces. Otherwise, the second backward pass runs into the first piece's graph, which has already been freed.
+# To read a long sequence in pieces, pass each piece's state to the next. In training, detach both h and c in between,
+# or the second backward pass runs into the first piece's graph, which has been freed.
 #
 # ### A state that grows
 #
-# If a chatbot slows down with every word, it's probably recomputing the past. Attention has no fixed-size state: each
-# token's query is compared with the keys of all earlier tokens, and picks from their values. A model that writes text
-# computes one token, appends it, and repeats. If each turn runs the whole sequence again, the 1,000th token costs a
-# thousand projections, although 999 of the results are already known. What does the next token need from the earlier
-# ones? Their keys and values. Their queries were only used for their own outputs. Stored keys and values are called a
-# *KV cache*.
+# A model that writes text computes one token, appends it, and repeats. If each turn runs the whole sequence again, the
+# 1,000th token costs a thousand projections, although 999 of the results are known. Attention has no state; instead,
+# each token's query is compared with the keys of all earlier tokens, and their values are averaged. So the next token
+# needs earlier keys and values, but no earlier queries. Stored keys and values are called a *KV cache*.
 #
 # In a causal model, a token's keys and values don't depend on later tokens, so cached ones stay valid.
 #
 # ### Your turn: attend_next
-# You may get a single next token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row for
-# each new token and a column for each key; 1 means that the token sees the key:
+# The next tokens may be a single one or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
+# for each new token and a column for each key, with a 1 where the token sees the key:
 #
 # ```text
 #              keys: 0  1  2  3  4
@@ -374,9 +365,8 @@ hint(
 # %% [markdown]
 # ### Where does a sequence end?
 #
-# If your classifier reads `outputs[:, -1]`, it reads padding for most samples. To combine sequences of different
-# lengths into one tensor, the short ones are *padded* at the end. An LSTM doesn't know that: it reads the padding too,
-# and keeps updating its state.
+# If your classifier reads `outputs[:, -1]`, it reads padding for most samples. To fit sequences of different lengths
+# into one tensor, the short ones are *padded* at the end. An LSTM reads the padding too, and keeps updating its state.
 #
 # A forward LSTM doesn't look ahead, so its output at step `lengths[n] - 1` is the same as without padding. You only
 # have to select it. The backward half of a bidirectional LSTM does read the padding first. There, use
@@ -396,9 +386,8 @@ hint(
 # %% [markdown]
 # ## A row that doesn't learn
 #
-# If your model treats padding as zeros, they had better be zeros. `nn.Embedding(10, 6, padding_idx=0)` looks up a row
-# of its table for each index. Row 0 is meant for padding, and many people rely on it being zero. PyTorch promises less
-# than that.
+# Many models rely on padding being zero, and PyTorch promises less than that. `nn.Embedding(10, 6, padding_idx=0)`
+# looks up a row of its table for each index, and row 0 is meant for padding.
 
 # %% predict: padding_row
 # **Predict.** Which of these are true of row 0 of an `nn.Embedding` with `padding_idx=0`?
@@ -423,10 +412,10 @@ logits = table(torch.tensor([0, 1])) @ table.weight.T
 print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0].tolist())
 
 # %% [markdown]
-# Row 0 starts at zero, and the lookup gives it no gradient. That's all. Initializing the table overwrites the row, and
-# so does loading. Weight decay then shrinks it, although its gradient is zero. And if the table also serves as the
-# weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write them
-# after the initialization, under `no_grad`: `table.weight[0].zero_()`.
+# Row 0 starts at zero, and the lookup gives it no gradient. That's all. Initializing or loading the table overwrites
+# the row. Weight decay then shrinks it, although its gradient is zero. And if the table also serves as the weights of
+# the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write them after the
+# initialization, under `no_grad`: `table.weight[0].zero_()`.
 #
 # ## Looking inside
 #
@@ -434,10 +423,9 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 # Python, so ordinary tools work.
 #
 # - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
-# - `breakpoint()` in the same spot: Python stops in `pdb`, its debugger, and waits for commands. `p x.shape` prints,
-#   `n` runs one line, `c` continues. After an error, `%debug` in the next cell takes you to the line that raised it. At
-#   Python's own prompt, `import pdb; pdb.pm()` does. (`pdb.post_mortem()` without a traceback works only inside
-#   `except`.)
+# - `breakpoint()` there: Python stops in `pdb`, its debugger, and waits for commands. `p x.shape` prints, `n` runs one
+#   line, `c` continues. After an error, `%debug` in the next cell opens the line that raised it. At Python's own
+#   prompt, `import pdb; pdb.pm()` does. (`pdb.post_mortem()` without a traceback works only inside `except`.)
 # - A *forward hook*, for modules that you didn't write: a function that PyTorch calls after each forward pass of a
 #   module, with the module, its inputs, and its output. Registering a hook returns a handle, and the hook stays until
 #   you call the handle's `remove()`.
@@ -491,9 +479,9 @@ hint(
 # %% [markdown]
 # ## A model without values
 #
-# The digit reader has 6,186 weights and loads instantly. A model with 10 billion weights needs 40 GB in float32, and
-# before you can load it, your machine fills those 40 GB with random numbers that the checkpoint then overwrites. On the
-# *meta* device, a tensor has a shape and a dtype but no memory, so building a model there costs nothing:
+# The digit reader's 6,186 parameters load instantly. For 10 billion, 40 GB in float32, your machine first fills 40 GB
+# with random numbers that the checkpoint then overwrites. On the *meta* device, a tensor has a shape and a dtype but no
+# memory, so building a model there costs nothing:
 #
 # ```python
 # with torch.device("meta"):
@@ -545,22 +533,20 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# Part 1 ends here, and it's a good place to stop for the day. You know what layers promise, and how to look inside
-# them. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*,
-# which runs the cells it needs.
+# Part 1 ends here: you know what layers promise, and how to look inside them. Stop for the day if you like; Part 2 is a
+# different subject. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or
+# press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Part 2: Data that arrives in time
 #
-# The goal of this part is to know which process reads each sample, with which random numbers, and when its batch is
-# safe to use. It uses nothing from Part 1 except the scans and the digit reader, and you need only the `DataLoader`
-# from lab 6.
+# Goal: know which process reads each sample, with which random numbers, and when its batch is safe to use. You need the
+# `DataLoader` from lab 6, and from Part 1 only the scans and the digit reader.
 #
 # ## Who reads the samples?
 #
-# The digits fit in memory, but a million photos don't. They're read from disk while you train, and if your GPU waits
-# for them, you set `num_workers`. From then on, there are several copies of your dataset. Most bugs in this part come
-# from forgetting that.
+# The digits fit in memory; a million photos are read from disk while you train. If your GPU waits for them, you set
+# `num_workers`, and get several copies of your dataset. Most bugs in this part come from forgetting that.
 #
 # A *dataset* answers two questions: how many samples are there, `len(data)`, and which sample is at an index,
 # `data[i]`. A *sampler* decides the order of the indices. A `DataLoader` groups them, asks the dataset for each sample,
@@ -568,8 +554,8 @@ hint(
 # tensors.
 #
 # With `num_workers=2`, two other processes do that. A *worker* is a process with a **copy** of the dataset, and what it
-# writes to its copy stays there. The next dataset counts the samples that it's asked for, and takes longest to read its
-# first one.
+# writes to its copy stays there. The dataset below counts how often it's asked, and takes longest to read its first
+# sample.
 
 # %% predict: order_and_count
 # **Predict.** With two workers and a first sample that takes longest, in which order do the batches arrive, and what's
@@ -624,14 +610,13 @@ print("asked in this process:", data.asked)
 draw_lanes({**read, "your program": program}, "seconds")
 
 # %% [markdown]
-# *In words:* each worker has a lane with a bar for each sample that it read. The lane below them shows when your
-# program got each batch. One worker is busy with sample 0 for 0.2 seconds. Meanwhile, the other one reads 1 and 3, but
-# your program gets neither until 0 has arrived.
+# *In words:* each worker has a lane with a bar for each sample that it read; the last lane shows when your program got
+# each batch. One worker is busy with sample 0 for 0.2 seconds. Meanwhile, the other one reads 1 and 3, but your program
+# gets neither until 0 has arrived.
 #
 # The order is the sampler's. Batch 1 was ready long before batch 0, and had to wait for it. (`in_order=False` gives up
 # that promise.) Batches go to the workers in turn, so each worker gets every second one. Each copy has counted to 3,
-# while your own dataset was never asked. If a worker fills a cache, the cache is still empty in the program and in the
-# other worker.
+# while your own dataset was never asked. A cache that a worker fills is empty in the program, and in the other worker.
 #
 # - `prefetch_factor`: how many batches each worker is asked for in advance, 2 by default.
 # - `persistent_workers=True`: the workers survive from epoch to epoch and keep their copies, so changes that you make
@@ -639,17 +624,16 @@ draw_lanes({**read, "your program": program}, "seconds")
 # - An exception in a worker reaches the program when its batch is due, with the worker's traceback as its message. It
 #   keeps its type if that type can be created from just a message, and is a RuntimeError otherwise.
 #
-# There are two ways to create a process. On Linux, a *fork* copies your process, including everything that the notebook
-# has defined. macOS and Windows *spawn* a new Python, which imports what it needs, but it can't import a notebook.
-# There, put the dataset's class into its own file and import it, and in a script, start the training under `if __name__
-# == "__main__":`. (From Python 3.14 on, Linux doesn't fork by default either.)
+# On Linux, a *fork* copies your process, including everything that the notebook has defined. macOS and Windows *spawn*
+# a new Python, which imports what it needs and can't import a notebook. There, put the dataset's class into its own
+# file, and in a script, start training under `if __name__ == "__main__":`. (From Python 3.14 on, Linux doesn't fork by
+# default either.)
 #
 # ### The digits, in another order each epoch
 #
-# Image collections often have a folder for each class, and a digit reader that's trained folder by folder learns
-# little. Here, the digits are read in that order: all the zeros, then all the ones, and so on. Reading a scan takes at
-# least 0.2 milliseconds, as if it came from a file. Run the cell. Then change the last line to `shuffle=True`, run it,
-# add `persistent_workers=True, **two_workers`, and run it again. (The cell uses the scans and the network from Part 1.)
+# Image collections often have a folder for each class. Here, the digit reader trains in that order, all the zeros
+# first, and reading a scan takes at least 0.2 milliseconds, as if from a file. Run the cell. Then change the last line:
+# first to `shuffle=True`, and then add `persistent_workers=True, **two_workers`.
 #
 
 
@@ -693,11 +677,10 @@ train(shuffle=False)
 # In folder order, each batch contains only one or two digits. The network forgets the others, and batch norm's averages
 # are those of the last digits. `shuffle=True` draws a new order for each epoch from the loader's generator.
 #
-# The times follow from the `sleep` in the code. The 15 batches go to the two workers in turn: one worker reads 800
-# scans and, at the same time, the other reads 700. The seconds that you measured are longer and vary with your machine:
-# they also contain the training, about 0.1 seconds of CPU time, the overhead of each `sleep`, and with workers the cost
-# of starting them and of moving batches between processes. Without the `sleep`, two workers took longer than none in
-# our run.
+# The times follow from the `sleep`. The 15 batches go to the workers in turn, so one reads 800 scans while the other
+# reads 700. The seconds that your cell prints are longer and vary: they include training (0.1 seconds of CPU time), the
+# overhead of each `sleep`, and with workers, starting them and moving batches between processes. Without the `sleep`,
+# two workers took longer than none in our run.
 
 # %% [markdown]
 # The network reads 98% after half as many epochs as in Part 1. Lab 7 fixes the next weakness of such a script: it looks
@@ -705,9 +688,9 @@ train(shuffle=False)
 #
 # ## Samples of different lengths
 #
-# Scans of digits all have the same size, but sentences and recordings don't, and the default `collate_fn` can only
-# stack. Given tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects each tensor to be equal size". So you
-# write your own, a function that takes a list of a batch's samples and returns the batch.
+# The digit scans all have one size; sentences and recordings don't, and the default `collate_fn` can only stack. Given
+# tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects each tensor to be equal size". So you write your
+# own, which takes the list of a batch's samples and returns the batch.
 #
 # ### Your turn: pad_collate
 # Pad, and return the lengths too. Without them, padding can't be distinguished from data.
@@ -734,9 +717,8 @@ hint(
 # %% [markdown]
 # ## Whose random numbers?
 #
-# You shift the digits at random so that the reader sees more variety, and two workers shift theirs in the same way. A
-# forked worker is a copy of your process, including the state of every generator, so both workers would draw the same
-# numbers.
+# You shift the digits at random to train on more variety, and two workers shift theirs in the same way. A forked worker
+# copies your process, with the state of every generator, so both workers draw the same numbers.
 #
 # PyTorch takes care of three generators. In each worker, it seeds its own, Python's `random`, and NumPy's global one,
 # with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9, from 2021. Older texts warn
@@ -781,10 +763,10 @@ if forked:
     print("and seeded       ", *drawn(Drawing(own=True), worker_init_fn=seed_own, **two_workers))
 
 # %% [markdown]
-# In our run, the dataset with its own generator returned 850, 850, 636, 636, and then the same four numbers in the
-# second epoch: each epoch's workers start with new copies of a generator that your program never used. A generator that
-# you hold in a variable is unknown to PyTorch, so PyTorch can't seed it. Seed it in `worker_init_fn`, which runs in
-# each worker before its first sample, from `info.seed`.
+# The dataset with its own generator returned 850, 850, 636, 636, and the same again in the second epoch, because each
+# epoch's workers start with new copies of a generator that your program never used. A generator that you hold in a
+# variable is unknown to PyTorch, so PyTorch can't seed it. Seed it in `worker_init_fn`, which runs in each worker
+# before its first sample, from `info.seed`.
 #
 # The same function can bring back the old bug: with a `worker_init_fn` that calls `np.random.seed(0)`, all workers draw
 # the same numbers again. To repeat a run, pass `DataLoader(generator=...)`. It determines the order of the samples, and
@@ -793,9 +775,9 @@ if forked:
 # ## A dataset without an index
 #
 # If your epoch has twice as many samples as your file has lines, and you've only added `num_workers=2`, look at the
-# dataset's type. Lines in a 2 TB file and messages from a queue don't have an index. An `IterableDataset` has
-# `__iter__` instead of `data[i]`. There's no sampler: samples arrive in the order of the data, and `shuffle=True` is
-# refused. What do two workers do with it?
+# dataset's type. Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__`
+# instead of `data[i]`. There's no sampler: samples arrive in the order of the data, and `shuffle=True` is refused. What
+# do two workers do with it?
 
 # %% predict: twice answer=12
 # **Predict.** An `IterableDataset` yields six items, and a `DataLoader` reads it with two workers. How many items
@@ -841,20 +823,19 @@ hint(
 # %% [markdown]
 # ## While the step runs
 #
-# Even if workers read ahead, a GPU may wait for each batch to be copied to the device. A simple training loop reads a
-# batch, copies it, computes, and reads the next. During the first two of these, the GPU has nothing to do.
+# Even if workers read ahead, a GPU may wait for each batch to be copied to it. A simple training loop reads a batch,
+# copies it, computes, and reads the next. During the first two, the GPU is idle.
 #
 # Your program doesn't compute on a GPU. It *launches* work: it adds the work to a queue and continues immediately (lab
-# 7b shows this). So after your program has launched a step, it has time to fetch the next batch and start copying it.
-# An iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
+# 7b shows this). So once it has launched a step, your program has time to fetch the next batch and start copying it. An
+# iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
 #
 # The events are `read 1, copy 1, read 2, copy 2`; then the loop gets batch 1 and launches its step. Next are `read 3,
 # copy 3`, and the loop gets batch 2.
 #
 # ### Your turn: prefetch
-# Write the iterator. The source of batches and the function that copies them are passed in. Be careful in three
-# situations: at the end, when one batch is still waiting; after an exception, which must not overtake a batch; and when
-# the caller stops early.
+# Write the iterator; the batches and the function that copies them are passed in. Take care of three things: the end,
+# when one batch is still waiting; an exception, which must not overtake a batch; and a caller who stops early.
 
 # %% given
 hint(
@@ -868,14 +849,13 @@ hint(
 # %% [markdown]
 # ## What you have to wait for
 #
-# If your program prints the right numbers in some runs and garbage in others, although the code looks fine, and a GPU
-# is involved, look for a copy that it didn't wait for.
+# If a GPU program prints the right numbers in some runs and garbage in others, look for a copy that it didn't wait for.
 #
 # A copy between your program's memory (*host*) and a GPU's (*device*) can be queued like other work if two conditions
 # hold. You ask for it, with `to(..., non_blocking=True)`, and the host's side is in *pinned* memory, which the
 # operating system may not move. `non_blocking=True` only allows the call to return early; the call may still wait.
-# `DataLoader(pin_memory=True)` puts batches in pinned memory, and `tensor.pin_memory()` puts a single tensor there.
-# Without a GPU, the first warns and does nothing, and the second raises a RuntimeError.
+# `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()` a single tensor. Without a GPU, the first
+# warns and does nothing, and the second raises a RuntimeError.
 #
 # If a call returns before its work is done, two things can go wrong.
 #

@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def count_norms(apply_norm, x, kind, weight, bias, eps):
-    """How many of PyTorch's norms run in apply_norm(x, kind, weight, bias, eps)."""
+    """The number of PyTorch norms that apply_norm(x, kind, weight, bias, eps) calls."""
     called = []
 
     class Counting(torch.overrides.TorchFunctionMode):
@@ -17,18 +17,18 @@ def count_norms(apply_norm, x, kind, weight, bias, eps):
 
 # %% exercise
 def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """Layer norm, RMS norm or batch norm of x, as in training mode. kind is "layer", "rms" or "batch".
+    """Layer norm, RMS norm, or batch norm of x, as in training mode. kind is "layer", "rms", or "batch".
 
     x: float32 or float64, any strides, no size is 0. Its numbers are divided into groups of at least two. "layer" and
-    "rms": x is (..., f), and the f numbers of each position are a group. "batch": x is (n, c, ...), and all numbers of
-    one channel are a group. The dots are any number of dimensions, also none.
-    "layer" and "batch" subtract the mean of the group, and divide by the square root of its variance plus eps. The
-    variance is biased, which means the mean of the squared distances from the mean. "rms" only divides, by the square
+    "rms": x is (..., f), and the f numbers at each position are a group. "batch": x is (n, c, ...), and all numbers in
+    one channel are a group. The dots are any number of dimensions, including none.
+    "layer" and "batch" subtract the group's mean and divide by the square root of its variance plus eps. The
+    variance is biased: it's the mean of the squared distances from the mean. "rms" only divides, by the square
     root of the group's mean square plus eps. All three then multiply by weight, and all but "rms" add bias. weight and
     bias have x's dtype and the shape (f,) or (c,). Numbers may be far from 0 compared with their variance. eps is
     above 0, and a variance may be 0.
-    The result has x's shape and dtype. Gradients reach x, through the mean and the variance too, weight and bias. None
-    of the three is changed. Doesn't call PyTorch's own norms.
+    The result has x's shape and dtype. Gradients reach weight, bias, and x, including through its mean and
+    variance. None of the three is changed. Doesn't call PyTorch's own norms.
     """
     ### BEGIN SOLUTION
     axes = [-1]
@@ -93,11 +93,11 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "layer norm of two rows: each has mean 0, and divides by the root of its own variance plus eps",
+    "layer norm of two rows: each loses its mean and is divided by the root of its variance plus eps",
     weight=2,
     required=True,
     hint=(
-        "x.mean(...) of each row: over which axis, and which argument keeps the result beside its row?",
+        "You need x.mean(...) of each row: over which axis, and which argument keeps the result aligned with its row?",
         "Subtract the mean. The mean of the squares is then the variance. Add eps before you take the root.",
     ),
 ):
@@ -112,15 +112,15 @@ with check(
             "this is the unbiased variance, divided by f - 1": flat / (t.var(1, keepdim=True) + 4).sqrt() * w + b,
             "eps is added to the variance, before the root": flat / (flat.square().mean(1, keepdim=True).sqrt() + 4) * w
             + b,
-            "mean and variance are over all rows, as in batch norm, but layer norm looks at one row": columns,
+            "this uses statistics over all rows, as batch norm does, but layer norm uses each row's": columns,
         },
     )
 with check(
     "images",
-    "batch norm of two images of two channels, each 1 x 2",
+    "batch norm of two 1 x 2 images with two channels",
     hint=(
-        "Which axis doesn't take part in the mean? The others all do.",
-        "Over axes (0, 2, 3). For the product, weight needs the shape (c, 1, 1).",
+        "Which axis don't you average over? You average over all the others.",
+        "Average over axes (0, 2, 3). For the product, weight needs the shape (c, 1, 1).",
     ),
 ):
     t = torch.tensor([[[[0.0, 2.0]], [[1.0, 1.0]]], [[[4.0, 2.0]], [[5.0, 5.0]]]], device=device())
@@ -133,19 +133,25 @@ with check(
         apply_norm(t.clone(), "batch", w.clone(), b.clone(), 2.0),
         want * shaped[0] + shaped[1],
         {
-            "each place of an image has a mean of its own, but a channel has one for all places": places,
-            "one mean for all channels, but each has its own": whole,
+            "each pixel has its own mean here, but a channel has one mean for all its pixels": places,
+            "all channels share a mean here, but each has its own": whole,
         },
     )
 
 # %% hidden checks
 CASES = ("", *SHAPES)
-with check("layer", "layer norm: other shapes, dtypes, strides and eps", weight=2, required=True, hint="Which axis?"):
+with check(
+    "layer",
+    "layer norm: other shapes, dtypes, strides, and eps",
+    weight=2,
+    required=True,
+    hint="Which axis do you average over?",
+):
     arguments.assert_results(apply_norm, "layer, ", "layer, two dimensions", "layer, four dimensions")
     arguments.assert_results(
         apply_norm, "layer, equal sizes", "layer, float32", "layer, transposed", "layer, every second one"
     )
-with check("rms", "RMS norm: no mean, no bias", weight=2, hint="Which of the steps does RMS norm leave out?"):
+with check("rms", "RMS norm: no mean, no bias", weight=2, hint="Which steps does RMS norm skip?"):
     arguments.assert_results(apply_norm, "rms, ", "rms, two dimensions", "rms, four dimensions", "rms, equal sizes")
     arguments.assert_results(apply_norm, "rms, float32", "rms, transposed", "rms, every second one")
 with check(
@@ -157,16 +163,18 @@ with check(
     arguments.assert_results(apply_norm, "batch, ", "batch, two dimensions", "batch, four dimensions")
     arguments.assert_results(apply_norm, "batch, equal sizes", "batch, float32", "batch, transposed")
     arguments.assert_results(apply_norm, "batch, every second one", "batch, one sample")
-with check("far", "numbers near 100", hint="In float32, how exact is the difference of two numbers near ten thousand?"):
+with check(
+    "far", "numbers near 100", hint="In float32, how precise is the difference between two numbers near 10,000?"
+):
     arguments.assert_results(apply_norm, "layer, far", "batch, far", rtol=1e-4, atol=2e-4)  # layer_norm is off by 1e-4
 with check("constant", "a group of equal numbers", hint="What is 0 / 0, and what does eps do about it?"):
     arguments.assert_results(apply_norm, "layer, constant", "rms, constant", "batch, constant")
 with check(
     "gradients",
-    "gradients of all three",
+    "gradients of x, weight, and bias",
     weight=2,
     required=True,
-    hint="Is the variance detached, or under no_grad?",
+    hint="Is the variance detached, or computed under no_grad?",
 ):
     arguments.assert_gradients(apply_norm, *(f"{kind}, requires grad" for kind in KINDS))
     arguments.assert_gradients(apply_norm, *(f"{kind}, from an operation" for kind in KINDS))
@@ -174,7 +182,9 @@ with check("by_hand", "without PyTorch's norms", weight=2, observed=True, hint="
     for t in KINDS:
         ones = torch.ones(2, 3, 3, device=device())
         assert_close(count_norms(apply_norm, ones, t, ones[0, 0].clone(), ones[0, 0].clone(), 0.5), 0)
-with check("keeps_input", "x, weight and bias are unchanged", guard=True, hint="Is there a -= or a method with _?"):
+with check(
+    "keeps_input", "x, weight, and bias are unchanged", guard=True, hint="Do you use -= or a method that ends in _?"
+):
     arguments.assert_arguments(apply_norm)
 
 

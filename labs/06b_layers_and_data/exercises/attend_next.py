@@ -1,21 +1,22 @@
 # %% given
 def make_projection(features, heads, d, seed, dtype=torch.float32):
-    """A function that gives the queries, keys and values of tokens (n, t, features), each (n, heads, t, d)."""
+    """A function that returns the queries, keys, and values of tokens (n, t, features), each (n, heads, t, d)."""
     weight = torch.randn(3, heads, features, d, generator=torch.Generator().manual_seed(seed)).to(device(), dtype)
     return lambda tokens: list(torch.einsum("ntf,phfd->pnhtd", tokens, weight).unbind(0))
 
 
 # %% exercise
 def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -> tuple[Tensor, list[Tensor]]:
-    """Causal attention for the next tokens of a sequence, and the cache for those that follow: (output, cache).
+    """Causal attention for the next tokens of a sequence, and the cache for later ones: (output, cache).
 
-    tokens (n, t, features): the next t tokens of n sequences, t at least 1. project(tokens) returns their queries, keys
-    and values, each (n, heads, t, d). It's called once, with exactly these tokens. cache: None at the beginning of the
-    sequences, and otherwise what the call before returned: [keys, values] of all earlier tokens, each (n, heads, s, d).
-    Each new token sees all earlier tokens, itself, and none after it. Its output is a weighted mean of the values of the
-    tokens that it sees. The weights are the softmax of query times key, divided by the square root of d.
+    tokens (n, t, features): the next t tokens of n sequences, t at least 1. project(tokens) returns their queries,
+    keys, and values, each (n, heads, t, d). It's called once, with exactly these tokens. cache: None at the start of
+    the sequences, and otherwise the one that the previous call returned: [keys, values] of all earlier tokens, each
+    (n, heads, s, d). Each new token sees all earlier tokens and itself, but no later ones. Its output is a weighted
+    mean of the values of the tokens that it sees. The weights are the softmax of query times key, divided by the square
+    root of d.
     Returns output (n, heads, t, d) for the new tokens only, and the cache [keys, values], each (n, heads, s + t, d).
-    The cache passed in isn't changed, so two calls may continue from the same one.
+    The cache passed in isn't changed, so two calls can continue from the same one.
     """
     ### BEGIN SOLUTION
     query, key, value = project(tokens)
@@ -63,12 +64,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "one_by_one",
-    "five tokens, one call for each: what causal attention over all five gives",
+    "five tokens, one per call: the same as causal attention over all five",
     weight=2,
     required=True,
     hint=(
-        "Token 3 compares its query with four keys. Three of them are in the cache. Along which dimension?",
-        "torch.cat((cache[0], key), dim=2), the same for the values, then attention of one query with all keys.",
+        "Token 3 compares its query with four keys, three of them cached. Along which dimension do you join them?",
+        "Use torch.cat((cache[0], key), dim=2), do the same for the values, and let the query attend to all keys.",
     ),
 ):
     t, project = torch.linspace(-2, 2, 30, device=device()).reshape(2, 5, 3).sin(), make_projection(3, 2, 4, 0)
@@ -82,15 +83,18 @@ with check(
     explain(
         torch.cat(got, 2),
         want,
-        {"each token sees only itself: the earlier keys and values aren't used": alone, "no root of d": unscaled},
+        {
+            "each token sees only itself: earlier keys and values aren't used": alone,
+            "scores aren't divided by the root of d": unscaled,
+        },
         name="the outputs",
     )
 with check(
     "prompt",
-    "five tokens in one call: each sees itself and those before it",
+    "five tokens in one call: each sees itself and the earlier ones",
     hint=(
-        "Which of the five may the first one see?",
-        "Scores of later tokens are set to -inf before the softmax: torch.ones(t, t).triu(1) marks them.",
+        "Which of the five can the first one see?",
+        "Set the scores of later tokens to -inf before the softmax: torch.ones(t, t).triu(1) marks them.",
     ),
 ):
     t, project = torch.linspace(-2, 2, 30, device=device()).reshape(2, 5, 3).sin(), make_projection(3, 2, 4, 0)
@@ -98,10 +102,10 @@ with check(
     want = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     open_ = nn.functional.scaled_dot_product_attention(q, k, v)
     got, _ = attend_next(project, t, None)
-    explain(got, want, {"a token sees the ones after it": open_}, name="the outputs")
+    explain(got, want, {"a token sees later ones": open_}, name="the outputs")
 
 # %% hidden checks
-with check("drawn", "other sizes, dtypes and caches", weight=3, required=True, hint="Which shapes do you assume?"):
+with check("drawn", "other sizes, dtypes, and caches", weight=3, required=True, hint="Which shapes do you assume?"):
     arguments.assert_results(attend_next, "", *EDGES[:6], "no cache, one token")
 with check(
     "blocks",
@@ -109,8 +113,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "With s tokens in the cache, new token i has place s + i. Which keys come after that place?",
-        "The mask has t rows and s + t columns, and its first s columns are open: triu(s + 1).",
+        "With s tokens in the cache, new token i is at position s + i. Which keys come after that position?",
+        "The mask has t rows and s + t columns, and hides nothing in its first s columns: triu(s + 1).",
     ),
 ):
     arguments.assert_results(attend_next, "block", "block, one earlier token", "equal sizes")
@@ -119,7 +123,7 @@ with check("cache", "the cache: keys and values of all tokens", weight=2, hint="
         assert_close(trial.report.result, trial.case.report.result)
 with check(
     "projected_once",
-    "project is called once for each call, with the new tokens only",
+    "each call calls project once, with the new tokens only",
     weight=2,
     required=True,
     hint="The keys of earlier tokens are in the cache already. Which tokens do you pass to project?",

@@ -1,6 +1,6 @@
 # %% given
 class Part(nn.Module):
-    """A layer that a function computes. Without a function it is a ReLU in place. In evaluation mode it gives NaN."""
+    """A layer that applies a function, by default an in-place ReLU. In evaluation mode, it returns NaN."""
 
     def __init__(self, compute):
         super().__init__()
@@ -11,7 +11,7 @@ class Part(nn.Module):
 
 
 class Block(nn.Module):
-    """Runs the parts that the route names, in its order, and then applies its own function to the last output.
+    """Runs the parts that the route names, in that order, and then applies its own function to the last output.
 
     parts: (name, function) for a layer, (name, parts, route, function) for a block, (name, other) for a second name.
     """
@@ -33,7 +33,7 @@ class Block(nn.Module):
 
 @probes.probe
 def searched(first_bad, parts, route, compute, x, see="name"):
-    """What first_bad returns for such a block, or how many hooks each module has afterwards, having had one before."""
+    """What first_bad returns for such a block, or how many hooks each module has afterward, starting from one."""
     model = Block(parts, route, compute)
     for module in model.modules():
         module.register_forward_hook(lambda *_: None)
@@ -123,13 +123,13 @@ def interrupted(x):
 def first_bad(model: nn.Module, x: Tensor) -> str | None:
     """The name of the first module whose output isn't finite in one call model(x), or None if all are finite.
 
-    First: in the order in which the modules end. So a module is after those that run inside it. The name is that in
-    model.named_modules(), which is "" for model itself. An output is a tensor of any shape, of a floating or an integer
-    dtype, or None, or a tuple of outputs. It is finite if each number in it is. What counts is its value when its
-    module ends, whatever later ones write into it.
-    model is called once, to its end, with each module in the mode that it's in. What it raises, KeyboardInterrupt too,
-    reaches the caller, also if an output wasn't finite. Afterwards model has the hooks that it had before, after an
-    exception too; its own hooks change no output. x is only passed to model.
+    First: in the order in which the modules end. So a module comes after those that run inside it. The name is the one
+    in model.named_modules(), which is "" for model itself. An output is None, a tensor of any shape with a floating or
+    integer dtype, or a tuple of outputs. It's finite if every number in it is. Its value when its module ends counts,
+    whatever later modules write to it.
+    model is called once, to the end, with each module in its current mode. An exception that it raises, even
+    KeyboardInterrupt, reaches the caller, even if an output wasn't finite. Afterward, model has the same hooks as
+    before, even after an exception; its own hooks don't change any output. x is only passed to model.
     """
     ### BEGIN SOLUTION
     bad: list[str] = []
@@ -160,13 +160,13 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 # The name of the first -> example, all_finite, order
 # First: in the order -> order
 # So a module -> order
-# The name is that -> order
-# An output is a tensor -> outputs
-# It is finite if -> outputs, all_finite
-# What counts is its -> in_place
+# The name is the one -> order
+# An output is None -> outputs
+# It's finite if -> outputs, all_finite
+# Its value when -> in_place
 # model is called once -> runs_once, errors
-# What it raises -> errors
-# Afterwards model has -> hooks_removed
+# An exception that -> errors
+# Afterward, model has -> hooks_removed
 # x is only passed -> keeps_input
 
 
@@ -219,12 +219,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "of three layers, the second one divides by zero",
+    "three layers, of which the second divides by zero",
     weight=2,
     required=True,
     hint=(
-        "Whose output do you look at: the last one's, or each one's when it's made?",
-        "Register a forward hook on each module of named_modules(), and keep the first name only.",
+        "Do you look only at the last output, or at each output as its module ends?",
+        "Register a forward hook on each module in named_modules(), and keep only the first name.",
     ),
 ):
     t = torch.tensor([[1.0, 0.0], [2.0, 4.0]], device=device())
@@ -233,8 +233,8 @@ with check(
         searched(first_bad, parts, ["embed", "scale", "head"], lambda x: x, t),
         "scale",
         {
-            "this is the last layer that is bad, and the first one is wanted": "head",
-            "the whole model ends last": "",
+            "this is the last bad layer, not the first": "head",
+            "the model itself ends last": "",
         },
     )
 with check(
@@ -242,7 +242,7 @@ with check(
     "None, if every output is finite",
     hint=(
         "What does your function return if no hook has found anything?",
-        "Zeros and large numbers are finite. torch.isfinite is False for inf, -inf and nan only.",
+        "Zeros and large numbers are finite. torch.isfinite is False only for inf, -inf, and nan.",
     ),
 ):
     parts = [("a", lambda x: x * 0), ("b", lambda x: x + 1e30)]
@@ -251,7 +251,7 @@ with check(
 # %% hidden checks
 with check(
     "order",
-    "another order than that of definition, blocks, and a layer that runs twice",
+    "modules that run in another order than they're defined, blocks, and a layer that runs twice",
     weight=4,
     required=True,
     hint="Does named_modules() list the modules in the order in which they run? Does a block end before its parts?",
@@ -260,7 +260,7 @@ with check(
     arguments.assert_results(first_bad, "in a block", "a block", "the model", "in a block of a block")
 with check(
     "outputs",
-    "outputs that are tuples, None or integers",
+    "outputs that are tuples, None, or integers",
     weight=2,
     hint="What does an LSTM return? Does your function look into a tuple inside a tuple?",
 ):
@@ -268,14 +268,14 @@ with check(
     arguments.assert_results(first_bad, "large numbers", "float64", "nothing bad", "an infinite input")
 with check(
     "in_place",
-    "an output that a later layer repairs in place",
+    "an output that a later layer makes finite in place",
     weight=2,
     hint="When do you look at an output: when its module ends, or after the call? What does it hold then?",
 ):
     arguments.assert_results(first_bad, "repaired in place")
 with check(
     "runs_once",
-    "the model runs once, and to its end",
+    "the model runs once, to the end",
     guard=True,
     hint="How often does your function call the model?",
 ):
@@ -292,10 +292,10 @@ with check(
         parts = [("a", noting("a", 1.0)), ("b", noting("b", factor)), ("c", noting("c", 1.0))]
         ran.clear()
         assert_close(searched(first_bad, parts, ["a", "b", "c"], same, torch.ones(1, 2, device=device())), want)
-        assert ran == ["a", "b", "c"], "the layers ran in another order, or not once each"
+        assert ran == ["a", "b", "c"], "the layers ran in the wrong order, or not exactly once each"
 with check(
     "errors",
-    "what the model raises reaches the caller",
+    "an exception in the model reaches the caller",
     guard=True,
     hint="Does your function return anything if the model raises an exception?",
 ):
@@ -304,7 +304,7 @@ with check(
     assert_close(searched(first_bad, parts, ["a", "b"], same, torch.ones(2, 2, device=device())), "it raised")
 with check(
     "hooks_removed",
-    "only your hooks are removed, after an error too",
+    "only your hooks are removed, even after an error",
     weight=2,
     observed=True,
     hint="What does finally do? Whose hooks do you remove?",
@@ -312,8 +312,8 @@ with check(
     for last, want in ((same, None), (with_nan, "block.b"), (failing, "it raised"), (interrupted, "it raised")):
         parts = [("a", same), ("block", [("b", last)], ["b"], same)]
         got = searched(first_bad, parts, ["a", "block"], same, torch.ones(2, 2, device=device()), "hooks")
-        assert_close(got, [want, 1, 1, 1, 1, 0], name="the answer, and the hooks of each module")
-with check("keeps_input", "x is only passed to the model", guard=True, hint="Which of your lines write into x?"):
+        assert_close(got, [want, 1, 1, 1, 1, 0], name="the answer, and each module's hooks")
+with check("keeps_input", "x is only passed to the model", guard=True, hint="Which of your lines write to x?"):
     arguments.assert_arguments(first_bad)
 
 

@@ -2,11 +2,11 @@
 def last_states(output: Tensor, lengths: Tensor) -> Tensor:
     """The output at the last step of each sequence, (n, hidden).
 
-    output (n, t, hidden), of any floating dtype: of an LSTM with batch_first=True, for n sequences that were padded at
-    their end to t steps. lengths (n,) int64, from 0 to t: how many steps of each aren't padding. For a length of 0 the
-    row is zeros. n may be 0, t and hidden are at least 1, and strides may be any. Padding may hold anything, also NaN
-    and infinities. NaN or an infinity at an earlier step changes nothing; at the last step it's in the result.
-    The result has output's dtype and device, and its own memory. A gradient reaches the last steps, and is
+    output (n, t, hidden), of any floating dtype: from an LSTM with batch_first=True, for n sequences padded at the end
+    to t steps. lengths (n,) int64, from 0 to t: how many steps of each aren't padding. For a length of 0, the row is
+    zeros. n may be 0, t and hidden are at least 1, and strides may be any. Padding may hold anything, even NaN and
+    infinities. NaN or an infinity at an earlier step has no effect; at the last step, it's in the result.
+    The result has output's dtype and device, and its own memory. The gradient reaches the last steps, and is
     0 at all others. output and lengths aren't changed.
     """
     ### BEGIN SOLUTION
@@ -20,12 +20,12 @@ def last_states(output: Tensor, lengths: Tensor) -> Tensor:
 # The output at -> example, other_cases
 # output (n, t, hidden) -> other_cases
 # lengths (n,) int64 -> example, other_cases
-# For a length of 0 -> empty_sequence, other_cases
+# For a length of 0, -> empty_sequence, other_cases
 # n may be 0 -> other_cases, empty_batch
 # Padding may hold -> other_cases
 # NaN or an infinity -> other_cases
 # The result has output's -> other_cases, keeps_input
-# A gradient reaches -> gradients
+# The gradient reaches -> gradients
 # output and lengths -> keeps_input
 
 
@@ -68,12 +68,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "lengths 3, 1 and 4 of 4",
+    "lengths 3, 1, and 4, padded to 4 steps",
     weight=2,
     required=True,
     hint=(
-        "Which step is the last of a sequence of three? Is it the same step for all?",
-        "One index for each sequence: output[rows, lengths - 1], with rows from 0 to n - 1.",
+        "Which step is the last in a sequence of three? Is it the same step for all sequences?",
+        "Use one index for each sequence: output[rows, lengths - 1], with rows from 0 to n - 1.",
     ),
 ):
     t = torch.arange(24.0, device=device()).reshape(3, 4, 2)
@@ -82,7 +82,7 @@ with check(
         torch.tensor([[4.0, 5.0], [8.0, 9.0], [22.0, 23.0]], device=device()),
         {
             "the last step of the padded sequence is padding": t[:, -1],
-            "the last of three steps has the index 2": torch.tensor(
+            "the last of three steps has index 2": torch.tensor(
                 [[6.0, 7.0], [10.0, 11.0], [22.0, 23.0]], device=device()
             ),
         },
@@ -91,8 +91,8 @@ with check(
     "empty_sequence",
     "zeros for a length of 0",
     hint=(
-        "Which step does the index -1 mean?",
-        "Choose some step that exists, and replace it with zeros afterwards: torch.where.",
+        "Which step does index -1 select?",
+        "Select any step that exists, and replace it with zeros afterward, using torch.where.",
     ),
 ):
     t = torch.arange(12.0, device=device()).reshape(2, 3, 2)
@@ -100,7 +100,7 @@ with check(
         last_states(t, torch.tensor([0, 2], device=device())),
         torch.tensor([[0.0, 0.0], [8.0, 9.0]], device=device()),
         {
-            "the index -1 is the last step, which is padding": torch.tensor([[4.0, 5.0], [8.0, 9.0]], device=device()),
+            "index -1 is the last step, which is padding": torch.tensor([[4.0, 5.0], [8.0, 9.0]], device=device()),
             "the first step of an empty sequence is padding": torch.tensor([[0.0, 1.0], [8.0, 9.0]], device=device()),
         },
     )
@@ -108,10 +108,10 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other lengths, dtypes and strides, with infinite padding",
+    "other lengths, dtypes, and strides, with infinite padding",
     weight=4,
     required=True,
-    hint="Does padding take part in a sum? What is 0 times inf?",
+    hint="Is padding part of a sum? What is 0 times inf?",
 ):
     arguments.assert_results(last_states, "", "float32", "float16", "bfloat16", "one sequence", "one step")
     arguments.assert_results(last_states, "one feature", "as many sequences as steps", "all full", "equal lengths")
@@ -120,21 +120,21 @@ with check(
     arguments.assert_results(last_states, "transposed", "every second one", "steps first in memory")
 with check(
     "gradients",
-    "a gradient reaches the last steps, and no others",
+    "the gradient reaches only the last steps",
     weight=3,
     required=True,
-    hint="What is the gradient of a step that is multiplied by 0, or replaced?",
+    hint="What's the gradient of a step that's multiplied by 0, or replaced?",
 ):
     edges = ("requires grad", "from an operation", "requires grad, some empty", "requires grad, NaN in the padding")
     arguments.assert_results(last_states, *edges)
     arguments.assert_gradients(last_states, *edges)
-with check("empty_batch", "no sequences", guard=True, hint="Which shape has the result if n is 0?"):
+with check("empty_batch", "no sequences", guard=True, hint="What's the shape of the result if n is 0?"):
     arguments.assert_results(last_states, "no sequences")
 with check(
     "keeps_input",
     "output and lengths aren't changed, and share no memory with the result",
     guard=True,
-    hint="Which of your lines write into output, or into lengths? Is the result a view?",
+    hint="Which of your lines write to output or lengths? Is the result a view?",
 ):
     arguments.assert_arguments(last_states)
     arguments.assert_memory(last_states)

@@ -19,9 +19,9 @@ class Scaled(nn.Module):
 
 @probes.probe
 def materialized(materialize, features, hidden, state, rest, frozen, x):
-    """What materialize makes of Scaled. frozen: names of parameters that require no grad when it is built.
+    """What materialize makes of Scaled. frozen: names of parameters that don't require grad when it's built.
 
-    Afterwards all tensors of state and rest are overwritten, and then the model's are read: None where one is on meta.
+    Afterward, all tensors in state and rest are overwritten, and then the model's are read: None for those on meta.
     """
     built = []
 
@@ -50,7 +50,7 @@ def materialized(materialize, features, hidden, state, rest, frozen, x):
 
 @probes.probe
 def keeps_default_device(materialize, features, hidden, state, rest, default):
-    """Whether the default device, which is set to this one for the call, is afterwards as before."""
+    """Whether the call leaves the default device, which is set to this one for it, unchanged."""
     before = torch.get_default_device()
     torch.set_default_device(default)
     try:
@@ -68,17 +68,17 @@ def keeps_default_device(materialize, features, hidden, state, rest, default):
 def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: dict[str, Tensor]) -> nn.Module:
     """The model that build makes, with these values, in its own memory.
 
-    build: a function of no arguments that makes the model. It is called once, on the meta device, so no memory
-    is allocated for values that state has anyway. No tensor of the model has two names. state: the names and tensors of
-    the state_dict() of such a model, as a plain dict. The dtypes are any floating ones (int64 for num_batches_tracked,
-    which is never missing, and always a scalar). rest: a tensor for each buffer that state_dict() leaves out, by its
-    name in named_buffers(). It has exactly these names, which need not be checked. No tensor of state and rest requires
-    grad, and no two share memory.
-    Each parameter and buffer has the values, the dtype and the device of its tensor in state or rest. It's a copy: a
-    later write into that tensor doesn't change the model. Parameters require grad as build made them, and
-    state_dict() still leaves out what it left out. state and rest aren't changed. Raises RuntimeError if state lacks a
-    name, has one too many, or a tensor of another shape. Afterwards the default device is as before, also after this
-    error.
+    build: a function without arguments that makes the model. It's called once, on the meta device, so no memory
+    is allocated for values that are in state anyway. No tensor in the model has two names. state: the names and tensors
+    in the state_dict() of such a model, as a plain dict. The dtypes are any floating ones (int64 for
+    num_batches_tracked, which is never missing and always a scalar). rest: a tensor for each buffer that state_dict()
+    leaves out, by its name in named_buffers(). It has exactly these names, which you don't have to check. No tensor in
+    state and rest requires grad, and no two share memory.
+    Each parameter and buffer has the values, dtype, and device of its tensor in state or rest. It's a copy: a
+    later write to that tensor doesn't change the model. Parameters require grad as build made them, and
+    state_dict() still leaves out the same buffers. state and rest aren't changed. Raises RuntimeError if state lacks a
+    name, has one too many, or has a tensor of another shape. Afterward, the default device is the same as before, even
+    after this error.
     """
     ### BEGIN SOLUTION
     with torch.device("meta"):
@@ -94,34 +94,34 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
 # %% promises
 # The model that -> example, other_cases
 # build: a function -> example, other_cases
-# It is called once -> flags
-# No tensor of the model -> other_cases
+# It's called once -> flags
+# No tensor in the model -> other_cases
 # state: the names -> example, other_cases
 # The dtypes are -> other_cases
 # rest: a tensor -> example, other_cases
 # It has exactly -> example, other_cases
-# No tensor of state -> flags, other_cases
+# No tensor in state -> flags, other_cases
 # Each parameter and buffer -> other_cases
 # It's a copy -> example, other_cases
 # Parameters require grad -> flags
 # state and rest aren't -> keeps_arguments
 # Raises RuntimeError -> refused
-# Afterwards the default -> default_device
+# Afterward, the default -> default_device
 
 
 # %% domain
-# Each check needs a model class of its own.
+# Each check needs its own model class.
 
 
 # %% checks
 with check(
     "example",
-    "parameters and buffers of a network of 3 features",
+    "parameters and buffers of a network with 3 features",
     weight=2,
     required=True,
     hint=(
-        "Is a tensor still on meta? Which option of load_state_dict takes the tensor instead of copying from it?",
-        "assign=True for what state has. What it lacks, you set yourself: setattr on the module that owns it.",
+        "Is a tensor still on meta? Which load_state_dict option takes the tensor instead of copying from it?",
+        "Use assign=True for the names in state. Set the other buffers with setattr, on the modules that own them.",
     ),
 ):
     source = Scaled(3, 2).eval()
@@ -138,9 +138,9 @@ with check(
         want,
         {
             "copying into a tensor on meta does nothing": nothing,
-            "what state_dict() leaves out has no values yet": forgotten,
-            "the model's tensors are those of state: a write into one changes both": of_state,
-            "the model's tensors are those of state and rest: a write into one changes both": aliases,
+            "the buffers that state_dict() leaves out have no values yet": forgotten,
+            "the model's tensors are those in state: a write to one changes both": of_state,
+            "the model's tensors are those in state and rest: a write to one changes both": aliases,
         },
         name="your model's tensors",
     )
@@ -149,7 +149,7 @@ with check(
 
 
 def a_state(features, hidden, seed, dtype, rest_dtype=None):
-    """Values for all of Scaled's tensors: what its state has, and the rest. And an input."""
+    """Values for all of Scaled's tensors, in its state and the rest, and an input."""
     generator = torch.Generator().manual_seed(seed)
 
     def numbers(*shape):
@@ -181,10 +181,10 @@ def computed(values, x):
 
 with check(
     "other_cases",
-    "other sizes and dtypes: values, and what the model returns",
+    "other sizes and dtypes: the values and the model's output",
     weight=5,
     required=True,
-    hint="Which dtype does a parameter have after assign, and which one after copying? Whose memory is it?",
+    hint="Which dtype does a parameter have after assign, and which after copying? Whose memory is it in?",
 ):
     for features, hidden, dtype, rest_dtype in (
         (4, 3, torch.float32, None),
@@ -200,7 +200,7 @@ with check(
         assert_close(got["output"], output, name="your model's output")
 with check(
     "flags",
-    "requires_grad as it was built, the names of state_dict(), and one model on meta",
+    "requires_grad as built, the names in state_dict(), and one model on meta",
     weight=3,
     required=True,
     hint="Does a new nn.Parameter know that the old one was frozen? Is a buffer that you register again left out?",
@@ -211,12 +211,12 @@ with check(
         want = computed(state | rest, x)
         got = materialized(materialize, 3, 4, copied(state), copied(rest), frozen, x)
         assert_close(got["output"], want, name="your model's output")
-        assert_close(got["requires grad"], names, name="what requires grad")
+        assert_close(got["requires grad"], names, name="the parameters that require grad")
         assert_close(got["state_dict"], list(state), name="the names in state_dict()")
         assert_close(got["built on"], ["meta"], name="the devices on which the model was built")
 with check(
     "default_device",
-    "afterwards the default device is as before, after an error too",
+    "the default device is the same as before, even after an error",
     guard=True,
     hint="What happens after set_default_device if load_state_dict raises an error?",
 ):
@@ -224,10 +224,10 @@ with check(
         state, rest, _ = a_state(2, 4, 3, torch.float32)
         state.pop(lost, None)
         got = keeps_default_device(materialize, 2, 4, state, rest, default)
-        assert_close(got, True, name="whether the default device is as before")
+        assert_close(got, True, name="whether the default device is the same as before")
 with check(
     "refused",
-    "a missing name, or one too many, raises a RuntimeError",
+    "a missing or extra name raises a RuntimeError",
     hint="What does strict=False hide?",
 ):
     for lost, wrong_name, wrong_shape in (
@@ -248,7 +248,7 @@ with check(
                 continue
             raise
         raise AssertionError("a state that doesn't fit the model was accepted")
-with check("keeps_arguments", "state and rest aren't changed", guard=True, hint="Do you take anything out of a dict?"):
+with check("keeps_arguments", "state and rest aren't changed", guard=True, hint="Do you remove anything from a dict?"):
     for seed, frozen in enumerate((["first.weight"], [])):
         state, rest, x = a_state(2, 4, seed, torch.float32)
         want = [copied(state), copied(rest)]

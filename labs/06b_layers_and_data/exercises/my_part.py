@@ -1,13 +1,13 @@
 # %% given
 class Worker(NamedTuple):
-    """The part of get_worker_info() that is needed here: worker number id of num_workers."""
+    """The part of get_worker_info() that you need here: worker number id of num_workers."""
 
     id: int
     num_workers: int
 
 
 class Counting:
-    """An iterable for the checks that counts how many items were read. It raises an error after 500."""
+    """An iterable for the checks that counts how many items have been read. It raises an error after 500."""
 
     def __init__(self, items):
         self.items, self.read = items, 0
@@ -25,9 +25,9 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
     """Yields the items that belong to the worker that info describes, in their order.
 
     info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1. Items are dealt like
-    cards: number n, counted from 0, belongs to worker n % num_workers. Outside a worker info is None, and all items are
+    cards: item n, counting from 0, belongs to worker n % num_workers. Outside a worker, info is None, and all items are
     yielded. items: an iterable of anything, from which one iterator is made and read once. It may have no length and no
-    end. Nothing is read before the first next(), and then nothing beyond the item that is yielded.
+    end. Nothing is read before the first next(), and after that nothing beyond the item that's yielded.
     """
     ### BEGIN SOLUTION
     for number, item in enumerate(items):
@@ -40,14 +40,14 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
 # Yields the items -> example, other_cases
 # info: has the attributes -> example, other_cases
 # Items are dealt -> example, other_cases
-# Outside a worker -> alone, other_cases
+# Outside a worker, -> alone, other_cases
 # items: an iterable -> other_cases, endless
 # It may have -> endless
 # Nothing is read -> endless
 
 
 # %% domain
-# The order of reading counts, and only the check's own iterator shows it.
+# The order of reads matters, and only the check's own iterator shows it.
 
 
 # %% checks
@@ -57,17 +57,17 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which items does worker 0 yield, and which ones worker 1? Does any item appear twice?",
-        "Whose turn is item number n, with three workers? enumerate counts them.",
+        "Which items does worker 0 yield, and which does worker 1? Does any item appear twice?",
+        "With three workers, who gets item n? enumerate counts the items.",
     ),
 ):
     explain(
         [list(my_part(range(10, 17), Worker(n, 3))) for n in range(3)],
         [[10, 13, 16], [11, 14], [12, 15]],
         {
-            "each item belongs to one worker only": [[*range(10, 17)]] * 3,
+            "each item belongs to only one worker": [[*range(10, 17)]] * 3,
             "items are dealt one by one, not in blocks": [[10, 11, 12], [13, 14], [15, 16]],
-            "the number of an item counts, not its value": [[12, 15], [10, 13, 16], [11, 14]],
+            "the item's number counts, not its value": [[12, 15], [10, 13, 16], [11, 14]],
         },
         name="the items of the three workers",
     )
@@ -76,7 +76,7 @@ with check(
     "outside a worker: all items",
     hint=(
         "What does get_worker_info() return outside a worker?",
-        "info is None there. Test that before you read info.id.",
+        "There, info is None. Check that before you read info.id.",
     ),
 ):
     assert_close(list(my_part(["a", "b", "c"], None)), ["a", "b", "c"])
@@ -84,10 +84,10 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other numbers of items and workers, and items that can be read once",
+    "other numbers of items and workers, and items that can be read only once",
     weight=4,
     required=True,
-    hint="What if there are fewer items than workers, or none? Are items numbers from 0 on?",
+    hint="What if there are fewer items than workers, or none? Are you using an item's value as its number?",
 ):
     for count, workers in ((12, 4), (23, 5), (2, 6), (9, 1), (0, 3), (100, 7)):
         t = [(5 * n + 2) % 11 for n in range(count)]
@@ -102,7 +102,7 @@ with check(
     assert_close(list(my_part(iter([4, 7, 1]), None)), [4, 7, 1])
 with check(
     "endless",
-    "items without an end, read only up to the one that is yielded",
+    "endless items, read only up to the one that's yielded",
     weight=3,
     required=True,
     hint="Which of your calls reads all items before it yields the first one?",
@@ -113,8 +113,8 @@ with check(
         early = source.read
         got = iter(got)
         assert_close([next(got) for _ in range(3)], [5 + first + n * workers for n in range(3)])
-        assert_close(early, 0, name="the number of items that were read before the first next()")
-        assert_close(source.read, first + 2 * workers + 1, name="the number of items that were read")
+        assert_close(early, 0, name="the number of items read before the first next()")
+        assert_close(source.read, first + 2 * workers + 1, name="the number of items read")
 
 
 # %% right "islice"

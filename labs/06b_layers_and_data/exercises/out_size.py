@@ -3,8 +3,9 @@ def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -
     """The number of values that a convolution returns along one dimension, an int: one for each window that fits.
 
     All five are ints of at most 100,000. size, at least 0, is the input's. padding, at least 0, is added at both ends.
-    The kernel has `kernel` taps that are dilation apart: 1 means neighbours. stride is the distance between windows. kernel, stride and dilation are at least 1. A window that would reach beyond the end, padding included, is
-    left out. Raises ValueError if not even one window fits.
+    The kernel has `kernel` taps that are dilation apart: 1 means neighbors. stride is the distance between windows.
+    kernel, stride, and dilation are at least 1. A window that would extend past the end, padding included, is left out.
+    Raises ValueError if not even one window fits.
     """
     ### BEGIN SOLUTION
     span = dilation * (kernel - 1) + 1
@@ -22,7 +23,7 @@ def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -
 # padding, at least 0 -> other_cases, example
 # The kernel has -> dilated, other_cases
 # stride is the distance -> other_cases
-# kernel, stride and dilation -> other_cases
+# kernel, stride, and dilation -> other_cases
 # A window that would -> example, other_cases
 # Raises ValueError -> just_fits
 
@@ -56,44 +57,44 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "a size of 12, a kernel of 9, stride 2, padding 4",
+    "size 12, kernel 9, stride 2, padding 4",
     weight=2,
     required=True,
     hint=(
-        "How many places are there with the padding? At which of them can a window of 9 begin?",
-        "There are 20 places, so a window begins at 0, 2, 4, 6, 8 or 10. One at 12 would reach beyond the end.",
+        "How many positions are there, including padding? At which of them can a window of 9 start?",
+        "There are 20 positions, so windows start at 0, 2, 4, 6, 8, and 10. One at 12 would extend past the end.",
     ),
 ):
     explain(
         out_size(12, 9, 2, 4, 1),
         6,
         {
-            "a window that reaches beyond the end does not count": 7,
+            "a window that extends past the end doesn't count": 7,
             "padding is added at both ends": 4,
             "the first window counts too": 5,
         },
     )
 with check(
     "dilated",
-    "a size of 14, a kernel of 3, dilation 4",
+    "size 14, kernel 3, dilation 4",
     hint=(
-        "How many places does the kernel span, from the first tap to the last?",
-        "Taps at 0, 4 and 8 span 9 places, not 12.",
+        "How many positions does the kernel span, from the first tap to the last?",
+        "Taps at 0, 4, and 8 span 9 positions, not 12.",
     ),
 ):
     explain(
         out_size(14, 3, 1, 0, 4),
         6,
-        {"the taps are a dilation apart": 12, "between three taps there are two gaps": 3},
+        {"the taps aren't neighbors: they're 4 apart": 12, "between three taps there are two gaps": 3},
     )
 
 # %% hidden checks
 with check(
     "other_cases",
-    "other sizes: what PyTorch returns",
+    "other sizes: the same as PyTorch",
     weight=4,
     required=True,
-    hint="Where does the last window that fits begin? How many are there up to it?",
+    hint="Where does the last window that fits start? How many are there up to that one?",
 ):
     arguments.assert_results(out_size, "", "size 0", "one tap", "neighbours", "stride 1", "no padding")
     arguments.assert_results(out_size, "windows up to the end", "a stride beyond the end", "large")
@@ -103,7 +104,7 @@ with check(
     "just_fits",
     "1 if one window fits, a ValueError if none does",
     weight=2,
-    hint="What is the smallest size for these taps? What does // do to a negative number?",
+    hint="What's the smallest size for these taps? What does // do to a negative number?",
 ):
     arguments.assert_results(out_size, "one window", "one place short", "far too short")
 

@@ -2,12 +2,12 @@
 def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor, Tensor, Tensor]:
     """A batch of sequences of different lengths: (padded, lengths, labels).
 
-    samples: n pairs, at least one, of a sequence (t, d) and a label, an int. t may differ, and may be 0 for some or for
-    all. d is at least 1. d, the dtype and the device are the same for all sequences. The dtype is a floating or an
-    integer one, strides may be any, and none requires grad. fill: a number that this dtype and float64 can hold, also
-    NaN or an infinity. It may occur in a sequence too.
+    samples: n pairs, at least one, of a sequence (t, d) and a label, an int. t may differ, and may be 0 for some or
+    all. d is at least 1. d, the dtype, and the device are the same for all sequences. The dtype is floating or integer,
+    strides may be any, and none requires grad. fill: a number that this dtype and float64 can hold, including NaN or an
+    infinity. It may also occur in a sequence.
     padded (n, longest t, d): the sequences from step 0 on, followed by fill, in their dtype and on their device.
-    lengths (n,): each t, and labels (n,), both int64, in CPU memory. Each of the three has its own memory. The list and
+    lengths (n,): each t, and labels (n,): both int64, in CPU memory. Each of the three has its own memory. The list and
     its sequences aren't changed.
     """
     ### BEGIN SOLUTION
@@ -26,10 +26,10 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
 # samples: n pairs -> other_cases, own_memory
 # t may differ -> empty_sequence, other_cases, all_empty
 # d is at least 1 -> other_cases
-# d, the dtype -> other_cases
+# d, the dtype, -> other_cases
 # The dtype is -> other_cases
 # fill: a number -> other_cases
-# It may occur -> other_cases
+# It may also occur -> other_cases
 # padded (n, longest t, d) -> example, other_cases
 # lengths (n,) -> other_cases
 # Each of the three -> own_memory
@@ -74,12 +74,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two sequences, of 3 steps and of 1",
+    "two sequences, of 3 steps and 1 step",
     weight=2,
     required=True,
     hint=(
         "How long is the longest sequence? At which end is the padding?",
-        "Begin with a tensor full of fill, and write each sequence into its row, from step 0 on.",
+        "Start with a tensor full of fill, and write each sequence into its row, from step 0 on.",
     ),
 ):
     t = [(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), 4), (torch.tensor([[7.0, 8.0]]), 2)]
@@ -90,17 +90,17 @@ with check(
         pad_collate(t, -9.0),
         (want, lengths, labels),
         {
-            "padding follows a sequence, at its end": (front, lengths, labels),
+            "padding goes at the end of a sequence": (front, lengths, labels),
             "padding has the value fill": (want.where(want > -9, torch.zeros(())), lengths, labels),
             "samples are the first dimension, steps the second": (want.transpose(0, 1), lengths, labels),
         },
     )
 with check(
     "empty_sequence",
-    "one sequence without a step",
+    "one empty sequence",
     hint=(
-        "What is the length of an empty sequence, and what is in its row?",
-        "Its row is fill in all steps, and its length is 0. It isn't left out.",
+        "What's the length of an empty sequence, and what's in its row?",
+        "Its row is fill at every step, and its length is 0. It isn't left out.",
     ),
 ):
     t = [(torch.empty(0, 1), 5), (torch.tensor([[1.0], [2.0]]), 0)]
@@ -110,16 +110,16 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other lengths, sizes and dtypes",
+    "other lengths, sizes, and dtypes",
     weight=4,
     required=True,
-    hint="Which dtype and device does torch.zeros choose? And what are those of the lengths?",
+    hint="Which dtype and device does torch.zeros choose? And which do the lengths have?",
 ):
     arguments.assert_results(pad_collate, "", "float32", "float16", "bfloat16", "large integers", "uint8", "one sample")
     arguments.assert_results(pad_collate, "equal lengths", "one step each", "one feature", "some empty", "large labels")
     arguments.assert_results(pad_collate, "fill NaN", "infinite fill", "fill inside", "NaN inside")
     arguments.assert_results(pad_collate, "transposed", "every second one", "expanded")
-with check("all_empty", "all sequences are empty", weight=1, hint="Which shape has padded, if the longest t is 0?"):
+with check("all_empty", "all sequences are empty", weight=1, hint="What's padded's shape if the longest t is 0?"):
     arguments.assert_results(pad_collate, "all empty", "one sample, all empty")
 with check(
     "own_memory",

@@ -1,6 +1,6 @@
 # %% given
 class Source:
-    """Batches for the checks: it writes to log what it's asked for. A batch that is an exception is raised."""
+    """Batches for the checks: logs each batch that's read. A batch that's an exception is raised."""
 
     def __init__(self, log, batches):
         self.log, self.batches, self.place = log, batches, 0
@@ -25,7 +25,7 @@ class Source:
 
 
 class Shelf:
-    """An iterable for the checks, with a Source as its iterator. It logs when one is made, and calls of close()."""
+    """An iterable for the checks, whose iterator is a Source. Logs when one is created, and calls to close()."""
 
     def __init__(self, log, batches):
         self.log, self.batches = log, batches
@@ -39,7 +39,7 @@ class Shelf:
 
 
 class Mover:
-    """A function move for the checks, which logs its calls. It returns 100 times the batch, and raises at `bad`."""
+    """A move function for the checks that logs its calls. It returns 100 times the batch, and raises at `bad`."""
 
     def __init__(self, log, bad=None):
         self.log, self.bad = log, bad
@@ -53,7 +53,7 @@ class Mover:
 
 
 def followed(log, got, steps=None, close=False):
-    """Logs steps of what prefetch returned, all of them if there is no number, and how they end."""
+    """Log this many steps of the iterator that prefetch returned, or all of them, and how they end."""
     try:
         for _ in itertools.count() if steps is None else range(steps):
             log.append(f"step {next(got)}")
@@ -67,7 +67,7 @@ def followed(log, got, steps=None, close=False):
 
 @probes.probe
 def moved_errors(prefetch, batches):
-    """The batches again, after a move that returns an exception for each, as a value."""
+    """The batches again, after a move that returns an exception as the value of each."""
     return [error.args[0] for error in prefetch(batches, ArithmeticError)]
 
 
@@ -75,15 +75,15 @@ def moved_errors(prefetch, batches):
 def prefetch(batches: Iterable, move: Callable) -> Iterator:
     """Yields move(batch) for each of batches, in order, with the next one ready before it yields one.
 
-    With the first next(), the first batch is read and moved, then the second one, and the first is yielded. From then
-    on each next() reads and moves one more batch, and yields the one before. When no batch is left to read, the last
-    one is yielded. Nothing is read before the first next(), and never more than one batch ahead. Batches and
-    what move returns may be anything, also None.
-    If batches or move raises an Exception, it waits until its batch is due: those before are yielded first, the next
-    next() raises it, and no more is read; move never raises StopIteration.
+    On the first next(), the first batch is read and moved, then the second one, and the first is yielded. From then
+    on, each next() reads and moves one more batch and yields the previous one. When there are no more batches to read,
+    the last one is yielded. Nothing is read before the first next(), and never more than one batch ahead. Batches and
+    the values that move returns may be anything, including None.
+    If batches or move raises an Exception, it waits until its batch is due: earlier batches are yielded first, the
+    following next() raises it, and no more is read; move never raises StopIteration.
     batches: an iterable. One iterator is made from it, read once, and closed once: its close() is called if it has one.
     This happens before StopIteration or the exception reaches the caller. If the caller stops early, after a next(),
-    and calls close() of what prefetch returned, it happens then.
+    and calls close() on the iterator that prefetch returned, it happens then.
     """
     ### BEGIN SOLUTION
     source = iter(batches)
@@ -112,11 +112,11 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 
 # %% promises
 # Yields move(batch) -> example, ahead, other_cases, lazy, errors, closed, no_close
-# With the first next() -> ahead, other_cases, lazy, errors, closed
-# From then on -> ahead, other_cases, lazy, errors, closed
-# When no batch is left -> example, ahead, other_cases, errors, closed, no_close
+# On the first next() -> ahead, other_cases, lazy, errors, closed
+# From then on, -> ahead, other_cases, lazy, errors, closed
+# When there are no more -> example, ahead, other_cases, errors, closed, no_close
 # Nothing is read -> lazy
-# Batches and what -> no_close
+# Batches and the values -> no_close
 # If batches or move -> errors, closed
 # batches: an iterable -> no_close, example
 # One iterator is made -> closed
@@ -125,7 +125,7 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 
 
 # %% domain
-# The order of reading counts, and only the check's own iterator shows it.
+# The order of reads matters, and only the check's own iterator shows it.
 
 
 # %% checks
@@ -135,7 +135,7 @@ with check(
     weight=1,
     required=True,
     hint=(
-        "Which batch is yielded last, or isn't it yielded at all?",
+        "Is the last batch yielded at all?",
         "When there's nothing left to read, one batch is still waiting.",
     ),
 ):
@@ -143,8 +143,8 @@ with check(
         list(prefetch([1, 2, 3], lambda batch: 10 * batch)),
         [10, 20, 30],
         {
-            "the last batch still waits, and was never yielded": [10, 20],
-            "each batch is yielded once": [10, 10, 20, 30],
+            "the last batch is still waiting: it was never yielded": [10, 20],
+            "each batch is yielded only once": [10, 10, 20, 30],
             "the batches that were yielded weren't moved": [1, 2, 3],
         },
     )
@@ -154,8 +154,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "What does your code do between two of its yields? What has happened when batch 1 arrives?",
-        "Keep the moved batch in a variable. Read and move the next one, and yield only then.",
+        "What does your code do between two yields? What has already happened when batch 1 is yielded?",
+        "Keep the moved batch in a variable. Read and move the next one, and only then yield.",
     ),
 ):
     log = []
@@ -169,9 +169,9 @@ with check(
         [event for event in log if event not in ("closed", "StopIteration")],
         moved,
         {
-            "a batch is moved before the step with the previous one begins": plain,
-            "the next batch is read ahead, and moved ahead too": late,
-            "one batch ahead, not all": everything,
+            "the next batch must be moved before the step with the previous one starts": plain,
+            "the next batch must be moved ahead, not just read ahead": late,
+            "read one batch ahead, not all of them": everything,
         },
         name="the order of the events",
     )
@@ -184,7 +184,7 @@ def without_close(log):
 
 
 def by_hand(events):
-    """The log of a word for each event: r1 reads and moves batch 1, s1 is the step with it."""
+    """The log for a text with a word for each event: r1 reads and moves batch 1, s1 is its step."""
     log = []
     for event in events.split():
         kind, number = event[0], event[1:]
@@ -198,18 +198,18 @@ def by_hand(events):
 
 
 def assert_events(log, want):
-    """The same events. The message names the kind of one: its batch is the check's."""
+    """Compare the events. The message names only their kinds, because the batches belong to the check."""
     kinds, wanted = ([event.partition(" ")[0] for event in events] for events in (without_close(log), want))
     assert_close(kinds, wanted, name="the order of the events")
-    assert without_close(log) == want, "the order of the events is right, and one of them has another batch"
+    assert without_close(log) == want, "the order of the events is right, but one of them has the wrong batch"
 
 
 with check(
     "other_cases",
-    "five batches, one and none: the order of all events",
+    "five batches, one, and none: the order of all events",
     weight=4,
     required=True,
-    hint="What happens with one batch, or none? Is StopIteration of the source the end of yours?",
+    hint="What happens with one batch, or none? Does your iterator end when the source raises StopIteration?",
 ):
     for t, want in (
         ([4, 7, 1, 9, 2], "r4 r7 s4 r1 s7 r9 s1 r2 s9 end s2"),
@@ -222,7 +222,7 @@ with check(
         assert_events(log, [*by_hand(want), "StopIteration"])
 with check(
     "lazy",
-    "nothing before the first next(), and one batch ahead of each",
+    "nothing before the first next(), and then one batch ahead",
     weight=2,
     hint="Which of your lines run when prefetch is called? In a function with a yield, none.",
 ):
@@ -234,9 +234,9 @@ with check(
         assert_events(log, by_hand(want))
 with check(
     "errors",
-    "an exception arrives after the batches before it",
+    "an exception arrives after the earlier batches",
     weight=3,
-    hint="If reading the third batch fails: which batches has the caller got until then?",
+    hint="If reading the third batch fails, which batches should the caller already have?",
 ):
     for t, bad, want, last in (
         ([1, 2, KeyError("no file"), 4], None, ["r1 r2 s1", "source-raises", "s2"], "KeyError"),
@@ -254,9 +254,9 @@ with check(
         assert_events(log, [*events, "StopIteration"])
 with check(
     "closed",
-    "the source is closed once: at its end, after an exception, and after close()",
+    "the source is closed once: at its end, after an exception, or on close()",
     weight=3,
-    hint="Which lines run if the caller stops in the middle? A generator's close() raises GeneratorExit at its yield.",
+    hint="Which lines run if the caller stops halfway? A generator's close() raises GeneratorExit at its yield.",
 ):
     for t, steps, want in (
         ([1, 2, 3], None, "r1 r2 s1 r3 s2 end s3 StopIteration"),
@@ -269,7 +269,7 @@ with check(
         assert_events(log, by_hand(want))
         assert_close(log.count("closed"), 1, name="how often the source was closed")
         if steps is not None:
-            assert log[-2:] == ["close", "closed"], "close() does not close the source, or not at once"
+            assert log[-2:] == ["close", "closed"], "close() doesn't close the source, or not immediately"
         else:
             assert log[-1] != "closed", "the source is closed after the end of your iterator"
     log = []
@@ -280,7 +280,7 @@ with check(
     "no_close",
     "iterables without close(), batches that are None, and a move that returns None",
     guard=True,
-    hint="Has every iterator a method close? How do you know that a batch is ready?",
+    hint="Does every iterator have a close method? How do you know that a batch is ready?",
 ):
     for t in ([5, 1, 2], [3], [], [0, None], [None, None, 4], [[], ""]):
         assert_close(list(prefetch(t, lambda batch: [batch])), [[batch] for batch in t])

@@ -2,22 +2,22 @@
 def too_early(events: list[tuple[str, ...]]) -> list[int]:
     """The indices in events, in order, of the program's reads and writes that are too early.
 
-    events: what the program does, in its order. All names are strings. A stream, an event and a buffer may have the
-    same one.
-    ("copy", stream, source, target): launches a copy between two buffers into a stream. The program continues at once.
+    events: the program's actions, in order. All names are strings. A stream, an event, and a buffer may share a name.
+    ("copy", stream, source, target): launches a copy between two buffers into a stream. The program continues
+        immediately.
     ("record", event, stream): the event marks all work launched into the stream so far. If it's recorded again, only
         the new mark counts.
     ("wait", stream, event): work launched into this stream from now on starts only after the work that the event marks
-        now. A later record of the stream marks that work too, even without a copy in between.
+        now. If the stream is recorded later, that marks this work too, even without a copy in between.
     ("finish", event): the program waits for the work that the event marks now. ("synchronize",): for everything.
     ("read", buffer), ("write", buffer): the program reads or writes it.
     Work in one stream runs in order. Work in two streams may run in any order, unless a wait orders it. An event that
-    wasn't recorded marks nothing. A read is too early if a copy into its buffer may not be done yet. A write is too
-    early if a copy into its buffer or out of it may not be done yet. events isn't changed.
+    hasn't been recorded marks nothing. A read is too early if a copy to its buffer may be unfinished. A write is too
+    early if a copy to or from its buffer may be unfinished. events isn't changed.
     """
     ### BEGIN SOLUTION
-    inside: dict[str, set[int]] = {}  # the copies that are done when a stream has come to its end
-    marks: dict[str, set[int]] = {}  # the same, of an event
+    inside: dict[str, set[int]] = {}  # the copies that are done when all work in a stream is
+    marks: dict[str, set[int]] = {}  # the same for an event
     done: set[int] = set()
     found = []
     for place, (kind, *names) in enumerate(events):
@@ -41,7 +41,7 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
 
 # %% promises
 # The indices in events -> example, pinned, programs
-# events: what the program does -> programs
+# events: the program's actions -> programs
 # All names are strings -> programs
 # A stream, an event -> programs
 # ("copy", stream -> streams, programs
@@ -49,13 +49,13 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
 # ("record", event -> streams, example
 # If it's recorded -> recorded_again
 # ("wait", stream -> waits
-# A later record -> waits
+# If the stream is recorded -> waits
 # ("finish", event): -> streams, programs
 # ("synchronize",): -> streams
 # ("read", buffer) -> programs, streams
 # Work in one stream -> streams
 # Work in two streams -> streams, waits
-# An event that wasn't -> streams, waits
+# An event that hasn't -> streams, waits
 # A read is too early -> pinned, streams, programs
 # A write is too early -> pinned, streams, programs
 # events isn't -> keeps_events
@@ -118,7 +118,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "a result that is read before and after it was waited for",
+    "a result that's read before and after the program waits for it",
     weight=2,
     required=True,
     hint=(
@@ -132,33 +132,33 @@ with check(
         too_early(t),
         [1, 3],
         {
-            "recording an event isn't waiting for it": [1],
-            "what was waited for is done": [1, 3, 5],
-            "indices begin at 0": [2, 4],
+            "recording an event doesn't wait for it": [1],
+            "the read after finish is fine: the copy is done": [1, 3, 5],
+            "indices start at 0": [2, 4],
         },
     )
 with check(
     "pinned",
-    "a buffer that is written while it may still be copied",
+    "a buffer that's written while it may still be copied",
     hint=(
-        "Which of its two buffers may a copy still be using? Does a read of the source matter?",
-        "A read of the source does no harm. A write into it may change what is copied.",
+        "Which of its two buffers may a copy still be using? Does reading the source matter?",
+        "Reading the source does no harm. Writing to it may change the data that's copied.",
     ),
 ):
     t = [("copy", "s", "pinned", "gpu"), ("read", "pinned"), ("write", "pinned"), ("synchronize",), ("write", "pinned")]
     explain(
         too_early(t),
         [2],
-        {"reading the source of a running copy is fine": [1, 2], "a copy still reads its source": []},
+        {"reading the source of a running copy is fine": [1, 2], "the copy may still be reading its source": []},
     )
 
 # %% hidden checks
 with check(
     "streams",
-    "two streams, of which one was waited for",
+    "two streams, when the program has waited for one",
     weight=4,
     required=True,
-    hint="Does an event of one stream say anything about the other one? About work launched later?",
+    hint="Does one stream's event say anything about the other stream? About work launched later?",
 ):
     arguments.assert_results(too_early, "one stream finished", "the other one finished", "recorded before")
     arguments.assert_results(too_early, "a copy after the record", "not recorded", "two records", "a second copy")
@@ -169,7 +169,7 @@ with check(
     "a stream that waits for another one",
     weight=3,
     required=True,
-    hint="If a stream waited for an event and its last work is done, what else is done?",
+    hint="If a stream waited for an event and its latest work is done, what else is done?",
 ):
     arguments.assert_results(too_early, "joined", "joined, one finished", "a wait before the record")
     arguments.assert_results(too_early, "a wait after a record", "a record after a wait", "three streams")
@@ -177,7 +177,7 @@ with check(
     arguments.assert_results(too_early, "both")
 with check(
     "recorded_again",
-    "an event that is recorded a second time",
+    "an event that's recorded twice",
     weight=2,
     hint="What does an event mark after the second record? And a wait between the two records?",
 ):
@@ -188,10 +188,10 @@ with check(
     "longer programs",
     weight=3,
     required=True,
-    hint="Go through the events once more: which copies does the program know to be done, and of which stream?",
+    hint="Go through the events again: which copies does the program know are done, and in which stream?",
 ):
     arguments.assert_results(too_early, "", "the same names")
-with check("keeps_events", "events isn't changed", guard=True, hint="Do you take anything out of events?"):
+with check("keeps_events", "events isn't changed", guard=True, hint="Do you remove anything from events?"):
     arguments.assert_arguments(too_early)
 
 
