@@ -51,7 +51,8 @@ from labkit import (
 # %% [markdown]
 # ## Part 1: Layers you can trust
 #
-# Goal: know what a layer does to each sample, before it surprises you in use. You need lab 6, and attention from lab 2.
+# In this part, you learn what a layer does to each sample, before it surprises you in use. You need lab 6, and
+# attention from lab 2.
 #
 # ## What a convolution looks for
 #
@@ -80,8 +81,8 @@ for numbers in (kernel, picture, edges):
 #
 # Two convolutions make a better digit reader, if you use it correctly. After each, a norm layer rescales the output.
 # The scans are shuffled, as in lab 6, and the last 297 are held out. An epoch takes 0.1 seconds of CPU time; the fully
-# connected network needs 0.01. The last line reads the 297 scans one at a time. Run the cell. Then change 1 to 297 in
-# that line to read them all at once.
+# connected network needs 0.01. The last line reads those one at a time. Run the cell, then change 1 to 297 in that line
+# to read them all at once.
 #
 
 # %% scratch
@@ -147,8 +148,8 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # - *What does it store?* Parameters, buffers, or nothing.
 # - *What does `eval()` change?* Everything for some layers, nothing for most.
 #
-# The next cell builds ten layers, calls each one in training and evaluation mode, and prints the answers. In the
-# shapes, N is the number of samples, T of steps, C of channels, and F of features.
+# The next cell builds ten layers, calls each in both modes, and prints the answers. N counts samples, T steps, C
+# channels, and F features.
 
 # %% predict: train_and_eval
 # **Predict.** Which of these return different values in evaluation mode than in training mode?
@@ -192,16 +193,16 @@ for name, (layer, x) in contracts.items():
 # %% [markdown]
 # *Shapes.* `Linear` and `LayerNorm` work on the last dimension and treat the others as batch dimensions; `Embedding`
 # adds a dimension. Convolutions, pooling, and `BatchNorm2d` expect channels second. `LSTM` and `MultiheadAttention`
-# expect steps first, (T, N, F), unless they're built with `batch_first=True`. Without it, they accept an (N, T, F)
-# tensor too, without an error, but they mistake samples for steps and mix them.
+# expect steps first, (T, N, F), unless they're built with `batch_first=True`. Without it, they accept (N, T, F) too,
+# but mistake samples for steps and mix them.
 #
 # *What it stores.* Of the ten, only batch norm has buffers: a running mean, a running variance, and the number of
 # batches it has seen. Each forward pass in training mode updates them, even under `torch.no_grad()`.
 #
-# *What `eval()` changes.* Only two of the ten layers. Batch norm uses its running values instead of the batch's, and
-# dropout no longer does anything. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you
-# set it. Other layers change too, such as `nn.RReLU`, `nn.AlphaDropout`, and `nn.InstanceNorm2d` with
-# `track_running_stats=True`. If a layer is new to you, try both modes.
+# *What `eval()` changes.* Only two of the ten layers: batch norm uses its running values instead of the batch's, and
+# dropout does nothing. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you set it.
+# Others that change are `nn.RReLU`, `nn.AlphaDropout`, and `nn.InstanceNorm2d` with `track_running_stats=True`. If a
+# layer is new to you, try both modes.
 #
 # ### Which numbers share a mean?
 #
@@ -229,10 +230,10 @@ plt.show()
 # For batch norm, that's row 2 of all three samples: one channel, across the batch and all steps. For layer norm and RMS
 # norm, it's row 2 of sample 1 only.
 #
-# Write $\mu$ and $\sigma^2$ for the mean and variance of such a group. Layer norm and batch norm compute $(x - \mu) /
-# \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ keeps the root away from 0.
-# RMS norm, which most language models use today, skips the mean and the bias: it's $x / \sqrt{\overline{x^2} +
-# \epsilon}$, times `weight`.
+# Write $\mu$ and $\sigma^2$ for the mean and variance of such a group. Layer norm and batch norm compute
+# $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ avoids division
+# by 0. RMS norm, which most language models use, skips the mean and the bias: it's
+# $x / \sqrt{\overline{x^2} + \epsilon}$, times `weight`.
 #
 # ### Your turn: apply_norm
 # Write all three. They differ less than you may think.
@@ -248,12 +249,11 @@ hint(
 
 # %% [markdown]
 # Two questions remain. `x.var()` and `nn.BatchNorm1d` don't agree on what a variance is: which one does the layer use
-# for its output, and which one for `running_var`? And why don't language models use batch norm?
+# for its output, and which for `running_var`? And why don't language models use batch norm?
 
 # %% answer [markdown]
-# The output uses the biased variance; `running_var` is updated with the unbiased one, which `x.var()` also computes. So
-# even for the same batch, the divisor is larger in evaluation mode, by a factor of nearly $\sqrt{m / (m - 1)}$ for m
-# numbers per channel.
+# The output uses the biased variance, and `running_var` the unbiased one, like `x.var()`. So even for the same batch,
+# the divisor is larger in evaluation mode, by a factor of nearly $\sqrt{m / (m - 1)}$ for m numbers per channel.
 #
 # In a language model, batch norm would mix a batch's sequences, including their padding, and leak later tokens into
 # earlier ones. And a model that generates one token at a time has no batch to average over.
@@ -261,9 +261,9 @@ hint(
 # %% [markdown]
 # ### How many values does a convolution return?
 #
-# Where does the 128 in the digit reader's `nn.Linear(128, 10)` come from? Each pooling halves the 8 x 8 pixels, to 4 x
-# 4 and 2 x 2, and 32 channels make 32 · 2 · 2 = 128 numbers. In general, you count the windows that a kernel reads. Its
-# weights along a dimension are called *taps*, and four settings matter.
+# Where does the 128 in the digit reader's `nn.Linear(128, 10)` come from? Each pooling halves the 8 x 8 pixels, to
+# 4 x 4 and 2 x 2, and 32 channels make 32 · 2 · 2 = 128 numbers. In general, you count the windows that a kernel reads.
+# Its weights along a dimension are called *taps*, and four settings matter.
 #
 # - `padding`: how many zeros are added at *both* ends.
 # - `dilation`: the distance between taps. With 1, they're neighbors. With 2, a kernel of 3 spans 5 positions.
@@ -272,7 +272,7 @@ hint(
 #   channel reads `in_channels / groups` of them. Both channel counts must be divisible by it.
 #
 # ### Your turn: out_size
-# Count the windows along one dimension. An image's height and width each have their own settings.
+# Count the windows along one dimension. For an image, do so once for the height and once for the width.
 
 # %% given
 hint(
@@ -329,7 +329,7 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 # each token's query is compared with the keys of all earlier tokens, and their values are averaged. So the next token
 # needs earlier keys and values, but no earlier queries. Stored keys and values are called a *KV cache*.
 #
-# In a causal model, a token's keys and values don't depend on later tokens, so cached ones stay valid.
+# In a causal model, keys and values don't depend on later tokens, so cached ones stay valid.
 #
 # ### Your turn: attend_next
 # The next tokens may be a single one or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
@@ -369,11 +369,11 @@ hint(
 # into one tensor, the short ones are *padded* at the end. An LSTM reads the padding too, and keeps updating its state.
 #
 # A forward LSTM doesn't look ahead, so its output at step `lengths[n] - 1` is the same as without padding. You only
-# have to select it. The backward half of a bidirectional LSTM does read the padding first. There, use
+# have to select it. The backward half of a bidirectional LSTM reads the padding first. There, use
 # `nn.utils.rnn.pack_padded_sequence`, which passes the lengths to the LSTM but doesn't accept a length of 0.
 #
 # ### Your turn: last_states
-# Select that output for every sample in a batch at once. A sequence may be empty, and then it has no last step.
+# Select that output for every sample in a batch at once. An empty sequence has no last step.
 
 # %% given
 hint(
@@ -423,14 +423,14 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 # Python, so ordinary tools work.
 #
 # - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
-# - `breakpoint()` there: Python stops in `pdb`, its debugger, and waits for commands. `p x.shape` prints, `n` runs one
+# - `breakpoint()` there: Python stops in its debugger, `pdb`, and waits for commands. `p x.shape` prints, `n` runs one
 #   line, `c` continues. After an error, `%debug` in the next cell opens the line that raised it. At Python's own
 #   prompt, `import pdb; pdb.pm()` does. (`pdb.post_mortem()` without a traceback works only inside `except`.)
 # - A *forward hook*, for modules that you didn't write: a function that PyTorch calls after each forward pass of a
-#   module, with the module, its inputs, and its output. Registering a hook returns a handle, and the hook stays until
-#   you call the handle's `remove()`.
+#   module, with the module, its inputs, and its output. Registering it returns a handle; the hook stays until you call
+#   the handle's `remove()`.
 #
-# All three work as long as the model isn't compiled: `print` in a compiled model breaks its graph (lab 10).
+# All three work if the model isn't compiled; `print` in a compiled model breaks its graph (lab 10).
 #
 
 # %% example
@@ -453,11 +453,11 @@ finally:
 # `torch.isfinite` is False for inf, -inf, and nan. The inf was in the input, so no layer's output was finite. One bad
 # number makes many more, so you only need the *first* layer.
 #
-# First in which order? Modules run in the order in which `forward` calls them, not the order in which they're defined.
-# A hook runs when its module ends, so a block ends after its parts, and the model ends last.
+# First in which order? Modules run when `forward` calls them, not in the order of their definition. A hook runs when
+# its module ends, so a block comes after its parts, and the model is last.
 #
 # ### Your turn: first_bad
-# Write this tool, and keep it. It'll save you hours.
+# Write this tool and keep it. It'll save you hours.
 
 # %% given
 hint(
@@ -511,11 +511,11 @@ print("the early optimizer's parameter is on", early.param_groups[0]["params"][0
 # - `requires_grad` stays as it was in the model.
 # - The parameters are new objects. An optimizer created earlier holds the old ones: it runs without an error, but
 #   doesn't update the model. Create it afterward.
-# - The memory belongs to `state`. If `state` comes from a model that still exists, training one also changes the other.
-#   Copy the tensors first.
+# - The memory is that of `state`. If that belongs to another model, training one also changes the other. Copy the
+#   tensors first.
 # - Two names for one parameter (tied weights) become two parameters, which may still share their memory. Tie them
 #   again.
-# - Anything that `state_dict()` leaves out stays on meta: buffers with `persistent=False`. The next forward pass raises
+# - Buffers with `persistent=False` stay on meta, because `state_dict()` leaves them out. The next forward pass raises
 #   "Tensor on device meta is not on the expected device cpu!".
 #
 # ### Your turn: materialize
@@ -540,8 +540,8 @@ hint(
 # %% [markdown]
 # ## Part 2: Data that arrives in time
 #
-# Goal: know which process reads each sample, with which random numbers, and when its batch is safe to use. You need the
-# `DataLoader` from lab 6, and from Part 1 only the scans and the digit reader.
+# In this part, you learn which process reads each sample, with which random numbers, and when its batch is safe to use.
+# You need the `DataLoader` from lab 6, and from Part 1 only the scans and the digit reader.
 #
 # ## Who reads the samples?
 #
@@ -550,8 +550,7 @@ hint(
 #
 # A *dataset* answers two questions: how many samples are there, `len(data)`, and which sample is at an index,
 # `data[i]`. A *sampler* decides the order of the indices. A `DataLoader` groups them, asks the dataset for each sample,
-# and calls `collate_fn` to make a batch of each group. The default `collate_fn` stacks tensors and turns numbers into
-# tensors.
+# and calls `collate_fn` to make a batch of each group. By default, it stacks tensors and turns numbers into tensors.
 #
 # With `num_workers=2`, two other processes do that. A *worker* is a process with a **copy** of the dataset, and what it
 # writes to its copy stays there. The dataset below counts how often it's asked, and takes longest to read its first
@@ -611,8 +610,8 @@ draw_lanes({**read, "your program": program}, "seconds")
 
 # %% [markdown]
 # *In words:* each worker has a lane with a bar for each sample that it read; the last lane shows when your program got
-# each batch. One worker is busy with sample 0 for 0.2 seconds. Meanwhile, the other one reads 1 and 3, but your program
-# gets neither until 0 has arrived.
+# each batch. While one worker is busy with sample 0 for 0.2 seconds, the other reads 1 and 3, but your program gets
+# neither until 0 has arrived.
 #
 # The order is the sampler's. Batch 1 was ready long before batch 0, and had to wait for it. (`in_order=False` gives up
 # that promise.) Batches go to the workers in turn, so each worker gets every second one. Each copy has counted to 3,
@@ -680,7 +679,7 @@ train(shuffle=False)
 # The times follow from the `sleep`. The 15 batches go to the workers in turn, so one reads 800 scans while the other
 # reads 700. The seconds that your cell prints are longer and vary: they include training (0.1 seconds of CPU time), the
 # overhead of each `sleep`, and with workers, starting them and moving batches between processes. Without the `sleep`,
-# two workers took longer than none in our run.
+# the workers made our run slower.
 
 # %% [markdown]
 # The network reads 98% after half as many epochs as in Part 1. Lab 7 fixes the next weakness of such a script: it looks
@@ -690,10 +689,10 @@ train(shuffle=False)
 #
 # The digit scans all have one size; sentences and recordings don't, and the default `collate_fn` can only stack. Given
 # tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects each tensor to be equal size". So you write your
-# own, which takes the list of a batch's samples and returns the batch.
+# own, which turns a list of samples into a batch.
 #
 # ### Your turn: pad_collate
-# Pad, and return the lengths too. Without them, padding can't be distinguished from data.
+# Pad, and return the lengths too. Without them, no one can tell padding from data.
 
 # %% given
 hint(
@@ -712,7 +711,7 @@ hint(
 # can't unpickle it.
 #
 # A mask doesn't remove nan, because `0 * nan` is nan. Every sum over a padded batch would have to use `torch.where`.
-# It's an excellent test, though: pad with nan, and see whether the loss is finite.
+# It's an excellent test, though: pad with nan and see whether the loss stays finite.
 
 # %% [markdown]
 # ## Whose random numbers?
@@ -721,12 +720,12 @@ hint(
 # copies your process, with the state of every generator, so both workers draw the same numbers.
 #
 # PyTorch takes care of three generators. In each worker, it seeds its own, Python's `random`, and NumPy's global one,
-# with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9, from 2021. Older texts warn
-# about identical crops from `np.random.rand`; that's no longer true.) But the bug has only moved.
+# with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9, from 2021; older texts still
+# warn about identical crops from `np.random.rand`.) But the bug has only moved.
 
 # %% predict: same_numbers
 # **Predict.** Two datasets draw a number for each sample: one from `np.random`, one from its own
-# `np.random.default_rng(0)`. There are two workers and batches of one. In which dataset do samples 0 and 1 get the same
+# `np.random.default_rng(0)`. With two workers and batches of one, in which dataset do samples 0 and 1 get the same
 # number?
 #
 # - [ ] in neither
@@ -765,12 +764,12 @@ if forked:
 # %% [markdown]
 # The dataset with its own generator returned 850, 850, 636, 636, and the same again in the second epoch, because each
 # epoch's workers start with new copies of a generator that your program never used. A generator that you hold in a
-# variable is unknown to PyTorch, so PyTorch can't seed it. Seed it in `worker_init_fn`, which runs in each worker
-# before its first sample, from `info.seed`.
+# variable is unknown to PyTorch, so PyTorch can't seed it. Seed it from `info.seed` in `worker_init_fn`, which runs in
+# each worker before its first sample.
 #
-# The same function can bring back the old bug: with a `worker_init_fn` that calls `np.random.seed(0)`, all workers draw
-# the same numbers again. To repeat a run, pass `DataLoader(generator=...)`. It determines the order of the samples, and
-# the seed from which the workers' seeds are derived.
+# The same function can bring back the old bug: if it calls `np.random.seed(0)`, all workers draw the same numbers
+# again. To repeat a run, pass `DataLoader(generator=...)`, which determines the order of the samples and the workers'
+# seeds.
 #
 # ## A dataset without an index
 #
@@ -800,7 +799,7 @@ print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)
 # `get_worker_info()` returns which worker this is and how many there are.
 #
 # ### Your turn: my_part
-# Write the division, for items that may never end.
+# Write a function that divides items, even if they never end.
 
 # %% given
 hint(
@@ -817,8 +816,8 @@ hint(
 # %% answer [markdown]
 # [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete.
 #
-# Each worker reads *all* items and drops those that belong to the others, so it doesn't save any time. Divide something
-# that's cheap to read, such as the file names, and read the contents afterward.
+# Each worker reads *all* items and drops the others' share, which saves no time. Divide something that's cheap to read,
+# such as file names, and read the contents afterward.
 
 # %% [markdown]
 # ## While the step runs
@@ -830,8 +829,8 @@ hint(
 # 7b shows this). So once it has launched a step, your program has time to fetch the next batch and start copying it. An
 # iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
 #
-# The events are `read 1, copy 1, read 2, copy 2`; then the loop gets batch 1 and launches its step. Next are `read 3,
-# copy 3`, and the loop gets batch 2.
+# First come `read 1, copy 1, read 2, copy 2`, and the loop gets batch 1 and launches its step. After `read 3, copy 3`,
+# it gets batch 2.
 #
 # ### Your turn: prefetch
 # Write the iterator; the batches and the function that copies them are passed in. Take care of three things: the end,
@@ -853,11 +852,9 @@ hint(
 #
 # A copy between your program's memory (*host*) and a GPU's (*device*) can be queued like other work if two conditions
 # hold. You ask for it, with `to(..., non_blocking=True)`, and the host's side is in *pinned* memory, which the
-# operating system may not move. `non_blocking=True` only allows the call to return early; the call may still wait.
-# `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()` a single tensor. Without a GPU, the first
-# warns and does nothing, and the second raises a RuntimeError.
-#
-# If a call returns before its work is done, two things can go wrong.
+# operating system may not move. `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()` a single
+# tensor. (Without a GPU, the first warns and does nothing, and the second raises a RuntimeError.) Even then, the call
+# only *may* return early. If it returns before the copy is done, two things can go wrong.
 #
 # **Read too early.** `scores = result.to("cpu", non_blocking=True)` may return a tensor, in pinned memory that PyTorch
 # allocates for it, before the numbers have arrived. `print(scores)` doesn't wait for them, because `scores` is a CPU
@@ -866,10 +863,9 @@ hint(
 # **Written too early.** After `batch.to("cuda", non_blocking=True)` returns, the copy may still be reading the pinned
 # buffer. If you write the next batch to that buffer, the device may get a mixture of both.
 #
-# A *stream* is a queue of work for the device, which runs in order. Within one stream, you don't have to do anything: a
-# kernel launched after the copy sees the copied batch. Two streams aren't ordered. To order them, or to make the
-# program wait, use an *event*. When you record an event in a stream, it marks all work launched there so far. Three
-# calls wait:
+# A *stream* is a queue of work for the device, which runs in order. Within one stream, you don't have to do anything:
+# work launched after the copy sees the copied batch. Two streams aren't ordered. To order them, or to make the program
+# wait, use an *event*. When you record an event in a stream, it marks all work launched there so far. Three calls wait:
 #
 # ```python
 # event = torch.cuda.Event()
@@ -879,8 +875,8 @@ hint(
 # torch.cuda.synchronize()    # the program waits for everything
 # ```
 #
-# Whether a program is correct depends only on this order, not on elapsed time: until you've waited for a copy, it *may*
-# be unfinished, however long ago you launched it. Which of these six lines are wrong?
+# Only this order makes a program correct, not elapsed time: until you've waited for a copy, it *may* be unfinished,
+# however long ago you launched it. Which of these six lines are wrong?
 #
 # ```python
 # buffer.copy_(first)                              # 1   buffer is pinned
@@ -906,7 +902,7 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 
 # %% [markdown]
 # ### Your turn: too_early
-# Write a judge for such programs: which of the program's reads and writes are too early?
+# Write a function that judges such programs: which reads and writes are too early?
 
 # %% given
 hint(
@@ -918,10 +914,10 @@ hint(
 # %% exercise: too_early points=4 level=hard further
 
 # %% [markdown]
-# Now judge your own loops. A loop that copies batches with `non_blocking=True` and reads the loss with `.item()` is
-# right, because `.item()` waits. `DataLoader(pin_memory=True)` is right too: each batch has its own pinned memory, and
-# PyTorch doesn't reuse it while a copy is still reading it. Look for mistakes in buffers that you manage yourself and
-# in results that you fetch.
+# Now judge your own loops. A loop that launches copies with `non_blocking=True` and reads the loss with `.item()` is
+# right: `.item()` waits. `DataLoader(pin_memory=True)` is right too: each batch has its own pinned memory, and PyTorch
+# doesn't reuse it while a copy is still reading it. Look for mistakes in buffers that you manage yourself and in
+# results that you fetch.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -945,8 +941,8 @@ hint(
 #   > An earlier query was only used for its own output. Keys and values are needed again.
 # - [x] Two new tokens after a cache of three need a mask of 2 rows and 5 columns.
 #   > There's a row for each new query and a column for each key.
-# - [x] If a forward LSTM reads padded sequences as they are, h is its state after any padding.
-#   > It doesn't know the lengths. They tell you where each sequence's own last step is.
+# - [x] For a sequence that's padded but not packed, a forward LSTM's h is the state after the padding.
+#   > It doesn't know where the padding starts. The lengths say which step is really the last.
 #
 # Hint: Look at the mask of `attend_next`. What are its rows?
 #
@@ -955,7 +951,7 @@ hint(
 #   > The loaded tensors become the model's own. Without it, values are converted to the model's dtype.
 # - [ ] An optimizer that was created before loading trains the new parameters.
 #   > It holds the old ones, so it doesn't change anything that the model uses.
-# - [x] If the model was built on meta, its buffers with `persistent=False` still are after loading.
+# - [x] If the model was built on meta, its buffers with `persistent=False` stay there.
 #   > `state_dict()` leaves them out, so nothing replaces them.
 # - [ ] All parameters require grad after loading.
 #   > Each requires grad if the model's old parameter did.
@@ -991,7 +987,7 @@ hint(
 #   > By then, the copy has read it.
 # - [ ] `event.record()` waits until the stream has reached that point.
 #   > It marks the point. `event.synchronize()` waits.
-# - [x] A kernel on the copy's stream, launched after the copy, sees the data.
+# - [x] Work on the copy's stream, launched after the copy, sees the data.
 #   > Work in one stream runs in order.
 #
 # Hint: Which of the six lines waited, and which only marked a point?
@@ -1045,7 +1041,7 @@ hint(
 # | `DataLoader(num_workers=n)` | n processes with a copy each; the sampler's order |
 # | `get_worker_info()` | this worker's id, seed, and dataset; None outside a worker |
 # | `worker_init_fn(worker_id)` | runs in each worker before its first sample |
-# | `pin_memory`, `non_blocking=True` | a copy that your program may not have to wait for |
+# | `pin_memory`, `non_blocking=True` | the call may return before the copy is done |
 # | `event.record()`, `event.synchronize()` | mark a point in a stream; wait for it |
 #
 # Three questions to ask yourself:
