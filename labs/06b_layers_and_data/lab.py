@@ -56,10 +56,10 @@ from labkit import (
 #
 # ## What a convolution looks for
 #
-# The fully connected network from the earlier labs reads 96% of the unseen digits without knowing which pixels are
-# neighbors. A convolution knows. It slides a small grid of weights, its *kernel*, across the image. At each position,
-# it multiplies the weights by the pixels under them and adds up the products. The 3 x 3 kernel below subtracts the
-# pixels on its left from those on its right. Where will the result be positive?
+# The fully connected network from the earlier labs reads 96% of the unseen digits, but it doesn't know which pixels are
+# neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across the image. At each position, it
+# multiplies the weights by the pixels under them and adds up the products. The 3 x 3 kernel below subtracts the pixels
+# on its left from those on its right. Where will the result be positive?
 
 # %% example
 picture = torch.zeros(5, 8)
@@ -263,7 +263,7 @@ hint(
 #
 # Where does the 128 in the digit reader's `nn.Linear(128, 10)` come from? Each pooling halves the 8 x 8 pixels, to
 # 4 x 4 and 2 x 2, and 32 channels make 32 · 2 · 2 = 128 numbers. In general, you count the windows that a kernel reads.
-# Its weights along a dimension are called *taps*, and four settings matter.
+# A kernel's weights along a dimension are called *taps*. Four settings matter.
 #
 # - `padding`: how many zeros are added at *both* ends.
 # - `dilation`: the distance between taps. With 1, they're neighbors. With 2, a kernel of 3 spans 5 positions.
@@ -288,7 +288,7 @@ hint(
 # qualify: with a kernel of 3, stride 2, and padding 1, a convolution turns both 9 and 10 into 5. From 5, the transposed
 # one makes 9, or 10 with `output_padding=1`.
 #
-# ## A state that's passed along
+# ## A state to pass along
 #
 # A digit reader that followed the pen would read a sequence, with layers that remember. If you misread the shape of
 # what they remember, or keep too little of it, the model still runs.
@@ -386,7 +386,7 @@ hint(
 # %% [markdown]
 # ## A row that doesn't learn
 #
-# Many models rely on padding being zero, and PyTorch promises less than that. `nn.Embedding(10, 6, padding_idx=0)`
+# Many models rely on padding being zero, but PyTorch promises less than that. `nn.Embedding(10, 6, padding_idx=0)`
 # looks up a row of its table for each index, and row 0 is meant for padding.
 
 # %% predict: padding_row
@@ -479,9 +479,9 @@ hint(
 # %% [markdown]
 # ## A model without values
 #
-# The digit reader's 6,186 parameters load instantly. For 10 billion, 40 GB in float32, your machine first fills 40 GB
-# with random numbers that the checkpoint then overwrites. On the *meta* device, a tensor has a shape and a dtype but no
-# memory, so building a model there costs nothing:
+# The digit reader's 6,186 parameters load instantly. For a model with 10 billion, your machine first fills 40 GB with
+# random float32 numbers that the checkpoint then overwrites. On the *meta* device, a tensor has a shape and a dtype but
+# no memory, so building a model there costs nothing:
 #
 # ```python
 # with torch.device("meta"):
@@ -630,9 +630,10 @@ draw_lanes({**read, "your program": program}, "seconds")
 #
 # ### The digits, in another order each epoch
 #
-# Image collections often have a folder for each class. Here, the digit reader trains in that order, all the zeros
-# first, and reading a scan takes at least 0.2 milliseconds, as if from a file. Run the cell. Then change the last line:
-# first to `shuffle=True`, and then add `persistent_workers=True, **two_workers`.
+# Image collections often have a folder for each class, and that order can ruin a digit reader. Below, it trains on all
+# the zeros first, then on the ones, and so on, and reading a scan takes at least 0.2 milliseconds, as if from a file.
+# Run the cell. Then change the last line: first to `shuffle=True`, and then add
+# `persistent_workers=True, **two_workers`.
 #
 
 
@@ -767,7 +768,7 @@ if forked:
 # variable is unknown to PyTorch, so PyTorch can't seed it. Seed it from `info.seed` in `worker_init_fn`, which runs in
 # each worker before its first sample.
 #
-# The same function can bring back the old bug: if it calls `np.random.seed(0)`, all workers draw the same numbers
+# The same function can bring the old bug back: if it calls `np.random.seed(0)`, all workers draw the same numbers
 # again. To repeat a run, pass `DataLoader(generator=...)`, which determines the order of the samples and the workers'
 # seeds.
 #
