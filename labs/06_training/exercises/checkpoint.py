@@ -14,6 +14,7 @@ class Run:
         norm = nn.BatchNorm1d(width)
         self.model = nn.Sequential(nn.Linear(4, width, bias=False), norm, nn.Dropout(0.5), nn.Linear(width, 3))
         self.model[2].add_module("next", self.model[3])
+        self.model[2].register_buffer("not_saved", torch.ones(2), persistent=False)
         self.model.to("cpu", start["1.bias"].dtype).load_state_dict(start, strict=False)
         self.optimizer = optimizer(self.model.parameters(), **settings)
         self.generator = torch.Generator().manual_seed(seed)

@@ -53,7 +53,7 @@ def overfit_one_batch(
     reference,
     *("float32", "one step", "the last step", "one sample", "frozen", "only the last layers learn", "weight decay"),
     *("below at the start", "below at the start, no steps allowed", "one step too few", "no steps allowed"),
-    *("a softmax at the end", "nan", "training mode", "evaluation mode"),
+    *("a softmax at the end", "as low as below", "nan", "training mode", "evaluation mode"),
     *("holds .grad", "holds NaN in .grad", "frozen ones hold .grad, weight decay"),
     call=overfitted,
 )
@@ -93,6 +93,9 @@ def arguments(draw, edge):
     most = {"the last step": steps, "one step too few": steps - 1}.get(edge, 0 if "no steps" in edge else steps + 5)
     if "softmax" in edge:
         below, most = 0.01, 12
+    if edge == "as low as below":
+        after, most = (lambda logits: logits * 0), 2
+        below = F.cross_entropy(torch.zeros(n, classes, dtype=dtype), y).item()
     if edge == "nan":
         x = x.clone()
         x[0, 0], most = float("nan"), 3
@@ -154,6 +157,7 @@ with check("at_the_start", "a loss that is low enough at the start", weight=2, h
     assert_runs(overfit_one_batch, "below at the start", "below at the start, no steps allowed")
 with check("gives_up", "None after the allowed steps, and no more steps", weight=3, hint="What is `nan < below`?"):
     assert_runs(overfit_one_batch, "one step too few", "no steps allowed", "a softmax at the end", "nan")
+    assert_runs(overfit_one_batch, "as low as below")
 with check(
     "old_gradients",
     "gradients that the model holds at the start, in frozen parameters too",

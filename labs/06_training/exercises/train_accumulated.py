@@ -22,6 +22,7 @@ def windows_of(train, start, batches, every, training, frozen, old, rates, momen
     """What train returns, what it makes of a classifier, and which modules are in training mode."""
     with torch.random.fork_rng(devices=[]):
         model = classifier_in(start, 0.0, training, frozen, old)
+    model.register_forward_pre_hook(lambda _, given: (sum(given[0]),) if isinstance(given[0], list) else None)
     steps = train(model, batches, sgd_of(model, rates, momentum, decay), every)
     modes = [name for name, module in model.named_modules() if module.training]
     return {"state": probes.state_of(model), "steps": steps, "training": modes}
@@ -76,7 +77,7 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
 # %% domain
 @domain(
     reference,
-    *("float32", "batches of one sample", "equal sizes", "two dimensions in x", "all in one window"),
+    *("float32", "batches of one sample", "equal sizes", "two dimensions in x", "a list in x", "all in one window"),
     *("last window of one", "window larger than the list", "one batch", "windows of one", "one batch in one window"),
     *("holds .grad", "holds NaN in .grad", "frozen ones hold .grad", "frozen"),
     *("frozen ones hold .grad, weight decay", "holds .grad, weight decay", "weight decay"),
@@ -113,6 +114,8 @@ def arguments(draw, edge):
         )
         for n in sizes
     ]
+    if edge == "a list in x":
+        batches = [([x / 4, x * 0.75], y) for x, y in batches]
     training = {"training mode": [True] * 6, "evaluation mode": [False] * 6}.get(
         edge, draw(st.lists(st.booleans(), min_size=6, max_size=6))
     )
@@ -191,6 +194,7 @@ with check(
     hint="How much does a sample in the smallest batch count in its window's gradient?",
 ):
     assert_models(train_accumulated, "", "float32", "batches of one sample", "equal sizes", "two dimensions in x")
+    assert_models(train_accumulated, "a list in x")
     assert_models(
         train_accumulated, "frozen", "two rates", "weight decay", "only the last layers learn", "one shared weight"
     )

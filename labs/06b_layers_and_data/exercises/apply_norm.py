@@ -7,7 +7,9 @@ def count_norms(apply_norm, x, kind, weight, bias, eps):
     class Counting(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             name = getattr(func, "__name__", "")
-            called.extend([name] if name.endswith(("layer_norm", "rms_norm", "batch_norm", "group_norm")) else [])
+            called.extend(
+                [name] if name.endswith(("layer_norm", "rms_norm", "batch_norm", "group_norm", "instance_norm")) else []
+            )
             return func(*args, **(kwargs or {}))
 
     with Counting():
@@ -71,6 +73,7 @@ SHAPES = ("two dimensions", "four dimensions", "equal sizes", "float32", "transp
     reference,
     *(f"{kind}, {what}" for kind in KINDS for what in ("", *SHAPES, "constant", "requires grad", "from an operation")),
     *("layer, far", "batch, far", "batch, one sample"),
+    *(f"{kind}, constant, requires grad" for kind in KINDS),
 )
 def arguments(draw, edge):
     kind, _, what = edge.partition(", ") if edge else (draw(st.sampled_from(KINDS)), "", "")
@@ -78,7 +81,7 @@ def arguments(draw, edge):
     sizes = {"two dimensions": sizes[:2], "four dimensions": [*sizes, 2], "equal sizes": [4] * 3}.get(what, sizes)
     sizes[0] = 1 if what == "one sample" else sizes[0]
     x = torch.randn(sizes, dtype=torch.float64, generator=g) * 2 + draw(st.sampled_from([-3.0, 0.5, 4.0]))
-    if what == "constant":
+    if what.startswith("constant"):
         x = x[:1, :, :1].expand(sizes) if kind == "batch" else x[..., :1].expand(sizes)
     if what == "far":
         x = (x * 8).round() / 16 + 100
@@ -178,6 +181,7 @@ with check(
 ):
     arguments.assert_gradients(apply_norm, *(f"{kind}, requires grad" for kind in KINDS))
     arguments.assert_gradients(apply_norm, *(f"{kind}, from an operation" for kind in KINDS))
+    arguments.assert_gradients(apply_norm, *(f"{kind}, constant, requires grad" for kind in KINDS))
 with check("by_hand", "without PyTorch's norms", weight=2, observed=True, hint="Which function did you call?"):
     for t in KINDS:
         ones = torch.ones(2, 3, 3, device=device())

@@ -5,6 +5,15 @@ def make_projection(features, heads, d, seed, dtype=torch.float32):
     return lambda tokens: list(torch.einsum("ntf,phfd->pnhtd", tokens, weight).unbind(0))
 
 
+@probes.probe
+def continued_twice(attend_next, project, first, second, other):
+    """Three caches at the end: after the first tokens, and after the second or the other ones that follow these."""
+    _, cache = attend_next(project, first, None)
+    _, after_second = attend_next(project, second, cache)
+    _, after_other = attend_next(project, other, cache)
+    return [list(cache), list(after_second), list(after_other)]
+
+
 # %% exercise
 def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -> tuple[Tensor, list[Tensor]]:
     """Causal attention for the next tokens of a sequence, and the cache for later ones: (output, cache).
@@ -45,17 +54,17 @@ def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -
 EDGES = ("float64", "no cache", "one token", "one sequence", "one head", "one feature", "block", "equal sizes")
 
 
-@domain(reference, *EDGES, "no cache, one token", "block, one earlier token")
+@domain(reference, *EDGES, "no cache, one token", "block, one earlier token", "no cache, large scores")
 def arguments(draw, edge):
     n, heads, d = draw(st.integers(2, 3)), draw(st.integers(2, 3)), draw(st.integers(4, 5))
     t, s, features = draw(st.integers(2, 3)) if "block" in edge else 1, draw(st.integers(4, 6)), 3
     n, heads, d = int(edge == "one sequence") or n, int(edge == "one head") or heads, int(edge == "one feature") or d
-    t, s = 3 if edge in ("no cache", "") else t, 1 if "earlier" in edge else s
+    t, s = 3 if edge in ("no cache", "", "no cache, large scores") else t, 1 if "earlier" in edge else s
     if edge == "equal sizes":
         n = heads = d = t = s = 4
     dtype = torch.float32 if edge in ("", "one token") else torch.float64
     g = draw.make_generator()
-    tokens = torch.randn(n, t, features, generator=g).to(device(), dtype) * 2
+    tokens = torch.randn(n, t, features, generator=g).to(device(), dtype) * (500 if "large" in edge else 2)
     earlier = [torch.randn(n, heads, s, d, generator=g).to(device(), dtype) * 2 for _ in range(2)]
     project = make_projection(features, heads, d, t + s, dtype)
     return Seen(project), tokens, None if "no cache" in edge else earlier
@@ -117,7 +126,7 @@ with check(
         "The mask has t rows and s + t columns, and hides nothing in its first s columns: triu(s + 1).",
     ),
 ):
-    arguments.assert_results(attend_next, "block", "block, one earlier token", "equal sizes")
+    arguments.assert_results(attend_next, "block", "block, one earlier token", "equal sizes", "no cache, large scores")
 with check("cache", "the cache: keys and values of all tokens", weight=2, hint="What does the next call need?"):
     for trial in arguments.iter_trials(attend_next, "", "block", "no cache"):
         assert_close(trial.report.result, trial.case.report.result)
@@ -134,6 +143,11 @@ with check(
         assert_close(got, want, name="the shapes that project was called with")
 with check("keeps_cache", "cache isn't changed", guard=True, hint="Do you append to cache, or assign to its items?"):
     arguments.assert_arguments(attend_next)
+    t, project = torch.linspace(-2, 2, 36, device=device()).reshape(2, 6, 3).sin(), make_projection(3, 2, 4, 0)
+    parts = t[:, :2], t[:, 2:3], t[:, 3:6]
+    keys_values = [project(part)[1:] for part in parts]
+    joined = [[torch.cat(pair, 2) for pair in zip(keys_values[0], keys_values[n], strict=True)] for n in (1, 2)]
+    assert_close(continued_twice(attend_next, project, *parts), [keys_values[0], *joined], name="the three caches")
 
 
 # %% right "the library, and a mask of its own"

@@ -107,6 +107,10 @@ def with_nothing(x):
     return x, (None, (), x[:0])
 
 
+def with_large_integers(x):
+    return x.half(), torch.full((2,), 100_000, device=x.device)
+
+
 def without_fractions(x):
     return (10 * x).long()
 
@@ -174,7 +178,15 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 EDGES = (
     *("defined backwards", "in a block", "a block", "the model", "in a block of a block", "never run", "runs twice"),
     *("two names", "nothing bad", "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes"),
-    *("large numbers", "repaired in place", "an infinite input", "an error", "an error after it", "float64"),
+    *(
+        "float16 and integers",
+        "large numbers",
+        "repaired in place",
+        "an infinite input",
+        "an error",
+        "an error after it",
+        "float64",
+    ),
 )
 
 
@@ -192,6 +204,7 @@ def arguments(draw, edge):
         "tuple in a tuple": (with_bad_state, first_of, bad),
         "None and nothing": (with_nothing, first_of, bad),
         "integers": (without_fractions, same, by_zero),
+        "float16 and integers": (with_large_integers, first_of, bad),
         "no axes": (torch.sum, same, by_zero),
         "large numbers": (near_the_largest, same, bad),
         "float64": (above_float32, same, bad),
@@ -265,6 +278,7 @@ with check(
     hint="What does an LSTM return? Does your function look into a tuple inside a tuple?",
 ):
     arguments.assert_results(first_bad, "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes")
+    arguments.assert_results(first_bad, "float16 and integers")
     arguments.assert_results(first_bad, "large numbers", "float64", "nothing bad", "an infinite input")
 with check(
     "in_place",

@@ -7,12 +7,16 @@ class Worker(NamedTuple):
 
 
 class Counting:
-    """An iterable for the checks that counts how many items have been read. It raises an error after 500."""
+    """An iterable for the checks that counts its iterators, and how many items were read. Raises an error after 500."""
 
     def __init__(self, items):
-        self.items, self.read = items, 0
+        self.items, self.read, self.iterators = items, 0, 0
 
     def __iter__(self):
+        self.iterators += 1
+        return self.iterate()
+
+    def iterate(self):
         for item in self.items:
             self.read += 1
             if self.read > 500:
@@ -115,6 +119,7 @@ with check(
         assert_close([next(got) for _ in range(3)], [5 + first + n * workers for n in range(3)])
         assert_close(early, 0, name="the number of items read before the first next()")
         assert_close(source.read, first + 2 * workers + 1, name="the number of items read")
+        assert_close(source.iterators, 1, name="the number of iterators made from items")
 
 
 # %% right "islice"

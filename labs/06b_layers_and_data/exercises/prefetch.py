@@ -71,6 +71,12 @@ def moved_errors(prefetch, batches):
     return [error.args[0] for error in prefetch(batches, ArithmeticError)]
 
 
+@probes.probe
+def moved_arrays(prefetch, batches):
+    """The batches again, after a move that makes a NumPy array of each."""
+    return [array.tolist() for array in prefetch(batches, lambda batch: torch.tensor(batch).numpy())]
+
+
 # %% exercise
 def prefetch(batches: Iterable, move: Callable) -> Iterator:
     """Yields move(batch) for each of batches, in order, with the next one ready before it yields one.
@@ -287,6 +293,8 @@ with check(
     for nothing in (None, 0, False):
         assert_close(list(prefetch([1, 2, 3], lambda batch: nothing)), [nothing] * 3)
     assert_close(moved_errors(prefetch, [3, 5, 2]), [3, 5, 2], name="the exceptions that move returned as values")
+    arrays = [[1, 2], [3, 4, 5], [6, 7]]
+    assert_close(moved_arrays(prefetch, arrays), arrays, name="the arrays that move returned")
     t = [torch.arange(3.0) + n for n in range(4)]
     want = [2 * batch for batch in t]
     assert_close(list(prefetch(iter(t), lambda batch: batch + batch)), want)
