@@ -37,13 +37,13 @@ def sent_on(rank, world_size, function, weights, batches):
 
 @probes.probe
 def accumulated(function, weights, batches, last=torch.clone):
-    """Each rank's gradients after function(ddp, batches[rank]). last: a function that the model applies to its output."""
+    """Each rank's gradients after function(ddp, batches[rank]). last: a function that model applies to its output."""
     return in_group(accum_on, function, weights, batches, last, world_size=len(batches))
 
 
 @probes.probe
 def numbers_sent(function, weights, batches):
-    """How many numbers each rank sent, except single ones, then and in a later backward. Uses each micro-batch twice."""
+    """How many numbers each rank sent, except single ones, then and in a later backward. Micro-batches repeat once."""
     return in_group(sent_on, function, weights, batches, world_size=len(batches))
 
 
@@ -106,7 +106,7 @@ with check(
     required=True,
     hint=(
         "Which micro-batch isn't inside no_sync? What do you divide each loss by?",
-        "Divide each sum of losses by the number of samples in all of this rank's micro-batches. DDP averages over ranks.",
+        "Divide each summed loss by the samples in all of this rank's micro-batches. DDP averages over the ranks.",
     ),
 ):
     weights, t = drawn(make_net(0), 0), sharded([3, 3, 3, 3], 0)

@@ -33,8 +33,8 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
 
     The loss is the mean cross entropy over the samples of all ranks, with the weights before the step. optimizer has
     this rank's parameters, each of which requires grad, and takes one step with the gradient of the loss. Gradients
-    from before the call do not count. x is (n, d) float32, and y is (n,) int64. n may differ from rank to
-    rank, and be 0 on all ranks but one.
+    from before the call do not count. x is (n, d) float32, and y is (n,) int64. n may differ from rank to rank, and be
+    0 on all ranks but one.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
@@ -80,7 +80,7 @@ with check(
     required=True,
     hint=(
         "Is the loss wrong, or the weights? What does DDP divide by, and what do you want to divide by?",
-        "All ranks need the count, 10. DDP divides by the 2 ranks: what undoes that? The loss is summed over ranks too.",
+        "All ranks need the count, 10. DDP divides by the 2 ranks: what undoes that? The loss is a sum over ranks too.",
     ),
 ):
     weights, t = drawn(make_net(0), 0), sharded([7, 3], 0)

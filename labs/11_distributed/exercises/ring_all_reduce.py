@@ -130,7 +130,7 @@ with check(
     required=True,
     hint=(
         "Which chunk of which rank is complete after three steps? Compare with the picture at that step.",
-        "In the second half, rank r first sends its complete chunk, r + 1, and each chunk it receives replaces its own.",
+        "In the second half, rank r first sends its complete chunk, r + 1, and received chunks replace its own.",
     ),
 ):
     t = [torch.arange(8.0) * 10**number for number in range(4)]

@@ -2,10 +2,10 @@
 def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """The mean and the variance of each column over the rows of all ranks: two float32 tensors (d,).
 
-    Every rank calls this, and gets the same result. x: (n, d) float32, of any strides, with the same d >= 1 on all ranks. Its
-    numbers are between -1e12 and 1e12. n may differ from rank to rank, and be 0 on all ranks but one. x is not changed.
-    The variance divides by the number of rows, not by one less. Both have the precision of float32. Only if the mean is
-    a thousand times the standard deviation may the variance be off by 1%.
+    Every rank calls this, and gets the same result. x: (n, d) float32, of any strides, with the same d >= 1 on all
+    ranks. Its numbers are between -1e12 and 1e12. n may differ from rank to rank, and be 0 on all ranks but one. x is
+    not changed. The variance divides by the number of rows, not by one less. Both have the precision of float32. Only if
+    the mean is a thousand times the standard deviation may the variance be off by 1%.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
@@ -62,7 +62,7 @@ with check(
     required=True,
     hint=(
         "Which mean does a rank measure its deviations from: its own, or the mean of all ranks' rows?",
-        "First reduce sums and counts to get the mean. Then reduce the squared deviations from it, and divide by the count.",
+        "First reduce sums and counts to get the mean. Then reduce squared deviations from it. Divide by the count.",
     ),
 ):
     t = [torch.tensor([[1.0], [3.0]]), torch.tensor([[11.0], [13.0]])]

@@ -92,7 +92,7 @@ class Saver:
         scaler: torch.amp.GradScaler,
         generator: torch.Generator,
     ) -> None:
-        """The parts of the run. model may come from torch.compile. generator: on the CPU, draws the order of the data."""
+        """The parts of the run. model may come from torch.compile. generator: on the CPU, draws the data's order."""
         ### BEGIN SOLUTION
         inside = getattr(model, "_orig_mod", model)
         self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
@@ -116,8 +116,8 @@ class Saver:
         """Read what save wrote, with weights_only=True, into the parts, and return epoch.
 
         file: a path, or a binary file open for reading. If torch.load raises pickle.UnpicklingError, load does too.
-        Either this Saver or the one that wrote the file may have a compiled model, or both. Otherwise both runs are built
-        alike.
+        Either this Saver or the one that wrote the file may have a compiled model, or both. Otherwise both runs are
+        built alike.
         """
         ### BEGIN SOLUTION
         state = torch.load(file, weights_only=True, map_location="cpu")

@@ -49,7 +49,8 @@ def diagnose(step: Callable) -> set[str]:
     step: call it as step(model, optimizer, x, y), with an nn.Sequential that returns logits (n, c) and whose first and
     last layer, two different ones, have weights; an optimizer with its parameters; x (n, ...); y (n,) int64. It returns
     a 0-dim tensor. A sound step puts the model into training mode, and takes one optimizer step with the gradient of
-    the mean cross entropy over only x, y. It may leave gradients behind if the next call does not use them. A step has at most two flaws.
+    the mean cross entropy over only x, y. It may leave gradients behind if the next call does not use them. A
+    step has at most two flaws.
     """
     ### BEGIN SOLUTION
     generator, found, rate = torch.Generator().manual_seed(0), set(), 1e-6
@@ -146,7 +147,7 @@ def let_go(loss):
 
 
 def acts_of(flaws=(), place="start", clear=none, tidy=True, loss=F.cross_entropy, cut=torch.detach):
-    """A step with these flaws. place: when gradients are cleared. tidy: evaluation mode is set, training mode at the end."""
+    """A step with these flaws. place: when it clears gradients. tidy: it sets evaluation mode and ends in training mode."""
     stale, away = "stale" in flaws, ("grads", kept if "accumulates" in flaws else clear)
     place = "start" if stale and place == "end" else place
     acts = [("mode", "mode" not in flaws)] if tidy or "mode" not in flaws else []

@@ -214,7 +214,7 @@ with check(
     "keeps_modes", "each module is in the mode it was in", weight=2, hint="Is one train() or eval() at the end enough?"
 ):
     assert_modes(evaluate, "", "all train", "only the model trains", "only the inner module trains")
-with check("after_error", "even if the model raises an error", weight=2, hint="What does finally do?"):
+with check("after_error", "all is restored if the model raises an error", weight=2, hint="What does finally do?"):
     assert_left(evaluate, "raises at once", "raises later")
     assert_modes(evaluate, "raises at once", "raises later")
 with check("keeps_grad", "every .grad is as before", guard=True, hint="Which of your calls touches gradients?"):

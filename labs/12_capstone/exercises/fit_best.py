@@ -52,11 +52,11 @@ def fit_best(
     batches, held_out: lists of at least one pair x, y (n,) int64; n >= 1 may differ. They are not changed. epochs: at
     least 1. optimizer: has all of the model's parameters, is new, and has no weight decay.
     An epoch: in training mode, one optimizer step for each batch, on the mean cross entropy of its samples; then one
-    scheduler step; then, in evaluation mode and without a graph, the mean cross entropy over all held-out
-    samples. Gradients from before do not count, not even those of frozen parameters. Returns these means, one Python
-    float for each epoch. You may assume that they are finite.
-    Afterwards, the model's state_dict is that of the epoch with the lowest mean, or the first of equal ones. The model is
-    in evaluation mode, its parameters are still the optimizer's, and PyTorch's grad mode is as before.
+    scheduler step; then, in evaluation mode and without a graph, the mean cross entropy over all held-out samples.
+    Gradients from before do not count, not even those of frozen parameters. Returns these means, one Python float for
+    each epoch. You may assume that they are finite.
+    Afterwards, the model's state_dict is that of the epoch with the lowest mean, or the first of equal ones. The
+    model is in evaluation mode, its parameters are still the optimizer's, and PyTorch's grad mode is as before.
     """
     ### BEGIN SOLUTION
     best: dict[str, Tensor] = {}

@@ -68,11 +68,11 @@ def train_window(
     device of the model's parameters. The list and its tensors are not changed. dtype: bfloat16 or float16, for
     autocast, or float32, which means no autocast. Autocast is off before the call, and off afterwards.
     The step uses the gradient of the mean cross entropy over all samples of the window. Its norm over all parameters
-    is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. You may
-    assume that the optimizer has all of the model's parameters, and that the loss depends on each. The scaler may be
-    disabled (enabled=False): the step is then always taken. An enabled one skips the step if a gradient is inf or nan.
-    Its scale is updated once. Everything that a batch's graph keeps for its backward pass is freed before the next
-    forward pass. The modes of the model and of its modules are not changed.
+    is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. You may assume
+    that the optimizer has all of the model's parameters, and that the loss depends on each. The scaler may be disabled
+    (enabled=False): the step is then always taken. An enabled one skips the step if a gradient is inf or nan. Its scale
+    is updated once. Everything that a batch's graph keeps for its backward pass is freed before the next forward pass.
+    The modes of the model and of its modules are not changed.
     Returns the mean cross entropy over all samples of the window, before the step: a Python float.
     """
     ### BEGIN SOLUTION
@@ -155,7 +155,7 @@ with check(
     required=True,
     hint=(
         "Is it the loss or the weights? What is in .grad at the start, and what does each backward add to it?",
-        "For each batch: its summed loss divided by the window's number of samples, then backward. zero_grad once before.",
+        "For each batch: its summed loss over the window's samples, then backward. zero_grad once before, step after.",
     ),
 ):
     t = [samples([4, 2], 0)]
