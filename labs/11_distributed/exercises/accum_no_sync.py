@@ -43,7 +43,7 @@ def accumulated(function, weights, batches, last=torch.clone):
 
 @probes.probe
 def numbers_sent(function, weights, batches):
-    """How many numbers each rank sent, except single ones, then and in a later backward. Micro-batches repeat once."""
+    """How many numbers each rank sent, except single ones, then and in a later backward. It uses batches twice."""
     return in_group(sent_on, function, weights, batches, world_size=len(batches))
 
 

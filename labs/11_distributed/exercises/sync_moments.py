@@ -4,8 +4,8 @@ def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
 
     Every rank calls this, and gets the same result. x: (n, d) float32, of any strides, with the same d >= 1 on all
     ranks. Its numbers are between -1e12 and 1e12. n may differ from rank to rank, and be 0 on all ranks but one. x is
-    not changed. The variance divides by the number of rows, not by one less. Both have the precision of float32. Only if
-    the mean is a thousand times the standard deviation may the variance be off by 1%.
+    not changed. The variance divides by the number of rows, not by one less. Both have the precision of float32. Only
+    if the mean is a thousand times the standard deviation may the variance be off by 1%.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))

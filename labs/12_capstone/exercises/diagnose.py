@@ -147,7 +147,7 @@ def let_go(loss):
 
 
 def acts_of(flaws=(), place="start", clear=none, tidy=True, loss=F.cross_entropy, cut=torch.detach):
-    """A step with these flaws. place: when it clears gradients. tidy: it sets evaluation mode and ends in training mode."""
+    """A step with these flaws. place: when it clears gradients. tidy: it sets evaluation mode, ends in training mode."""
     stale, away = "stale" in flaws, ("grads", kept if "accumulates" in flaws else clear)
     place = "start" if stale and place == "end" else place
     acts = [("mode", "mode" not in flaws)] if tidy or "mode" not in flaws else []
