@@ -858,7 +858,7 @@ for text, attempt in {
 # %% given
 hint(
     "Let NumPy convert before PyTorch sees the array: `array.astype(...)` handles byte order and strides.",
-    "Does your code copy for every input dtype? What if the array is float32 already?",
+    "Does your code copy for every input dtype? What if the array is already float32?",
     "How many digits of 2**60 + 2**36 + 1 does float64 keep? Don't convert int64 to float32 through float64.",
 )
 

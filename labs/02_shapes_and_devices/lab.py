@@ -212,8 +212,8 @@ print(torch.equal(torch.einsum("btd,bsd->bts", query, key), query @ key.transpos
 print(tuple(torch.einsum("btd->d", query).shape))
 
 # %% [markdown]
-# For each sample, the first multiplies every row of `query` with every row of `key`. `@` does the same if you transpose
-# one operand. The last sums over batch and time.
+# For each sample, the first takes the dot product of every row of `query` with every row of `key`. `@` does the same if
+# you transpose one operand. The last sums over batch and time.
 #
 # ### Your turn: split_heads
 # *Attention*, which you'll write below, splits the features at each position among several heads: with 8 features and 4
@@ -794,8 +794,8 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 # %% [markdown]
 # ## The digits on any device
 #
-# The digits script assumes the CPU. In the function below, only the model is moved. Run the cell. Which line raises the
-# error on the second device, `meta`? Add one line that makes the script run anywhere.
+# The digits script assumes that it runs on the CPU. In the function below, only the model is moved. Run the cell. Which
+# line raises the error on the second device, `meta`? Add one line that makes the script run anywhere.
 
 
 # %% scratch
@@ -904,8 +904,8 @@ hint(
 # %% answer [markdown]
 # The windows are views, but their difference is a new tensor of 399,960,400 bytes. If you need only one number per
 # window, reduce without the difference: a window's variance, for instance, is the mean of the squares minus the square
-# of the mean, and both are averages over windows. Otherwise, process a few thousand windows at a time. As for the
-# strides: keep all but x's last one, then append step times the last one and the last one itself.
+# of the mean, and both are averages over windows. Otherwise, process a few thousand windows at a time. For the strides,
+# keep all of x's but the last, then append step times that last stride, followed by the last stride itself.
 
 # %% [markdown]
 # ## Every pair of points

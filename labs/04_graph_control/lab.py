@@ -96,9 +96,9 @@ print(f"each loss in the list holds {held:,} bytes for a backward pass that neve
 # | 3 | `with torch.no_grad():` in `validate`, around the three lines below it | 89% | 0.41 | 150 | 0 |
 #
 # At first, validation ran with about half of the ReLU outputs dropped. Change 1 fixes the measurement and saves the
-# bytes of Dropout's mask and output, but after the first epoch, training continues without Dropout, which only the loss
-# shows. Until change 3, each loss in the list keeps a graph alive; `losses.append(loss.item())` would also help, since
-# a number keeps nothing. This lab explains all three.
+# bytes of Dropout's mask and output, but after the first epoch, training continues without Dropout, and only the loss
+# shows it. Until change 3, each loss in the list keeps a graph alive; `losses.append(loss.item())` would also help,
+# since a number keeps nothing. This lab explains all three.
 
 # %% [markdown]
 # ## Recording, off and on

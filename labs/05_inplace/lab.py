@@ -387,7 +387,8 @@ for text, f in {
 # %% [markdown]
 # Compare the first column with the other two. A write causes an error exactly when it hits a saved tensor. `exp`,
 # `sqrt`, `sigmoid` and `relu` compute their derivative from the output, so you can overwrite their input. `log` and the
-# power need the input, so you can overwrite their output. Sums, and products with a plain number, don't keep a tensor.
+# power need the input, so you can overwrite their output. Addition, and multiplication by a plain number, don't keep
+# any tensors.
 # Other activations differ: `leaky_relu` and `elu` keep their input, unless you use them in place; then they keep their
 # output.
 #
@@ -983,8 +984,8 @@ def left_by_interrupt(loss_at, w, shift):
 
 # %% given
 hint(
-    "Which name for w's numbers doesn't change with w? And which Python statement runs whether or not there was an "
-    "exception?",
+    "Which variable that holds w's numbers doesn't change when w does? And which Python statement runs whether or not "
+    "there was an exception?",
     "try and finally. Put only the two writes under no_grad, and leave the loss outside.",
 )
 

@@ -806,8 +806,8 @@ hint(
 # %% exercise: train_accumulated points=4 level=medium
 
 # %% [markdown]
-# With a batch normalization in the model, no accumulation is exact: each small batch is normalized by its own mean and
-# deviation. The same goes for every layer that mixes the samples of a batch.
+# If the model uses batch normalization, gradient accumulation is never exact: each small batch is normalized by its own
+# mean and standard deviation. The same goes for every layer that mixes the samples of a batch.
 #
 # ### Clipping
 #
@@ -1214,7 +1214,7 @@ for seed in range(3):
 # **Accumulating gradients over k batches**
 # - [ ] With unequal batches, dividing each mean loss by k is exact.
 #   > Then each batch counts the same, so a sample in a small batch counts more. Divide a sum by the number of samples.
-# - [ ] With a batch normalization in the model, it equals one large batch exactly.
+# - [ ] If the model uses batch normalization, it equals one large batch exactly.
 #   > Each small batch is normalized by its own mean and deviation, not by those of the whole window.
 # - [x] It needs memory for the activations of one small batch at a time.
 #   > Each graph is freed by its `backward` before the next one is built. Only the gradients stay.

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Layers you can trust, and data that arrives in time
 #
-# You train a network on the digits and measure 99%. Then you build it into a program that reads one digit at a time,
-# and it gets every thirteenth digit wrong. The weights are the same and nothing raises an error, but one layer doesn't
-# do what you thought. Most of a model is layers that someone else wrote, and most of a training script gets data to
-# them. This lab shows what each promises, and where the promise ends.
+# You train a network on the digits and measure 99% accuracy. Then you build it into a program that reads one digit at
+# a time, and it gets every thirteenth digit wrong. The weights are the same and nothing raises an error, but one layer
+# doesn't do what you thought. Most of a model is layers that someone else wrote, and most of a training script gets
+# data to them. This lab shows what each promises, and where the promise ends.
 #
 # After this lab you can
 #

@@ -2,7 +2,8 @@
 def ingest(array: np.ndarray) -> Tensor:
     """A float32 tensor with array's shape and values. It shares no memory with array.
 
-    Each value is rounded once, straight to float32: an int64 or uint64 that passes through float64 is rounded twice.
+    Each value is rounded once, straight to float32: an int64 or uint64 that passed through float64 would be rounded
+    twice.
 
     array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (0-dim and empty too), with any
     strides (negative ones too), possibly read-only. It isn't changed.

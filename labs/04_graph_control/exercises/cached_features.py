@@ -10,7 +10,7 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     the encoder's operations are recorded.
     The result does not require grad, even if a batch does and the encoder returns it. It is a normal tensor: operations
     may save it for backward, it may be changed in place, and requires_grad_() works. It doesn't share memory with
-    the batches. The list and the batches stay as they are. Afterwards recording is on or off as before, even if the encoder
+    the batches. The list and the batches aren't changed. Afterwards recording is on or off as before, even if the encoder
     raises an error, which reaches the caller.
     """
     ### BEGIN SOLUTION
@@ -158,7 +158,7 @@ with check(
     arguments.assert_gradients(cached_features, "requires grad, returned", "one batch, requires grad, returned")
 with check(
     "keeps_input",
-    "the batches stay as they are",
+    "the batches aren't changed",
     guard=True,
     hint="Is your result a tensor of its own, for one batch too?",
 ):

@@ -7,7 +7,7 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     elements, any strides, float32 or float64; it may require grad or not, and may be the result of recorded operations.
     steps may be 0.
     Returns steps + 1 tensors of x's shape and dtype. They do not require grad. Each has its own storage: no two of
-    them are views of one tensor, and none is a view of x. x, its requires_grad and its .grad stay as they are. Works
+    them are views of one tensor, and none is a view of x. x, its requires_grad and its .grad aren't changed. Works
     inside torch.no_grad() as well. Afterwards recording is on or off as before, even if f raises an error, which
     reaches the caller.
     """
@@ -147,7 +147,7 @@ with check(
     arguments.assert_settings(descend, "an error", "an error, recording off")
 with check(
     "keeps_input",
-    "x, its requires_grad and its .grad stay as they are",
+    "x, its requires_grad and its .grad aren't changed",
     guard=True,
     hint="Which of your calls change x?",
 ):

@@ -188,7 +188,7 @@ with check(
         assert_close(got["losses"], want["losses"], name="the losses")
         assert_close(got["head"], want["head"], name="the head")
         assert got["head modes"] == want["head modes"], "the head isn't in training mode"
-with check("keeps_batches", "the batches stay as they are", guard=True, hint="Which of your calls change x or y?"):
+with check("keeps_batches", "the batches aren't changed", guard=True, hint="Which of your calls change x or y?"):
     arguments.assert_arguments(finetune)
 
 

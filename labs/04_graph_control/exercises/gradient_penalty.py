@@ -10,7 +10,7 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     mix for each sample, and the norm over all numbers of the sample; it's exact except for rounding, even if it's near 0.
     Returns a scalar that can be differentiated with respect to w. If a sample's gradient is zero, its part of the
     penalty is 1, and adds zero to the gradient for w. No gradient reaches real, fake and mix. The arguments and the
-    .grad of each of them stay as they are.
+    .grad of each of them aren't changed.
     """
     ### BEGIN SOLUTION
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
@@ -189,7 +189,7 @@ with check(
     arguments.assert_results(gradient_penalty, "from operations", "hold .grad")
     arguments.assert_gradients(gradient_penalty, "from operations", "hold .grad")
 with check(
-    "keeps_input", "the arguments and w.grad stay as they are", guard=True, hint="Which function writes to no .grad?"
+    "keeps_input", "the arguments and w.grad aren't changed", guard=True, hint="Which function writes to no .grad?"
 ):
     arguments.assert_arguments(gradient_penalty)
 

@@ -7,8 +7,8 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     x, v: (n,) with n from 1 to 50,000, both float32 or both float64, any strides. Either may require grad or not, and
     may be the result of recorded operations. v may be x or computed from x: it counts as a constant.
     Returns (n,) in that dtype, without grad, exact except for rounding: a difference of two gradients is not. The
-    arguments stay as they are, their .grad and requires_grad too. Works inside torch.no_grad() as well. Afterwards
-    recording is on or off as before.
+    arguments aren't changed, and neither are their .grad and requires_grad. Works inside torch.no_grad() as well.
+    Afterwards recording is on or off as before.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().requires_grad_()
@@ -28,7 +28,7 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
 # Either may require -> requires_grad
 # v may be x or -> v_is_x
 # Returns (n,) in -> fast_swings, requires_grad, other_cases
-# The arguments stay -> keeps_input
+# The arguments -> keeps_input
 # Works inside -> inside_no_grad
 # Afterwards recording is -> inside_no_grad
 
@@ -172,7 +172,7 @@ with check("inside_no_grad", "it works inside torch.no_grad()", hint="What has t
     arguments.assert_settings(hvp)
 with check(
     "keeps_input",
-    "x and v, their .grad and requires_grad stay as they are",
+    "x and v, their .grad and requires_grad aren't changed",
     guard=True,
     hint="Which calls write to .grad?",
 ):

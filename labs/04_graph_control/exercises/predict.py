@@ -201,7 +201,7 @@ with check(
         assert_close(got["result"], want["result"])
         assert got["recording"] == want["recording"], "recording was switched by the call"
     arguments.assert_settings(predict, "", "recording off")
-with check("keeps_input", "x stays as it is", guard=True, hint="Which of your calls change x?"):
+with check("keeps_input", "x isn't changed", guard=True, hint="Which of your calls change x?"):
     arguments.assert_arguments(predict)
 
 

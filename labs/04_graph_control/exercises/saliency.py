@@ -8,7 +8,7 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
     classes: (n,) int64; each may differ. Returns (n, d), in x's dtype, without grad.
     The model runs as it is: each module in the mode that it is in, and its training flag stays as it was. Afterwards
     the parameters' values, .grad and requires_grad are as before, even if they were frozen or held a .grad. x, its
-    requires_grad and its .grad stay as they are too.
+    requires_grad and its .grad aren't changed either.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().requires_grad_()
@@ -161,7 +161,7 @@ with check(
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["result"], want["result"])
         assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
-with check("keeps_input", "x and the weights stay as they are", guard=True, hint="Which of your calls change x?"):
+with check("keeps_input", "x and the weights aren't changed", guard=True, hint="Which of your calls change x?"):
     for trial in arguments.iter_trials(saliency, "", "training mode", "x requires grad"):
         want = trial.case.report.result["weights"]
         assert_close(trial.report.result["weights"], want, rtol=0, atol=0, name="the weights")

@@ -9,7 +9,7 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
     Prediction: the element of state @ q for the action taken. Target: reward + gamma * the largest element of
     next_state @ target_q, but just the reward if done: then next_state is meaningless and may hold NaN or infinities.
     Returns a scalar of q's dtype. A gradient reaches q through the prediction only, and target_q never. The arguments
-    stay as they are, their requires_grad and .grad too. Afterwards recording is on or off as before.
+    aren't changed, and neither are their requires_grad and .grad. Afterwards recording is on or off as before.
     """
     ### BEGIN SOLUTION
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
@@ -32,7 +32,7 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
 # Target: reward -> other_cases, negative, nan
 # Returns a scalar -> other_cases
 # A gradient reaches q -> reaches_q, gradient, no_target_grad
-# The arguments stay -> keeps_input
+# The arguments -> keeps_input
 # Afterwards recording is -> keeps_input
 
 

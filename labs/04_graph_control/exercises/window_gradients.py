@@ -10,8 +10,8 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
     The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps are divided into
     windows of k; the last one may be shorter. The state's value carries over through all windows. A gradient doesn't
     flow from one window into the previous one. Returns the sum over all windows of the gradient for w of the window's
-    losses, and the last state, both without grad. Only one window's graph is held at a time. The arguments stay as they
-    are, their .grad too.
+    losses, and the last state, both without grad. Only one window's graph is held at a time. The arguments aren't
+    changed, and neither are their .grad.
     """
     ### BEGIN SOLUTION
     total = torch.zeros_like(w)
@@ -42,7 +42,7 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 # A gradient doesn't -> other_cases
 # Returns the sum over -> no_history, other_cases
 # Only one window's -> one_graph_alive
-# The arguments stay -> keeps_input
+# The arguments -> keeps_input
 
 
 # %% domain
@@ -181,7 +181,7 @@ with check(
         assert_close(window_gradients(noted, t_w, torch.ones(3), t[0], t[1], k), want)
         # k steps of this window, and the last one of the window before where its name is still in use
         assert max(kept) <= k, "graphs of more steps than a window has were held when another step began"
-with check("keeps_input", "the arguments stay as they are", guard=True, hint="Which of your calls work in place?"):
+with check("keeps_input", "the arguments aren't changed", guard=True, hint="Which of your calls work in place?"):
     arguments.assert_arguments(window_gradients)
 
 

@@ -7,7 +7,7 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
     be empty.
     limit is 0 or more, and may be infinity. An element changed if its value differs from before. NaN stays NaN, and isn't
     counted.
-    The list, its tensors, their requires_grad and .grad stay as they are, and so does the grad mode: recording may be on
+    The list, its tensors, their requires_grad and .grad aren't changed, and neither is the grad mode: recording may be on
     or off when the function is called.
     """
     ### BEGIN SOLUTION

@@ -9,7 +9,7 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
     w: a leaf, float32 or float64, any shape and strides, that may require grad or not, and may hold NaN and infinities.
     No two elements share memory, and memory next to them isn't touched. shift: of w's shape and dtype, any strides,
     without requires_grad; it may be infinite, and it may be w.grad.
-    w's requires_grad and .grad, shift, and the grad mode stay as they are.
+    w's requires_grad and .grad, shift, and the grad mode aren't changed.
     """
     ### BEGIN SOLUTION
     kept = w.detach().clone()
@@ -189,7 +189,7 @@ with check(
     arguments.assert_results(loss_at, "transposed", "every second one", "expanded shift", **DIGITS)
     arguments.assert_arguments(loss_at, "transposed", "every second one", "w is the loss", ignore=("shift",))
 with check(
-    "keeps_grad", "w's .grad and the shift stay as they are", guard=True, hint="Which tensors do your writes go to?"
+    "keeps_grad", "w's .grad and the shift aren't changed", guard=True, hint="Which tensors do your writes go to?"
 ):
     arguments.assert_results(loss_at, "holds .grad", "shift is .grad", **DIGITS)
     arguments.assert_arguments(loss_at, "", "without grad", "holds .grad", "shift is .grad")

@@ -11,7 +11,7 @@ def outcome(f, x: Tensor) -> str:
     NotImplementedError. "backward": the backward pass does. "silent": neither, and at least one element of the leaf's
     gradient differs from the slope of f(x).sum() by more than 0.001. "ok": no element does. The slopes and f(x).sum()
     are between -10,000 and 10,000, and the 0.001 is the same for all of them. NaN differs from every slope.
-    Other exceptions, from f or the backward pass, are passed on. x, its requires_grad and its .grad stay as they are.
+    Other exceptions, from f or the backward pass, are passed on. x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
     start = x.detach()
@@ -287,7 +287,7 @@ with check(
     arguments.assert_results(outcome, "another exception", "another exception at backward", "NotImplementedError")
 with check(
     "keeps_input",
-    "x and its .grad stay as they are, and x may be empty",
+    "x and its .grad aren't changed, and x may be empty",
     guard=True,
     hint="Whose tensor does f write to? And does your comparison work without elements?",
 ):

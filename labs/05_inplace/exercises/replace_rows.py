@@ -8,7 +8,7 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     The result is differentiable with respect to both. A replaced row of h gets a gradient of 0, even if it holds NaN or
     infinity; h may be cut off if k = n, and new if k = 0. Other NaN and infinities, in h and in new, appear in the
     result.
-    The arguments and their .grad stay as they are, and a graph that has saved one of them stays usable. The result has
+    The arguments and their .grad aren't changed, and a graph that has saved one of them stays usable. The result has
     its own memory, even if k = 0: writing to it changes neither h nor new.
     """
     ### BEGIN SOLUTION

@@ -10,7 +10,7 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
     The result is a new tensor (n, d): x divided by the new average, which counts as a constant in the gradient. The
     function may be called several times with the same average before backward, even with different rates, and each
     result has the right gradient.
-    x and its .grad stay as they are. x may require grad or not, and may be the result of operations. The grad mode,
+    x and its .grad aren't changed. x may require grad or not, and may be the result of operations. The grad mode,
     recording on or off, is the same after the call as before.
     """
     ### BEGIN SOLUTION
@@ -169,7 +169,7 @@ with check(
     arguments.assert_arguments(scale_by_average, "every second one")
 with check(
     "keeps_input",
-    "x stays as it is, and recording is as before",
+    "x isn't changed, and recording is as before",
     guard=True,
     hint="Which line writes to x, or switches recording?",
 ):

@@ -9,7 +9,7 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
     even if momentum is 0: a new tensor, of the parameter's dtype and without history. Later steps write into that
     tensor.
     lr, momentum and weight_decay are at least 0. A .grad has its parameter's dtype and any strides, and may be recorded;
-    it keeps its values. The list params and requires_grad of its tensors stay as they are. The grad mode, recording on
+    it keeps its values. The list params and requires_grad of its tensors aren't changed. The grad mode, recording on
     or off, is the same after the call as before.
     """
     ### BEGIN SOLUTION

@@ -20,7 +20,7 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
 # The products are -> other_cases, gradient
 # Each may require -> either_alone
 # Returns a new tensor -> either_alone, keeps_input
-# x and w stay -> keeps_input
+# x and w -> keeps_input
 
 
 # %% domain
@@ -130,7 +130,7 @@ with check(
         arguments.assert_gradients(soft_gate, *edges)
 with check(
     "keeps_input",
-    "x and w stay as they are, and x may be empty",
+    "x and w aren't changed, and x may be empty",
     guard=True,
     hint="Which line writes to an argument?",
 ):
