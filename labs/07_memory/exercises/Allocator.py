@@ -3,8 +3,8 @@
 def replayed(make, capacity, events):
     """The state of an allocator that make(capacity) gives, after each event: see states.
 
-    A text beside the numbers says that an allocation ran out of memory, that its number is no int, or that two blocks
-    in use have one number. The event "other" changes over to a second allocator, and back.
+    A note after the numbers says that an allocation ran out of memory, that its number isn't an int, or that two blocks
+    in use have the same number. The event "other" switches to a second allocator, and back.
     """
     allocator, other = make(capacity), make(capacity)
     blocks, in_use, seen = {}, {id(allocator): [], id(other): []}, []
@@ -20,7 +20,7 @@ def replayed(make, capacity, events):
                 notes.append("out of memory")
             else:
                 in_use[id(allocator)].append(blocks[name])
-                notes += [] if isinstance(blocks[name], int) else ["a number is no int"]
+                notes += [] if isinstance(blocks[name], int) else ["a number isn't an int"]
         elif event == "free":
             if arguments[0] in blocks:  # not if its allocation ran out of memory
                 number = blocks.pop(arguments[0])
@@ -29,13 +29,13 @@ def replayed(make, capacity, events):
         else:
             allocator.empty_cache()
         if len(set(in_use[id(allocator)])) < len(in_use[id(allocator)]):
-            notes.append("two blocks in use have one number")
+            notes.append("two blocks in use have the same number")
         seen.append([allocator.allocated, allocator.reserved, allocator.peak, *notes])
     return states(events, seen)
 
 
 def states(events, rows):
-    """event -> its row of numbers by name, and the notes behind them."""
+    """event -> its numbers by name, and the notes."""
     return {
         f"after event {n}, {event}": {"allocated": row[0], "reserved": row[1], "peak": row[2], "notes": row[3:]}
         for n, ((event, *_), row) in enumerate(zip(events, rows, strict=True), 1)
@@ -47,7 +47,7 @@ class Allocator:
     """A caching allocator for a device of `capacity` bytes. Blocks are never split or joined.
 
     Attributes, all ints: allocated, the bytes of the blocks in use; reserved, the bytes of the blocks in use and of the
-    cached ones; peak, the most that allocated has been. Allocators have nothing in common.
+    cached ones; peak, the highest value of allocated so far. Allocators are independent of each other.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -61,10 +61,10 @@ class Allocator:
     def alloc(self, size: int) -> int:
         """A block for size > 0 bytes, rounded up to a multiple of 512.
 
-        Returns an int, a number that no block in use has. The block is the smallest cached block that is large enough,
-        whole. If there is none, it is a new block of the rounded size. If that would make reserved greater than
-        capacity, all cached blocks are given back first. If it still does not fit, raises torch.OutOfMemoryError: then
-        only the cache is gone.
+        Returns the block's number, an int that no other block in use has. The block is the smallest cached block that's
+        large enough, used whole. If there is none, it's a new block of the rounded size. If that would make reserved
+        greater than capacity, all cached blocks are given back first. If it still doesn't fit, alloc raises
+        torch.OutOfMemoryError, and only the cache is gone.
         """
         ### BEGIN SOLUTION
         size = math.ceil(size / 512) * 512
@@ -105,13 +105,13 @@ class Allocator:
 # A caching allocator for -> example, two_cached, sizes, just_fits, long_run
 # Blocks are never split -> two_cached, sizes, block_numbers, cache_given_back, raises, long_run
 # Attributes, all ints -> example, two_cached, sizes, raises, long_run
-# Allocators have nothing -> sizes, block_numbers, cache_given_back, independent, own_cache, long_run
+# Allocators are independent -> sizes, block_numbers, cache_given_back, independent, own_cache, long_run
 # A block for size -> example, two_cached, sizes, block_numbers, cache_given_back, just_fits, raises, long_run
-# Returns an int -> block_numbers, sizes, cache_given_back, long_run
+# Returns the block's -> block_numbers, sizes, cache_given_back, long_run
 # The block is the smallest -> two_cached, sizes, long_run
 # If there is none -> example, sizes, block_numbers, just_fits, long_run
 # If that would make -> cache_given_back, raises, long_run
-# If it still does not -> raises, long_run
+# If it still doesn't -> raises, long_run
 # Put the block in use -> example, two_cached, sizes, long_run
 # Give all cached blocks -> example, independent, long_run
 
@@ -212,7 +212,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "After which event does a number differ first? What should that event do to each of the three?",
+        "After which event does a number first differ? What should that event do to each of the three?",
         "free moves a block from those in use to the cache, and reserved counts both. peak never falls.",
     ),
 ):
@@ -234,8 +234,8 @@ with check(
     "two_cached",
     "alloc 3072, alloc 2048, free both, alloc 1500: two cached blocks are large enough",
     hint=(
-        "After which event does it differ first? If at the last: which block is taken, and how much of it?",
-        "The smallest block that is large enough is used whole. And what does your rounding make of 6 * 512?",
+        "After which event does it first differ? If it's the last: which block is taken, and how much of it?",
+        "The smallest block that's large enough is used whole. And what does your rounding turn 6 * 512 into?",
     ),
 ):
     t = [("alloc", "a", 3072), ("alloc", "b", 2048), ("free", "a"), ("free", "b"), ("alloc", "c", 1500)]
@@ -245,9 +245,9 @@ with check(
         replayed(Allocator, 10_000, t),
         states(t, [*want, [2048, 5120, 5120]]),
         {
-            "of the cached blocks that are large enough, it takes the smallest": states(t, [*want, [3072, 5120, 5120]]),
-            "a block that is used again is used whole": states(t, [*want, [1536, 5120, 5120]]),
-            "a size that is a multiple of 512 stays as it is": states(t, one_more),
+            "alloc takes the smallest cached block that's large enough": states(t, [*want, [3072, 5120, 5120]]),
+            "a cached block is used whole": states(t, [*want, [1536, 5120, 5120]]),
+            "a multiple of 512 isn't rounded up any further": states(t, one_more),
         },
         name="your allocator",
     )
@@ -256,7 +256,7 @@ with check(
 
 
 def assert_allocators(make, *edges):
-    """Compare the numbers after each event. The message names an event by its place, from 0 on."""
+    """Compare the numbers after each event. The message names an event by its position, from 0 on."""
     for trial in arguments.iter_trials(make, *edges):
         assert_close([*trial.report.result.values()], [*trial.case.report.result.values()], name="your allocator")
         numbers = [n for row in trial.report.result.values() for n in list(row.values())[:3]]
@@ -265,15 +265,15 @@ def assert_allocators(make, *edges):
 
 with check(
     "sizes",
-    "sizes at the edges, and the smallest block that is large enough",
+    "sizes at or just above a multiple of 512, and the smallest block that's large enough",
     weight=3,
     required=True,
-    hint="Which of several cached blocks do you take? Is 512 rounded, and what becomes of the rest of a large block?",
+    hint="Which of several cached blocks do you take? Is 512 rounded up? What happens to the rest of a large block?",
 ):
     assert_allocators(Allocator, "", "multiples of 512", "one byte more", "large sizes", "several cached")
 with check(
     "block_numbers",
-    "blocks in use have different numbers, also of equal size",
+    "blocks in use have different numbers, even if they have the same size",
     weight=1,
     hint="What does alloc return?",
 ):
@@ -282,28 +282,28 @@ with check(
     "cache_given_back",
     "if memory runs out, the cache is given back first",
     weight=2,
-    hint="When is a cached block of no use, although there are enough bytes in the cache? How many are given back?",
+    hint="When does no cached block fit, although the cache has enough bytes? How many blocks are given back?",
 ):
     assert_allocators(Allocator, "cache given back")
-with check("just_fits", "if it just fits, the cache stays", hint="When exactly is it too much?"):
+with check("just_fits", "if it just fits, the cache is kept", hint="When exactly is it too much?"):
     assert_allocators(Allocator, "just fits", "cached at capacity")
 with check(
     "raises",
-    "if it does not fit, the error is raised, and only the cache is gone",
+    "if it doesn't fit, the error is raised, and only the cache is gone",
     weight=2,
-    hint="Which comes first?",
+    hint="What happens before the error is raised?",
 ):
     assert_allocators(Allocator, "does not fit", "too large at first")
-with check("independent", "a new allocator is empty, and its empty cache may be emptied", guard=True):
+with check("independent", "a new allocator is empty, and an empty cache can be emptied", guard=True):
     assert_allocators(Allocator, "emptied")
 with check(
     "own_cache",
     "two allocators side by side share neither blocks nor a cache",
     weight=1,
-    hint="What belongs to the class?",
+    hint="Which attributes belong to the class, and which to each allocator?",
 ):
     assert_allocators(Allocator, "two allocators")
-with check("long_run", "a long run with events of every kind", weight=2, hint="Which numbers change in each event?"):
+with check("long_run", "a long run with events of every kind", weight=2, hint="Which numbers does each event change?"):
     assert_allocators(Allocator, "a long run")
 
 # %% right "a sorted list and properties"

@@ -20,7 +20,7 @@ with check(
     "a number for each of the six loops",
     required=True,
     guard=True,
-    hint="Which key is missing, or which number is no int?",
+    hint="Which key is missing, or which number isn't an int?",
 ):
     got = alive()
     assert isinstance(got, dict), f"your result is a {type(got).__name__}"
@@ -33,26 +33,26 @@ with check(
     weight=2,
     hint=(
         "When does backward free what was kept for it?",
-        "What does loss still lead to after backward: activations, or only the nodes of the graph? Run after(loop_a).",
+        "What does loss still hold after backward: activations, or only the nodes of the graph? Run after(loop_a).",
     ),
 ):
-    explain(alive()["a"], 0, {"after backward, the graph of a loss keeps no activation": 32})
+    explain(alive()["a"], 0, {"after backward, the graph of a loss keeps no activations": 32})
 
 # %% hidden checks
 with check("enough_right", "at least three are right", required=True, guard=True, hint="Run after(...) for each loop."):
     got = alive()
     right = [got["a"] == 0, got["b"] == 32, got["c"] == 8, got["d"] == 4, got["e"] == 32, got["f"] == 4]
     assert right.count(True) >= 3, "fewer than three are right"
-with check("loop_b", "loop b", weight=2, hint="What does total lead to, after four additions?"):
-    assert alive()["b"] == 32, "your number for loop b is not right"
+with check("loop_b", "loop b", weight=2, hint="What does total hold after four additions?"):
+    assert alive()["b"] == 32, "your number for loop b isn't right"
 with check("loop_c", "loop c", weight=2, hint="total is a number. Is loss?"):
-    assert alive()["c"] == 8, "your number for loop c is not right"
+    assert alive()["c"] == 8, "your number for loop c isn't right"
 with check("loop_d", "loop d", weight=2, hint="What is a column a view of?"):
-    assert alive()["d"] == 4, "your number for loop d is not right"
+    assert alive()["d"] == 4, "your number for loop d isn't right"
 with check("loop_e", "loop e", weight=2, hint="What does retain_graph=True retain?"):
-    assert alive()["e"] == 32, "your number for loop e is not right"
+    assert alive()["e"] == 32, "your number for loop e isn't right"
 with check("loop_f", "loop f", weight=2, hint="Which activation has a name?"):
-    assert alive()["f"] == 4, "your number for loop f is not right"
+    assert alive()["f"] == 4, "your number for loop f isn't right"
 
 
 # %% right "worked out from what is kept"

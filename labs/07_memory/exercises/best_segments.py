@@ -2,7 +2,7 @@
 def best_segments(layers: int, boundary: int, inner: int) -> int:
     """The number of segments k, 1 <= k <= layers, with the smallest peak.
 
-    If several have it, it is the smallest of these. The peak is k * boundary + longest * inner. longest is the number
+    If several k have that peak, returns the smallest. The peak is k * boundary + longest * inner. longest is the number
     of layers in the longest segment: layers / k, rounded up. boundary: the bytes of a segment's input. inner: the bytes
     that one layer keeps. layers, boundary and inner are at least 1; any of them may be the largest.
     """
@@ -13,7 +13,7 @@ def best_segments(layers: int, boundary: int, inner: int) -> int:
 
 # %% promises
 # The number of segments -> example, no_formula, other_cases
-# If several have it -> ties
+# If several k have -> ties
 # The peak is -> example, no_formula, other_cases
 # longest is the number -> no_formula, other_cases
 # boundary: the bytes -> other_cases
@@ -57,18 +57,18 @@ with check(
         best_segments(16, 1, 1),
         4,
         {
-            "layers / k is rounded up: of 16 layers in 3 segments, one segment has 6": 3,
-            "8 is the smallest peak: the number of segments that has it is wanted": 8,
+            "layers / k is rounded up: if 3 segments have 16 layers, one of them has 6": 3,
+            "8 is the smallest peak, not the number of segments that has it": 8,
         },
     )
-    explain(best_segments(16, 1, 20), 16, {"the square root is best only where both costs are equal": 4})
+    explain(best_segments(16, 1, 20), 16, {"the square root is best only if both costs are equal": 4})
 with check(
     "no_formula",
     "7 layers that keep one and a half times their input: 4 segments",
     weight=1,
     hint=(
         "7 layers in 4 segments: how long is the longest one?",
-        "Try every k. math.ceil(layers / k) is the longest segment's length; layers / k alone is too short.",
+        "Try every k. math.ceil(layers / k) is the longest segment's length; layers / k may be too small.",
     ),
 ):
     explain(best_segments(7, 2, 3), 4, {"the longest segment has a whole number of layers": 3})
@@ -79,11 +79,13 @@ with check(
     "other costs",
     weight=6,
     required=True,
-    hint="What is the length of the longest segment, if k does not divide the number of layers?",
+    hint="How long is the longest segment if k doesn't divide the number of layers?",
 ):
     arguments.assert_results(best_segments, "", "one layer", "two layers", "cheap layers", "dear layers")
     arguments.assert_results(best_segments, "uneven", "many layers", "many dear layers", "one byte more")
-with check("ties", "of several best ones, the smallest", weight=2, hint="Which of two equal ones does your code keep?"):
+with check(
+    "ties", "the smallest of several best ones", weight=2, hint="If two are equally good, which does your code return?"
+):
     arguments.assert_results(best_segments, "ties")
 
 

@@ -3,8 +3,8 @@
 def blocked(forward, parts, modes, xs, upstreams, between=None):
     """Results, gradients and buffers of forward(block, x) for each x.
 
-    There is one backward pass for all of them. The block has a Layer for each of parts, and its modules are in these
-    modes. between: called before backward.
+    There is one backward pass for all of them. The block has a Layer for each of parts, and modes says which of its
+    modules are in training mode. between: called before backward.
     """
     block = nn.Sequential(*[Layer(*part) for part in parts])
     for module, mode in zip(block.modules(), modes, strict=True):
@@ -26,7 +26,7 @@ def blocked(forward, parts, modes, xs, upstreams, between=None):
 
 
 def averaged(x, training, w, mean, count):
-    """Averages with a momentum of a third, as a batch normalisation does."""
+    """Running averages with a momentum of a third, as in batch normalization."""
     used = mean.clone()
     if training:
         used = x.mean(0)
@@ -36,7 +36,7 @@ def averaged(x, training, w, mean, count):
 
 
 def slow(x, training, w, mean, var, count):
-    """The mean of all batches, and a norm whose last act is to change a buffer."""
+    """The mean of all batches, and a last operation that changes a buffer."""
     used = mean.clone()
     if training:
         used = x.mean(0)
@@ -53,7 +53,7 @@ def plain(x, training, w):
 
 
 def thinned(x, training, w, seen):
-    """Dropout, and a buffer that is not persistent, which holds the largest number seen."""
+    """Dropout, and a non-persistent buffer that holds the largest number seen."""
     torch.maximum(seen, x.detach().abs().max(), out=seen)
     kept = torch.rand_like(x) < 0.5 if training else 1
     return torch.tanh(x * kept @ w)
@@ -61,15 +61,15 @@ def thinned(x, training, w, seen):
 
 # %% exercise
 def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
-    """block(x), checkpointed: of what block keeps for backward, only x is kept.
+    """block(x), checkpointed: of everything that block keeps for backward, only x is kept.
 
-    A call runs the block once, and backward runs it once more for each call: this second run computes the rest again,
-    and may end early, as that of checkpoint does. Values and gradients are those of block(x), also with dropout. The
-    block may change some of its buffers in place; its result does not depend on these. It may depend on buffers that a
-    run leaves as they are, as the result of a batch normalisation in evaluation mode does. Any mixture of its modules
-    may be in training mode, and some parameters may be frozen. After backward, each buffer of the block, persistent or
-    not, is what it was before backward, and each module is in the mode that it was in. All this holds for several calls
-    before one backward, too.
+    A call runs the block once, and backward runs it once more for each call; this second run recomputes the rest and
+    may end early, as in checkpoint. Values and gradients are those of block(x), with dropout too. The block may change
+    some of its buffers in place; its result doesn't depend on these. It may depend on buffers that a run doesn't
+    change, like the result of a batch normalization in evaluation mode. Any mix of its modules may be in training mode,
+    and some parameters may be frozen. After backward, each buffer of the block, persistent or not, has its value from
+    before backward, and each module is in the same mode as before. All this also holds for several calls before one
+    backward.
     """
     ### BEGIN SOLUTION
     again = False
@@ -97,9 +97,9 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
 # Values and gradients -> example, gradient, buffers, buffer_at_end, evaluation_mode, keeps_nothing
 # The block may change -> gradient, buffers, buffer_at_end
 # It may depend on buffers -> gradient, buffers, evaluation_mode
-# Any mixture of its -> gradient, buffers, evaluation_mode
+# Any mix of its -> gradient, buffers, evaluation_mode
 # After backward, each -> example, buffers, buffer_at_end, evaluation_mode
-# All this holds for -> buffers, buffer_at_end, evaluation_mode
+# All this also -> buffers, buffer_at_end, evaluation_mode
 
 
 # %% domain
@@ -158,12 +158,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "one batch: the result, and a counter of one",
+    "one batch: the result, and a count of one",
     weight=2,
     required=True,
     hint=(
-        "What does the counter say before backward, and after it? Does the second call run your last line?",
-        "Copy the buffers before the second call, and put the copies back in a finally block.",
+        "What's the count before backward, and after it? Does the second call run your last line?",
+        "Copy the buffers before the second call, and restore them in a finally block.",
     ),
 ):
 
@@ -182,7 +182,7 @@ with check(
         got["buffers"],
         [want_mean, torch.tensor(1)],
         {
-            "the second call changed the buffers: does it come to the line that puts them back?": [
+            "the second call changed the buffers: does it reach the line that restores them?": [
                 want_mean + 0.75 * want_mean,
                 torch.tensor(2),
             ]
@@ -225,17 +225,17 @@ with check(
     assert_blocked(checkpoint_once, ["outs", "grads", "x"], "only parts in training mode")
 with check(
     "buffers",
-    "the buffers, also of two batches before one backward",
+    "the buffers, for two batches before one backward too",
     weight=2,
     required=True,
-    hint="Which copy is put back?",
+    hint="Which copy do you restore?",
 ):
     assert_blocked(checkpoint_once, ["buffers", "modes"], "", "three batches", "mixed modes", "frozen")
     assert_blocked(checkpoint_once, ["buffers", "modes"], "only parts in training mode")
     assert_blocked(checkpoint_once, ["outs", "grads"], "three batches")
 with check(
     "buffer_at_end",
-    "a block that ends with what changes a buffer",
+    "a block whose last operation changes a buffer",
     weight=2,
     hint="Does your last line run in the second call?",
 ):
@@ -248,7 +248,7 @@ with check(
     "nothing inside the block is kept, and it runs twice",
     weight=2,
     required=True,
-    hint="What is inside the checkpoint, and what is not?",
+    hint="What is inside the checkpoint, and what isn't?",
 ):
     for functions, widths, sizes in (
         ([averaged, plain], [3, 5, 4], (6,)),

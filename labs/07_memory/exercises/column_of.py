@@ -1,7 +1,6 @@
 # %% given
 class Layer(nn.Module):
-    """Asks f(x, whether it is in training mode, *parameters, *buffers). The last buffer is not
-    persistent."""
+    """Calls f(x, self.training, *parameters, *buffers). The last buffer isn't persistent."""
 
     def __init__(self, f, parameters, buffers=()):
         super().__init__()
@@ -17,8 +16,8 @@ class Layer(nn.Module):
 
 @probes.probe
 def columns(column_of, parts, modes, xs, column):
-    """What column_of returns and leaves behind. The model: a Layer for each of parts, its
-    modules in these modes."""
+    """What column_of returns, and the model's state afterwards. The model has a Layer for each of
+    parts, and modes says which of its modules are in training mode."""
     model = nn.Sequential(*[Layer(*part) for part in parts])
     for module, mode in zip(model.modules(), modes, strict=True):
         module.training = mode
@@ -54,14 +53,14 @@ def doubled(x, training):
 
 # %% exercise
 def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
-    """One column of the model's results: a tensor (n,) for each x of shape (n, d) in xs.
+    """One column of the model's results: a tensor of shape (n,) for each x of shape (n, d) in xs.
 
-    model: any module that returns (n, c), at least one column, and that a call leaves as it is. Any mixture of its
-    modules may be in training mode, which makes a difference. Any of its parameters may be frozen. It may return x
-    itself. xs: there may be none, n may be 0, and an x may require grad. column: may be negative.
-    The results have the dtype of model(x), and do not require grad. Each has memory of its own, as much as its numbers
-    need and no more. While it runs, no graph is built. The model stays as it is, with its modes, its .grad and each
-    parameter's requires_grad, and so do xs and the grad mode.
+    model: any module that returns (n, c), with at least one column, and isn't changed by a call. Any mix of its modules
+    may be in training mode, which makes a difference. Any of its parameters may be frozen. It may return x itself. xs:
+    may be empty, n may be 0, and an x may require grad. column: may be negative.
+    The results have the dtype of model(x) and don't require grad. Each has its own memory, no more than its numbers
+    need. No graph is built while it runs. The model isn't changed, including its modes, its .grad and each parameter's
+    requires_grad, and neither are xs and the grad mode.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -72,15 +71,15 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
 # %% promises
 # One column of the -> example, small_graph, small_bytes, other_cases, no_graph
 # model: any module that -> other_cases
-# Any mixture of its modules -> other_cases
+# Any mix of its modules -> other_cases
 # Any of its parameters -> other_cases
 # It may return x -> other_cases, own_memory
-# xs: there may be none -> empty, other_cases
+# xs: may be empty -> empty, other_cases
 # column: may be negative -> other_cases
 # The results have the -> example, other_cases, no_graph
-# Each has memory -> small_bytes, own_memory
-# While it runs, no -> small_graph, no_graph
-# The model stays -> keeps_model
+# Each has its own -> small_bytes, own_memory
+# No graph is built -> small_graph, no_graph
+# The model isn't -> keeps_model
 
 
 # %% domain
@@ -125,8 +124,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is there one tensor for each batch, of shape (n,)? And does it still lead to a graph?",
-        "Choose the column of each result, in the order of xs. In which block must the calls stand?",
+        "Is there one tensor of shape (n,) for each batch? And does it still have a graph?",
+        "Choose the column of each result, in the order of xs. Which block do the calls have to be in?",
     ),
 ):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(0, 2, 10).reshape(2, 5)]
@@ -140,8 +139,8 @@ with check(
     "small_graph",
     "while it runs, no graph is built",
     hint=(
-        "Is it the column that was asked for? And what does the model make before you detach?",
-        "The model's own call must stand inside the no_grad block.",
+        "Is it the column that was asked for? And what does the model build before you detach?",
+        "Call the model inside the no_grad block.",
     ),
 ):
     t, graphs = [torch.linspace(-1, 1, 20).reshape(4, 5)], []
@@ -154,14 +153,14 @@ with check(
     w = torch.linspace(-2, 3, 15).reshape(5, 3).sin().requires_grad_()
     want = [torch.tanh(t[0] @ w.detach())[:, 1]]
     assert_close(columns(column_of, [(noted_tanh, [w])], [True, True], t, 1)["found"], want)
-    assert graphs == [False], "the model's result leads to a graph"
+    assert graphs == [False], "the model's result has a graph"
 with check(
     "small_bytes",
     "six numbers of four bytes keep 24 bytes",
     observed=True,
     hint=(
         "What is a column a view of?",
-        "detach() shares the memory. Which call makes a copy that has the column's numbers only?",
+        "detach() shares the memory. Which call makes a copy with only the column's numbers?",
     ),
 ):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(0, 2, 10).reshape(2, 5)]
@@ -194,14 +193,14 @@ with check(
     assert_columns(column_of, ["found", "requires_grad"], "transposed", "recording off", "x requires grad")
     assert_columns(column_of, ["found", "requires_grad"], "returns x")
 with check(
-    "keeps_model", "the model is as before", weight=2, hint="Which modes were there before? Did anything touch .grad?"
+    "keeps_model", "the model isn't changed", weight=2, hint="Which modes was it in before? Did anything touch .grad?"
 ):
     assert_columns(column_of, ["state", "grads", "trained", "modes"], "", *arguments.edges)
     arguments.assert_arguments(column_of)
     arguments.assert_settings(column_of)
 with check(
     "own_memory",
-    "the results keep no memory but their own",
+    "the results keep only their own memory",
     weight=2,
     observed=True,
     hint="What is a column a view of?",
@@ -226,8 +225,8 @@ with check(
     with torch.no_grad():
         want = [narrow(wide(x, True, *parts[0][1]), True, v, *parts[1][2])[:, 0] for x in t]
     assert_close(columns(column_of, parts, [True] * 3, t, 0)["found"], want)
-    assert not any(graphs), "a result inside the model leads to a graph"
-with check("empty", "no batch gives no tensor, and an empty one an empty tensor", guard=True):
+    assert not any(graphs), "a result inside the model has a graph"
+with check("empty", "no batches give no tensors, and an empty batch gives an empty tensor", guard=True):
     assert_columns(column_of, ["found", "requires_grad"], "no batch", "an empty batch", "all empty")
 
 

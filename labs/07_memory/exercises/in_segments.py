@@ -1,9 +1,9 @@
 # %% given
 @probes.probe
 def segmented(forward, parts, x, upstream, k, between=None, order=None):
-    """Result and gradients of forward(layers, x, k), and how it leaves the list and x.
+    """Result and gradients of forward(layers, x, k), and the state of the list and x afterwards.
 
-    There is a Layer for each of parts, or for each number of a part in order. between: called before backward.
+    The list has a Layer for each of parts, or for each part number in order. between: called before backward.
     """
     made = [Layer(*part) for part in parts]
     layers = made if order is None else [made[n] for n in order]
@@ -35,13 +35,13 @@ def dropped(x, training, w, b):
 
 # %% exercise
 def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
-    """The layers applied to x, one after another, in k segments, each of them checkpointed, the last one too.
+    """The layers applied to x, one after another, in k segments, each of them checkpointed, including the last.
 
     A layer may be in the list twice. A segment has one or more consecutive entries of the list; 1 <= k <= len(layers).
-    The lengths of two segments differ by at most one. In forward each entry runs once, and of all layers only the
-    inputs of segments are kept. In backward each runs once more, one segment after another, the last first. Values and
-    gradients are those of the plain loop, of the parameters and, if x requires grad, of x, also with dropout. Any
-    parameters may be frozen, also all of them. The list, x and its requires_grad stay as they are.
+    The lengths of any two segments differ by at most one. In forward, each entry runs once, and only the inputs to the
+    segments are kept. In backward, each runs once more, segment by segment, starting with the last. Values and
+    gradients are those of the plain loop, for the parameters and, if x requires grad, for x, with dropout too. Any
+    parameters may be frozen, even all of them. The list, x and its requires_grad aren't changed.
     """
     ### BEGIN SOLUTION
     edges = [len(layers) * number // k for number in range(k + 1)]
@@ -55,9 +55,9 @@ def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
 # The layers applied -> example, other_cases, dropout, recomputed
 # A layer may be -> other_cases
 # A segment has one -> recomputed, other_cases
-# The lengths of two -> recomputed
-# In forward each -> recomputed
-# In backward each -> recomputed
+# The lengths of any -> recomputed
+# In forward, each -> recomputed
+# In backward, each -> recomputed
 # Values and gradients -> example, other_cases, gradient_x, dropout, recomputed, keeps_input
 # Any parameters may be -> other_cases
 # The list, x and its -> keeps_input
@@ -111,7 +111,7 @@ with check(
     required=True,
     hint=(
         "Does each segment still know its own layers in backward? Which argument does checkpoint need?",
-        "checkpoint(nn.Sequential(*part), x, ...) binds its part at once. Which use_reentrant gives gradients here?",
+        "checkpoint(nn.Sequential(*part), x, ...) binds its part at once. Which use_reentrant do you need here?",
     ),
 ):
     t, g = torch.linspace(-1, 1, 20).reshape(5, 4), torch.linspace(-2, 1, 20).reshape(5, 4)
@@ -131,9 +131,9 @@ with check(
         got["grads"],
         want_grads,
         {
-            "both segments are computed again with the last layers: a function looks its names up when it runs": late,
-            "no parameter has a gradient: a reentrant checkpoint gives none if its input requires none": [None] * 4,
-            "the first segment has no gradients: without use_reentrant=False it gives none if x requires none": [
+            "both segments are computed again with the last layers: a function looks up names when it runs": late,
+            "no parameter has a gradient: with a reentrant checkpoint, the input has to require grad": [None] * 4,
+            "the first segment has no gradients: without use_reentrant=False, x has to require grad": [
                 None,
                 None,
                 *want_grads[2:],
@@ -167,7 +167,7 @@ with check(
     "other numbers of layers and segments",
     weight=3,
     required=True,
-    hint="Which layer does each function use in the backward pass? Is no layer left out, or used twice?",
+    hint="Which layers does each function use in the backward pass? Is any layer left out, or used twice?",
 ):
     assert_segmented(in_segments, ["out", "grads"], "", "one layer", "one segment", "a segment for each layer")
     assert_segmented(in_segments, ["out", "grads"], "many layers", "float64", "a layer twice", "one row", "transposed")
@@ -176,7 +176,7 @@ with check(
     "gradient_x",
     "the gradient of x, if x requires grad",
     weight=2,
-    hint="Does your x still lead to the x you were given?",
+    hint="Is your result still connected to the x you were given?",
 ):
     edges = ("x requires grad", "x requires grad, all frozen", "x requires grad, one segment")
     assert_segmented(in_segments, ["out", "grads", "x"], *edges)
@@ -189,7 +189,7 @@ with check(
     assert_segmented(in_segments, ["out", "grads"], "dropout")
 with check(
     "recomputed",
-    "what is kept, how long the segments are, and the order in which they are computed again",
+    "what's kept, how long the segments are, and the order in which they're computed again",
     weight=2,
     required=True,
     hint="How many segments are there, and how long is each? Which one is computed again first?",
@@ -208,16 +208,16 @@ with check(
         )
         assert_close((got["out"], got["grads"]), (want["out"], want["grads"]))
         assert kept == [(count, [(0, 0)] * count)], (
-            "the forward pass keeps a layer's graph, runs one twice or goes back"
+            "the forward pass keeps a layer's graph, runs a layer twice, or runs a backward pass"
         )
         again = ran[count:]
         starts = [n for n, layer in enumerate(again) if n == 0 or layer != again[n - 1] + 1]
         segments = [again[a:b] for a, b in pairwise([*starts, len(again)])][::-1]
-        assert ran[:count] == [n for segment in segments for n in segment] == list(range(count)), "the order is another"
+        assert ran[:count] == [n for segment in segments for n in segment] == list(range(count)), "the order is wrong"
         lengths = [len(segment) for segment in segments]
         assert_close(len(lengths), k, name="the number of segments that were computed again")
         assert max(lengths) - min(lengths) <= 1, "the lengths of your segments differ by more than one"
-with check("keeps_input", "the list and x stay as they are, and an empty batch stays empty", guard=True):
+with check("keeps_input", "the list and x aren't changed, and an empty batch stays empty", guard=True):
     assert_segmented(in_segments, ["same list", "x after"], "", *arguments.edges)
     assert_segmented(in_segments, ["out", "grads", "x"], "no rows")
     assert_segmented(in_segments, ["x"], "", "some frozen", "all frozen")

@@ -1,10 +1,10 @@
 # %% exercise
 def kept_bytes(sizes: list[int], activation: str, batch: int, dtype: torch.dtype) -> int:
-    """The bytes that stack(sizes, activation) keeps for backward, each storage once.
+    """The bytes that stack(sizes, activation) keeps for backward, counting each storage once.
 
-    sizes: at least two ints, each at least 1; the same size may occur again. activation: "relu", "tanh", "gelu" or
-    "silu". batch: the number of samples, 0 or more. dtype: that of the model and its input, float32, float64 or
-    bfloat16. The model's input and its parameters do not count. Returns an int. The list stays as it is.
+    sizes: at least two ints, each at least 1, possibly with repeats. activation: "relu", "tanh", "gelu" or "silu".
+    batch: the number of samples, 0 or more. dtype: that of the model and its input, float32, float64 or bfloat16. The
+    model's input and its parameters don't count. Returns an int. The list isn't changed.
     """
     ### BEGIN SOLUTION
     storages = 2 if activation in ("gelu", "silu") else 1
@@ -20,7 +20,7 @@ def kept_bytes(sizes: list[int], activation: str, batch: int, dtype: torch.dtype
 # dtype: -> dtypes
 # The model's input -> example, other_cases, dtypes, one_layer
 # Returns an int -> other_cases
-# The list stays -> keeps_list
+# The list isn't -> keeps_list
 
 
 # %% domain
@@ -51,7 +51,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which storages did the list above show, beside the batch itself? How many numbers has each?",
+        "Which storages did the list above show, besides the batch itself? How many numbers does each have?",
         "Storages, times samples, times the hidden sizes, times the bytes of one number. Which activations keep two?",
     ),
 ):
@@ -59,12 +59,12 @@ with check(
         kept_bytes([5, 7, 3], "tanh", 2, torch.float32),
         56,
         {
-            "the first and the last size do not count: only results of hidden layers are kept": 120,
-            "the last layer's result is not kept: nothing needs it": 80,
-            "the model's input does not count: it was there before": 96,
-            "tanh's result is kept twice, but it is one storage": 112,
-            "14 numbers are kept, and bytes are wanted: how many has each number?": 14,
-            "a hidden layer has a row of numbers for each sample of the batch": 28,
+            "the first and the last size don't count: only results of hidden layers are kept": 120,
+            "the last layer's result isn't kept: nothing needs it": 80,
+            "the model's input doesn't count: it existed before": 96,
+            "tanh's result is kept twice, but in one storage": 112,
+            "14 is how many numbers are kept: how many bytes does each take?": 14,
+            "a hidden layer has a row of numbers for each sample in the batch": 28,
         },
         name="your result for tanh",
     )
@@ -77,27 +77,27 @@ with check(
     explain(
         kept_bytes([5, 7, 3], "silu", 2, torch.float32),
         112,
-        {"silu needs its input, as gelu does: that is a second storage": 56},
+        {"silu needs its input, as gelu does: that's a second storage": 56},
         name="your result for silu",
     )
 
 # %% hidden checks
 with check(
     "other_cases",
-    "other models: what was measured",
+    "other models",
     weight=5,
     required=True,
-    hint="Does every hidden layer count, for each of its samples, and once or twice? And the last one, the batch?",
+    hint="Does every hidden layer count, for each sample, and once or twice? What about the last layer and the batch?",
 ):
     arguments.assert_results(kept_bytes, "", "relu", "tanh", "gelu", "silu", "one hidden layer", "equal sizes")
     arguments.assert_results(kept_bytes, "deep", "sizes of one", "one sample")
     for trial in arguments.iter_trials(kept_bytes, ""):
         assert not isinstance(trial.report.result, float), "your result is a float"
-with check("dtypes", "float64 and bfloat16", weight=3, hint="How many bytes has a number of each dtype?"):
+with check("dtypes", "float64 and bfloat16", weight=3, hint="How many bytes does a number of each dtype take?"):
     arguments.assert_results(kept_bytes, "float64", "float64, gelu", "bfloat16", "bfloat16, silu")
-with check("one_layer", "one layer keeps nothing of its own, nor does an empty batch", guard=True):
+with check("one_layer", "a single layer keeps nothing of its own, and neither does an empty batch", guard=True):
     arguments.assert_results(kept_bytes, "one layer", "no sample", "no sample, bfloat16")
-with check("keeps_list", "the list stays as it is", guard=True, hint="Which of your calls change a list?"):
+with check("keeps_list", "the list isn't changed", guard=True, hint="Which of your calls change a list?"):
     arguments.assert_arguments(kept_bytes)
 
 

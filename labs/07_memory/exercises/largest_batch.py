@@ -7,12 +7,12 @@ def searched(largest_batch, room, weights, low, high):
 
 # %% exercise
 def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
-    """The largest n, low <= n <= high, that fits: run(n) raises no torch.OutOfMemoryError.
+    """The largest n, low <= n <= high, that fits: run(n) doesn't raise torch.OutOfMemoryError.
 
-    It is 0 if none fits. run: a function of an int; what it returns says nothing. If n fits, so does every smaller
-    size. 1 <= low <= high. No n outside of this range is tried, and few inside: at most
-    2 * log2(high - low + 1) + 3 calls. Any other exception comes out of the function at once, also a RuntimeError that
-    speaks of memory. When run is called, nothing of a failed try is alive.
+    Returns 0 if none fits. run: a function of an int; its return value has no meaning. If n fits, so does every smaller
+    size. 1 <= low <= high. No n outside this range is tried, and few inside it are: at most
+    2 * log2(high - low + 1) + 3 calls. Any other exception is passed on immediately, even a RuntimeError that mentions
+    memory. When run is called, nothing from a failed try is alive.
     """
 
     ### BEGIN SOLUTION
@@ -36,11 +36,11 @@ def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
 
 # %% promises
 # The largest n, low -> example, number_of_tries, other_cases, all_fit, few_tries
-# It is 0 if none -> none_fits, few_tries
+# Returns 0 if none -> none_fits, few_tries
 # run: a function of -> example, number_of_tries, other_cases, all_fit, few_tries
 # If n fits, so -> number_of_tries, few_tries
 # 1 <= low <= high -> other_cases, all_fit, none_fits
-# No n outside of -> number_of_tries, few_tries
+# No n outside this -> number_of_tries, few_tries
 # Any other exception -> passes_errors
 # When run is called -> example, other_cases
 
@@ -95,7 +95,7 @@ with check(
     required=True,
     hint=(
         "Is 17 ever tried? And when your code tries the next size, has it left the except block?",
-        "Keep the largest size that fitted and the smallest that failed. Try the middle until they are neighbours.",
+        "Keep the largest size that fit and the smallest that failed. Try the middle until they're neighbors.",
     ),
 ):
     t, got = [], None
@@ -114,7 +114,7 @@ with check(
         got,
         17,
         {
-            "a failed try is still alive at the next one: who keeps its exception?": 12,
+            "a failed try is still alive during the next one: what keeps its exception?": 12,
             "a size that was never tried may fit: halving finds 16": 16,
         },
     )
@@ -122,8 +122,8 @@ with check(
     "number_of_tries",
     "for 1 to 64 samples, at most 15 tries",
     hint=(
-        "Is the answer wrong, or are the tries too many? How many sizes does one try rule out?",
-        "Try the middle of what is still possible: each try then rules out half of it.",
+        "Is the answer wrong, or are there too many tries? How many sizes does one try rule out?",
+        "Try the middle of what's still possible: each try then rules out half of it.",
     ),
 ):
     tries, got = [], None
@@ -138,7 +138,7 @@ with check(
     try:
         got = largest_batch(run_of_17, 1, 64)
     except InterruptedError:
-        assert len(tries) <= 40, "it does not end after 40 tries: do low and high ever meet?"
+        assert len(tries) <= 40, "it hasn't ended after 40 tries: do low and high ever meet?"
     assert_close(got, 17)
     assert len(tries) <= 15, f"it made {len(tries)} tries"
 
@@ -158,22 +158,22 @@ with check(
         got = searched(largest_batch, lambda used, capacity=capacity: used <= capacity, weights, low, high)
         assert_close(got, want)
     arguments.assert_results(largest_batch, "", "two sizes", "large sizes")
-with check("all_fit", "all of them fit, and only the smallest", weight=2, hint="Is high ever tried? And low?"):
+with check("all_fit", "all sizes fit, or only the smallest does", weight=2, hint="Is high ever tried? And low?"):
     arguments.assert_results(largest_batch, "all fit", "only the smallest fits", "all but the largest fit", "one size")
 with check("none_fits", "none fits", hint="What is left if every try fails?"):
     arguments.assert_results(largest_batch, "none fits", "none fits, from 1", "one size, too large")
 with check(
-    "passes_errors", "other exceptions come out", weight=2, hint="Which exceptions does your except clause catch?"
+    "passes_errors", "other exceptions are passed on", weight=2, hint="Which exceptions does your except clause catch?"
 ):
     for trial in arguments.iter_trials(largest_batch, "ValueError", "RuntimeError", "MemoryError"):
         assert len(trial.arguments[0].tried) == 1, "run was called again after its error"
-with check("few_tries", "few tries, all of them in the range", weight=2, hint="How many sizes does one try rule out?"):
+with check("few_tries", "few tries, all in the range", weight=2, hint="How many sizes does one try rule out?"):
     for trial in arguments.iter_trials(largest_batch, "", "many sizes", "all fit", "none fits, from 1", "two sizes"):
         run, low, high = trial.arguments
         assert_close(trial.report.result, trial.case.report.result)
-        assert low <= min(run.tried) <= max(run.tried) <= high, "it tried a size outside of the range"
+        assert low <= min(run.tried) <= max(run.tried) <= high, "it tried a size outside the range"
         assert len(run.tried) <= 2 * math.log2(high - low + 1) + 3, "it made too many tries"
-        assert not any(isinstance(n, float) for n in run.tried), "it tried a size that is no int"
+        assert not any(isinstance(n, float) for n in run.tried), "it tried a size that isn't an int"
 
 
 # %% right "doubling, and then halving"

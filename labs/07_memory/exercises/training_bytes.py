@@ -2,14 +2,14 @@
 def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: str, master: bool) -> dict[str, int]:
     """The bytes that training a model needs besides its activations, as a dict of ints.
 
-    parts: (shape, dtype, trained) for each parameter. There may be none, two may be alike, shape may be [], and a size
-    may be 0. dtype is float32, bfloat16 or float16. A parameter that is not trained has weights, and nothing else.
-    optimizer: for each number of a trained parameter, "sgd" keeps no number, "momentum" one, "adam" two. master:
-    whether each trained parameter that is not float32 has a master copy in float32.
+    parts: (shape, dtype, trained) for each parameter. There may be none, two may be equal, shape may be [], and a size
+    may be 0. dtype is float32, bfloat16 or float16. A parameter that isn't trained has only weights. optimizer: for
+    each number of a trained parameter, "sgd" keeps no numbers, "momentum" one, and "adam" two. master: whether each
+    trained parameter that isn't float32 has a master copy in float32.
 
-    The key weights is for all parameters. gradients have the dtype of their parameter. master is for the copies.
-    states are in float32 for a parameter with a master copy, and in the parameter's dtype for others. Step counts are
-    left out. total is the sum of the other four. There is no other key. The list parts stays as it is.
+    The key weights is for all parameters. gradients have the dtype of their parameter. master is for the copies. states
+    are in float32 for a parameter with a master copy, and in the parameter's dtype for others. Step counts are left
+    out. total is the sum of the other four. There are no other keys. The list parts isn't changed.
     """
     ### BEGIN SOLUTION
     found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
@@ -31,7 +31,7 @@ def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: 
 # parts: (shape -> example, optimizers, frozen
 # There may be none -> zero_dim_empty, optimizers
 # dtype is float32 -> two_bytes, half_precision
-# A parameter that is not -> frozen
+# A parameter that isn't -> frozen
 # optimizer: for each -> example, two_bytes, optimizers, half_precision, zero_dim_empty
 # master: whether each -> half_precision
 # The key weights is -> frozen
@@ -40,8 +40,8 @@ def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: 
 # states are in -> half_precision
 # Step counts are left -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
 # total is the sum -> example, two_bytes, optimizers, half_precision, frozen
-# There is no other key -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
-# The list parts stays -> keeps_list
+# There are no other -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
+# The list parts isn't -> keeps_list
 
 
 # %% domain
@@ -84,7 +84,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which of the five keys differs? How many numbers has a tensor of that shape?",
+        "Which of the five keys differs? How many numbers does a tensor of that shape have?",
         "math.prod(shape) numbers of dtype.itemsize bytes each. The total is the sum of the other four.",
     ),
 ):
@@ -103,8 +103,8 @@ with check(
     "the same in bfloat16, with a master copy",
     weight=1,
     hint=(
-        "Which of the four kinds have two bytes a number here, and which have four?",
-        "Weights and gradients have the parameter's dtype. The copy has not, and the states follow the copy.",
+        "Which of the four kinds take two bytes per number here, and which take four?",
+        "Weights and gradients have the parameter's dtype. The copy doesn't, and the states have the copy's dtype.",
     ),
 ):
     n = 7 * 10**9
@@ -113,7 +113,7 @@ with check(
         training_bytes([([7000, 1000, 1000], torch.bfloat16, True)], "adam", True),
         want,
         {
-            "Adam changes the master copy: it has two numbers of four bytes": {
+            "Adam updates the master copy: it keeps two numbers of four bytes": {
                 **want,
                 "states": 4 * n,
                 "total": 12 * n,
@@ -135,17 +135,17 @@ with check(
     "bfloat16 and float16, with a master copy and without",
     weight=3,
     required=True,
-    hint="Which dtype have the states of a parameter with a master copy, and of one without? What has SGD?",
+    hint="Which dtype do the states have with a master copy, and without one? What does SGD keep?",
 ):
     arguments.assert_results(training_bytes, "bfloat16, copies", "float16, copies", "bfloat16", "float16")
     arguments.assert_results(training_bytes, "sgd, copies", "mixed dtypes", "mixed, copies")
 with check(
-    "frozen", "one that is not trained has weights only", weight=2, hint="Which lines hold for trained parameters only?"
+    "frozen", "a frozen parameter has only weights", weight=2, hint="Which lines apply only to trained parameters?"
 ):
     arguments.assert_results(training_bytes, "some frozen", "some frozen, copies", "all frozen, copies")
-with check("zero_dim_empty", "a number without dimensions, an empty tensor, and no parameter at all", guard=True):
+with check("zero_dim_empty", "a 0-dim tensor, an empty tensor, and no parameters at all", guard=True):
     arguments.assert_results(training_bytes, "no parts", "no sizes", "a size of 0")
-with check("keeps_list", "the list stays as it is", guard=True, hint="Which of your calls change a list?"):
+with check("keeps_list", "the list isn't changed", guard=True, hint="Which of your calls change a list?"):
     arguments.assert_arguments(training_bytes)
 
 
