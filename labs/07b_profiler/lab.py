@@ -1,24 +1,25 @@
 # %% [markdown]
 # # The profiler: where the time goes
 #
-# "Training is slow" says nothing yet. Which line is it? And is that line slow, or does it wait for another one? In
-# this lab you stop guessing. You let PyTorch write down what happens, read what it wrote, and make
-# an epoch of the digits script six times as fast.
+# "Training is slow" doesn't say much. Which line is slow, and is it really that line, or is it waiting for another one?
+# In this lab, you stop guessing. You let PyTorch record what happens, read the record, and make an epoch of the digits
+# script six times as fast.
 #
 # After this lab you can
 #
-# - tell the time of an operator from the time of what it calls;
+# - tell an operator's own time from the time of what it calls;
 # - mark regions of a training step, and find the slow line in it;
 # - say which steps a schedule records, and why the first ones are left out;
-# - read a trace as data, and join a GPU's work to the line that asked for it;
-# - say who waits for whom, and which operator allocates how much.
+# - read a trace as data, and match a GPU's work to the line that launched it;
+# - say what waits for what, and how much memory each operator allocates.
 #
-# You need lab 7, and two sittings of about an hour. All times were measured with PyTorch 2.13 on a CPU, with one
-# thread: yours will differ. The cells stay there, whatever your machine has. Where this lab shows the work of a GPU, it
-# says where the numbers come from.
+# You need lab 7. Plan two sittings of about an hour for the text and the five core exercises: `time_by_name`,
+# `self_times`, `slowest_region`, `by_region` and `device_idle`. The two under *Further practice* earn no points, and no
+# later lab needs them. All times were measured with PyTorch 2.13 on one thread of a CPU; yours will differ. The cells
+# use the CPU even if you have a GPU. Where this lab shows a GPU's work, it says where the numbers come from.
 #
-# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
-# the lab is marked: press *Mark my work*, or hand it in.
+# Where it says *Predict*, choose before you run the next cell. Below each exercise, a card shows its checks. Those
+# marked *later* run when the lab is marked: press *Mark my work*, or hand it in.
 
 # %% given
 import json
@@ -45,13 +46,13 @@ from labkit import (
 )
 
 # %% given folded
-os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or each profile prints two lines of its own, which begin with USDT
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise, each profile prints two lines that begin with USDT
 
 # %% [markdown]
 # ## A step, by the clock
 #
-# Here is a training step: 512 samples, a small network, SGD. The next cell runs it five times and reads the clock
-# before and after each.
+# Before you can make the digits script faster, you have to measure it. The next cell runs a training step with a
+# network of that size, 512 samples and SGD. It does so five times, and reads the clock before and after each step.
 
 # %% predict: first_step
 # **Predict.** Which of the five steps takes longest?
@@ -88,16 +89,16 @@ for number in range(5):
     print(f"step {number}: {1e3 * (time.perf_counter() - before):6.2f} ms")
 
 # %% [markdown]
-# In our run the first step took 5.3 ms, and the others about 2. A first step does work that no later one does:
-# libraries are loaded, and memory is asked for the first time. On a GPU it is usually more. So the first steps of a
-# training say little about the rest. Leaving them out of a measurement is called *warm-up*.
+# In our run, the first step took 5.3 ms, and the others about 2. The first step does work that later ones don't: it
+# loads libraries and requests memory. On a GPU, there's usually more of that. So the first steps of a training run say
+# little about the rest. Leaving them out of a measurement is called *warm-up*.
 #
-# The clock says how long a step takes. It does not say which of its lines. You could write two more lines around each
-# line, and you would still not see what `backward()` does inside.
+# The clock shows how long a step takes, but not which of its lines takes the time. You could time each line, but you
+# still wouldn't see what `backward()` does internally.
 #
-# A *profiler* is a program that notes what another program does, and for how long. PyTorch has one of its own:
-# `torch.profiler`. It notes each *operator*. That is what PyTorch calls a function that computes with tensors: a
-# product of matrices is `aten::mm`. (ATen is the name of the library that has them.)
+# A *profiler* is a program that records what another program does, and for how long. PyTorch has its own,
+# `torch.profiler`. It records each *operator*, as PyTorch calls a function that computes with tensors: a matrix product
+# is `aten::mm`. (ATen is the library that contains the operators.)
 
 # %% example
 with profile(activities=[ProfilerActivity.CPU]) as profiler:
@@ -107,39 +108,40 @@ for event in list(profiler.events())[:5]:
 print("... and", len(profiler.events()) - 5, "more")
 
 # %% [markdown]
-# More than a hundred rows for one step, and you have written four lines. Some names occur often. A list like that has
-# to be added up before anybody can read it.
+# That's more than a hundred rows for one step, and you wrote four lines. Some names occur often. You have to add up
+# such a list before you can read it.
 #
-# In a file, each row is a dict. `trace_row` below makes one of the kind that matters most. `ph` is short for phase:
-# `"X"` is a row that has a beginning `ts` and a duration `dur`, both in microseconds. It is called complete. Other
-# letters stand for rows of other kinds: a moment, a name of a thread. They have no duration. `cat` is the category.
-# `tid` is the number of the thread: a program may do several things at a time, each in a thread of its own.
+# In a file, each row is a dict. `trace_row` below creates the most important kind. `ph` is short for phase: `"X"` means
+# that the row is *complete*, with a start `ts` and a duration `dur`, both in microseconds. Other letters stand for
+# other kinds of rows, such as a moment or the name of a thread, which have no duration. `cat` is the category. `tid` is
+# the thread number: a program can do several things at a time, each in its own thread.
 
 
 # %% given
 def trace_row(name, cat, tid, ts, dur, **args):
-    """A complete row of a trace. args: what else is known of it."""
+    """A complete row of a trace. args: further details."""
     return {"ph": "X", "cat": cat, "name": name, "pid": 100, "tid": tid, "ts": ts, "dur": dur, "args": args}
 
 
 # %% [markdown]
 # ### Your turn: time_by_name
-# Add the rows up: for each name, how often it was called and for how long in all. This is a warm-up of about ten
+# Add up the rows: for each name, how often it was called and how long it took in total. This warm-up takes about ten
 # minutes.
 
 # %% given
 hint(
     "Which rows have a duration at all? Look at the key that every row has.",
-    "Begin with an empty dict. For each row: what must stand under its name before you can add to it?",
+    "Start with an empty dict. For each row: what does its name's entry have to contain before you can add to it?",
 )
 
-# %% exercise: time_by_name points=2
+# %% exercise: time_by_name points=2 level=easy
 
 # %% [markdown]
 # ## Self and total
 #
-# Your function makes what the profiler calls its averages. `key_averages()` adds up the rows of each name, and its
-# `table()` prints them. Here are the same numbers, fewer columns, in the order of their time.
+# To find the slow operator in the digits script, you sort a table of times, but by which time? Your function computes
+# what the profiler calls averages. `key_averages()` adds up the rows of each name, and its `table()` prints them. The
+# next cell prints the same numbers with fewer columns, sorted by time.
 
 # %% example
 with profile(activities=[ProfilerActivity.CPU]) as profiler:
@@ -150,14 +152,14 @@ for entry in sorted(profiler.key_averages(), key=lambda entry: -entry.cpu_time_t
     print(f"{entry.key[:44]:44} {entry.count:5} {times}")
 
 # %% [markdown]
-# Add up the column of totals. It is more than the step took. Why?
+# If you add up the totals, you get more than the step took. Why?
 #
-# An operator calls others. `aten::linear` calls `aten::addmm`. While `addmm` runs, `linear` has not ended, so both rows
-# contain that time. Two numbers are needed. The *total time* of a row is its whole duration. The *self time* of a row
-# is its duration without the rows that lie directly inside it. No microsecond of a thread is in two self times,
-# so self times can be added up.
+# Operators call each other: `aten::linear` calls `aten::addmm`. While `addmm` runs, `linear` hasn't ended, so both rows
+# include that time. That's why there are two numbers. A row's *total time* is its whole duration. Its *self time* is
+# its duration without the rows directly inside it. No microsecond of a thread counts in two self times, so you can add
+# them up.
 #
-# Rows inside others look like this. In this small example the times are made up.
+# The next cell shows rows inside other rows, with made-up times.
 
 # %% example
 linear_layer = [
@@ -172,33 +174,34 @@ show_trace(linear_layer)
 # **Predict.** How many microseconds is the self time of `aten::linear` in this picture?
 
 # %% [markdown]
-# The rows don't say which of them called which. The times do: on one thread, a row that begins and ends inside another
-# was called by it. A row of another thread wasn't: that thread only ran at the same time.
+# The rows don't say which of them called which, but their times do: on one thread, a row that begins and ends inside
+# another was called by it. A row on another thread wasn't, even if it ran at the same time.
 #
 # ### Your turn: self_times
 # Compute self times from the rows.
 
 # %% given
 hint(
-    "Go through the rows of one thread by their beginnings. Which rows have not ended yet? The last of these called.",
-    "Keep a list of rows that have not ended, for each thread. A row takes its time off from one other row: the last "
-    "one in that list. Which rows must leave the list before?",
+    "Go through one thread's rows in order of their start. Which ones haven't ended yet? The last of these is the "
+    "caller.",
+    "For each thread, keep a list of rows that haven't ended. Subtract a row's time from one other row: the last in "
+    "that list. Which rows do you have to remove from the list first?",
 )
 
-# %% exercise: self_times points=5
+# %% exercise: self_times points=5 level=hard
 
 # %% [markdown]
-# Sort by self time to find the operator in which time is spent. Sort by total time to find the place in the program
-# that spends it. For a training step the top of the totals is the backward pass, and that is no news.
+# Sort by self time to find the operator that takes the time. Sort by total time to find the part of the program that
+# calls it. In a training step, the backward pass has the largest total, which isn't news.
 #
 # ## Regions of your own
 #
-# The profiler knows operators. It does not know your words: loading, forward, loss. `record_function(name)` around some
-# lines makes them a row of the profile. We call such a row a *region*: it is a part of the program that has a name and
-# a time.
+# The profiler knows operators, but not the parts of your digits script, such as loading, forward and loss. If you wrap
+# lines in `record_function(name)`, they become a row of the profile. We call such a row a *region*: a part of the
+# program with a name and a time.
 #
-# Below is a step with regions. It computes the right loss, and it is far slower than the step above. Read it before you
-# run it. One line is at fault.
+# Below is a step with regions. It computes the right loss, but it's far slower than the step above, because of one
+# line. Read it before you run it.
 
 # %% predict: slow_region
 # **Predict.** Which region takes longest?
@@ -243,21 +246,22 @@ for loss_of in (one_by_one, all_at_once):
             print(f"    {entry.key:10} {entry.cpu_time_total / 1e3:7.2f} ms")
 
 # %% [markdown]
-# In our run the loss took 6.5 ms instead of 0.13, and `backward` 14 ms instead of 0.5. The slow line is in `loss`.
-# Most of its cost is in `backward`: 512 small losses make 512 small graphs, and all of them have to be walked back. So
-# the region at the top of the list need not be the one to change. Ask what it works on, and who made it.
+# In our run, the loss took 6.5 ms instead of 0.13, and `backward` 14 ms instead of 0.5. The slow line is in `loss`, but
+# most of its cost is in `backward`: 512 small losses make 512 small graphs, and the backward pass has to go through all
+# of them. So the region at the top of the list isn't always the one to change. Ask what it works on, and which line
+# created that.
 #
-# The number of calls gives it away. If `aten::nll_loss_forward` is called 512 times in one step, there's a loop in
-# Python. Each call is short. Calling an operator costs some microseconds, whatever it computes, and the profiler itself
-# adds to it: a profiled step with thousands of small calls is slower than the same step alone. Compare
-# profiles with profiles, and clocks with clocks.
+# The number of calls is the clue. If `aten::nll_loss_forward` is called 512 times in one step, there's a Python loop.
+# Each call is short, but calling an operator takes a few microseconds, whatever it computes. The profiler adds to that:
+# a profiled step with thousands of small calls is slower than the same step without the profiler. Compare profiles with
+# profiles, and clocks with clocks.
 #
-# How do you get from a region to a line? Put smaller regions into it, and look again, until a region has one line.
-# (`profile(with_stack=True)` notes the lines of Python too. It makes the profile slower.) PyTorch makes some regions
-# itself: you will meet `Optimizer.step#SGD.step`, without having written it.
+# To get from a region to a line, divide it into smaller regions and profile again, until a region contains a single
+# line. (`profile(with_stack=True)` also records the lines of Python code, but it makes the profile slower.) PyTorch
+# creates some regions itself: you'll see `Optimizer.step#SGD.step`, although you didn't write it.
 #
-# Try it. The step below has one more slow line, of a kind found in many training scripts. Which is it? Put
-# `record_function` around what you suspect, and add its name to the last line.
+# Try it. The step below has one more slow line, of a kind found in many training scripts. Which one is it? Put
+# `record_function` around the lines you suspect, and add the new names to the `if` at the end.
 
 
 # %% scratch
@@ -282,24 +286,24 @@ for entry in profiler.key_averages():
     if entry.key in ("train", "report"):
         print(f"{entry.key:10} {entry.count:4} {entry.cpu_time_total / 1e3:7.2f} ms")
 
-# %% [markdown]
-# It is the accuracy: `aten::argmax` has 512 calls. In our run the report took 9 ms, and the training 2. Written as
-# `(out.argmax(1) == labels).sum()` it has one call.
+# %% answer [markdown]
+# It's the accuracy: `aten::argmax` has 512 calls. In our run, the report took 9 ms, and the training 2. Written as
+# `(out.argmax(1) == labels).sum()`, it has one call.
 #
-# The calls of `argmax` are only 1 of these 9 ms. The rest is what else that line does: taking a row, comparing,
-# making an `int` of the result, and Python between the calls. No operator's row holds the time that Python takes. It is
-# in the self time of the region around it.
+# The calls of `argmax` take only 1 of these 9 ms. The rest is what else that line does: selecting a row, comparing,
+# converting the result to an `int`, and Python between the calls. No operator's row includes Python's time; it's in the
+# self time of the region around it.
 #
-# The line with `max` is a loop as well, over four parameters. It takes no time that matters. Count the calls before you
-# rewrite a line because it is a loop.
+# The line with `max` is a loop too, over four parameters, but it takes hardly any time. Count the calls before you
+# rewrite a line just because it's a loop.
 
 # %% [markdown]
 # ### An epoch of the digits script
 #
-# This script trains well, and most of an epoch isn't training. `prepare` turns one scan into a tensor, as a data set
-# does whose images are read one by one. Which region takes most of the epoch, and which calls in the table give the
-# line away? Run the cell. Then rewrite `load`: prepare all scans once, above it, and let it return `prepared[rows]`. By
-# what factor does the last number shrink?
+# This script trains well, but most of an epoch isn't training. `prepare` turns one scan into a tensor, as a data set
+# does if it reads images one by one. Which region takes most of the epoch, and which calls in the table point to the
+# line? Run the cell. Then rewrite `load`: prepare all scans once, above it, and let it return `prepared[rows]`. By what
+# factor does the last number shrink?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -340,8 +344,8 @@ train_for(1500)
 print(f"an epoch takes {1000 * (time.process_time() - begin):.0f} ms of CPU time")
 
 # %% answer [markdown]
-# `load` takes more than twice as long as `train`, and for 200 scans `aten::sub` has 200 calls: each scan is converted,
-# shifted and divided on its own. Replace `load` by
+# `load` takes more than twice as long as `train`, and for 200 scans, `aten::sub` has 200 calls: each scan is converted,
+# shifted and divided separately. Replace `load` by
 #
 # ```python
 # prepared = (torch.tensor(files, dtype=torch.float32).flatten(1) - 8) / 8
@@ -351,18 +355,18 @@ print(f"an epoch takes {1000 * (time.process_time() - begin):.0f} ms of CPU time
 #     return prepared[rows]
 # ```
 #
-# In our runs, an epoch then took 16 ms instead of 97. It's six times as fast, with the same scans in the same order.
-# `load` takes a tenth of the time of `train`. The times differ from machine to machine; the factor differs less.
+# In our runs, an epoch then took 16 ms instead of 97. That's six times as fast, with the same scans in the same order.
+# `load` takes a tenth of the time of `train`. The times vary from machine to machine, and the factor less so.
 
 # %% [markdown]
-# The script now spends its time on training. Lab 7c makes what it keeps for the backward pass smaller.
+# The script now spends its time on training. Lab 7c shrinks what it keeps for the backward pass.
 
 # %% [markdown]
-# ## Which steps are recorded?
 # ## Which steps are recorded?
 #
-# A training has many thousands of steps. The slow step above had 16,000 events, and in a file each takes about 270
-# bytes: that is 4 MB for one step. So you record a few steps of many. `schedule` says which.
+# An epoch of the digits script has only 15 steps, but most training runs have many thousands. The slow step above had
+# 16,000 events, and in a file each takes about 270 bytes, which makes 4 MB for one step. So you record only a few
+# steps, and `schedule` says which.
 #
 # ```python
 # plan = torch.profiler.schedule(skip_first=10, wait=5, warmup=1, active=3, repeat=2)
@@ -372,16 +376,17 @@ print(f"an epoch takes {1000 * (time.process_time() - begin):.0f} ms of CPU time
 #         profiler.step()  # one step has ended
 # ```
 #
-# The first `skip_first` steps are left out. Then come cycles. In each the profiler waits for some steps and does
-# nothing. In the warm-up steps it notes everything, and throws it away: its own start takes time too, and would be in
-# the numbers. The active steps are recorded. After the last of them, the profiler calls `on_trace_ready`.
+# The first `skip_first` steps are left out. After them, cycles begin. In each, the profiler first does nothing for
+# `wait` steps. In the warm-up steps, it records everything but throws it away, because its own start takes time too,
+# which would distort the numbers. The active steps are recorded. After the last of them, the profiler calls
+# `on_trace_ready`.
 #
-# With `repeat=0` it goes on like that to the end of the training. If that end comes inside the active steps, what has
-# been recorded until then is handed over as well. Without `profiler.step()` it stays at step 0, and nothing is
-# recorded. That is a mistake to make once.
-
-# Here is one that is short enough to watch. Count on your fingers before you run it: after which step is the trace
-# ready, and how many steps are in it?
+# With `repeat=0`, cycles continue until the end of training. If training ends during the active steps, the steps
+# recorded so far are handed over as well. If you forget `profiler.step()`, the profiler stays at step 0 and records
+# nothing.
+#
+# The next schedule is short enough to watch. Before you run it, work it out: after which step is the trace ready, and
+# how many steps does it contain?
 
 
 # %% example
@@ -403,51 +408,52 @@ with profile(activities=[ProfilerActivity.CPU], schedule=plan, on_trace_ready=te
 
 # %% [markdown]
 # ### Your turn: recorded_steps
-# Say in advance which steps are recorded. With the longer schedule 10 steps are left out, 10 to 14 wait, 15 is the
-# warm-up, and the first trace has steps 16, 17 and 18. The second one begins a whole cycle later.
+# Compute in advance which steps are recorded. With the longer schedule, the first 10 steps are left out, 10 to 14 wait,
+# 15 is the warm-up, and the first trace has steps 16, 17 and 18. The second begins a whole cycle later.
 
 # %% given
 hint(
-    "How many steps has one cycle? At which step does the first trace begin?",
-    "From one trace's first step to the next one's it is a whole cycle. What ends the sequence?",
+    "How many steps does one cycle have? At which step does the first trace begin?",
+    "From one trace's first step to the next one's is a whole cycle. What ends the sequence?",
 )
 
-# %% exercise: recorded_steps points=3
+# %% exercise: recorded_steps points=3 level=medium further
 
 # %% [markdown]
 # ### Your turn: slowest_region
-# Now profile a step that somebody else wrote. It is a function, you know the names of its regions, and one of them is
-# slow once the step is warm. (The check's steps sleep instead of computing. A profiler sees no difference: it is time
-# between a beginning and an end.)
+# Now profile a step that someone else wrote. It's a function, you know the names of its regions, and one of them is
+# slow once the step is warm. (The check's steps sleep instead of computing. To a profiler, that makes no difference:
+# it's time between a start and an end.)
 
 # %% given
 hint(
-    "Which calls of step must lie outside of the with block? How do you get from a name to its total time?",
-    "entry.key is the name and entry.cpu_time_total the time of all its calls. Which of the entries are regions of the "
+    "Which calls of step have to be outside the with block? How do you get from a name to its total time?",
+    "entry.key is the name, and entry.cpu_time_total is the time of all its calls. Which entries are regions of the "
     "step?",
 )
 
-# %% exercise: slowest_region points=3
+# %% exercise: slowest_region points=3 level=easy
 
 # %% [markdown]
 # ## A good place to stop
 #
-# You can find the slow region of a step on a CPU. What comes next is the file behind it, and a second clock: that of a
-# GPU, which works while your program has gone on. After a break Python has forgotten everything. Choose *Run > Run All
-# Above Selected Cell*, or press *Check*, which runs what it needs.
+# You can find the slow region of a step on a CPU. The second half is about the file that a profile can write, and about
+# a second clock: that of a GPU, which works while your program has moved on. After a break, the notebook has lost all
+# its variables: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## A trace is a file
 #
-# `export_chrome_trace(path)` writes all rows into a file. A *trace* is that record: each row with its time, not added
-# up. Its form is called Chrome trace, since the browser of that name can show it. The page
-# [ui.perfetto.dev](https://ui.perfetto.dev) shows it as well. It is JSON, so Python can read it. `trace_of` does that.
-# `live_trace` records a small step.
+# The table of an epoch shows how long loading took, but not when, or what had to wait for it. A *trace* does: it's a
+# record of all rows with their times, not added up. `export_chrome_trace(path)` writes one into a file. The format is
+# called Chrome trace, because the browser of that name can display it, as can the page
+# [ui.perfetto.dev](https://ui.perfetto.dev). It's JSON, so Python can read it, and `trace_of` does. `live_trace`
+# records a small step.
 
 
 # %% given
 def trace_of(profiler):
-    """What the profiler writes into a file, as a dict."""
+    """What the profiler writes to a file, as a dict."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
@@ -455,7 +461,7 @@ def trace_of(profiler):
 
 
 def live_trace():
-    """A small training step, recorded on this machine, with its memory."""
+    """A small training step, recorded on this machine, including its memory."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         layer = nn.Linear(6, 3)
@@ -483,41 +489,41 @@ print(next(event for event in live["traceEvents"] if event.get("name") == "[memo
 show_trace(live)
 
 # %% [markdown]
-# The picture is that of the file. Choose a region above it, and what does not belong to it becomes pale.
+# The picture shows the file's contents. Choose a region above it, and everything else becomes pale.
 #
-# In the printed lines you find these kinds of rows:
+# The printed lines contain these kinds of rows:
 #
-# - `cpu_op`: an operator; `user_annotation`: a region. With a `schedule`, the profiler adds a region of its own around
-#   each recorded step: `ProfilerStep#2` and so on. All your other regions lie inside it.
-# - Rows with the name `[memory]` are moments: `ph` is `"i"`, for instant, and there is no `dur`. `Bytes` is what was
-#   allocated at that moment. Where it is negative, so many bytes were freed. They are there with
-#   `profile_memory=True`.
-# - `fwdbwd` joins an operator of the forward pass to its derivative in the backward pass. Viewers draw an arrow.
-# - Rows with `ph` `"M"` name processes and threads. They have no `cat`. Read a key that may be missing with `.get`.
+# - `cpu_op` is an operator, and `user_annotation` a region. With a `schedule`, the profiler adds its own region around
+#   each recorded step, such as `ProfilerStep#2`, and all your regions are inside it.
+# - Rows with the name `[memory]` are moments: `ph` is `"i"`, for instant, and there's no `dur`. `Bytes` is how much was
+#   allocated at that moment, or freed if it's negative. You get these rows with `profile_memory=True`.
+# - `fwdbwd` links an operator in the forward pass to its derivative in the backward pass. Viewers draw an arrow.
+# - Rows with `ph` `"M"` name processes and threads. They have no `cat`. Use `.get` for keys that may be missing.
 #
 # ## Two clocks
 #
-# A GPU does its work on its own. Your program does not compute there: it *launches*. A *kernel* is a function that runs
-# on the GPU. A call such as `cudaLaunchKernel` puts one into a queue and comes back after some microseconds, long
-# before the kernel has ended. Such a queue is called a *stream*: its kernels run in order, one after the other. So
-# there are two sequences of events with two kinds of rows. The call is in a thread of your program, in the category
-# `cuda_runtime`. The work is in a stream, in the category `kernel`, or `gpu_memcpy` for a copy.
+# On a GPU, the digits script's table would mislead you, because a GPU does its work separately from your program. The
+# program doesn't compute there, it *launches* kernels. A *kernel* is a function that runs on the GPU. A call such as
+# `cudaLaunchKernel` puts one into a queue and returns after a few microseconds, long before the kernel has ended. Such
+# a queue is called a *stream*, and its kernels run in order, one after the other. So there are two sequences of events,
+# with two kinds of rows. The call is in a thread of your program, in the category `cuda_runtime`. The work is in a
+# stream, in the category `kernel`, or `gpu_memcpy` for a copy.
 #
-# What joins the two? Each call has a number, its *correlation id*: it is the `correlation` in the `args` of the call
-# and in those of the work.
+# Each call has a number, its *correlation id*, which links the two: it's the `correlation` in the `args` of the call
+# and of the work.
 #
-# The next cell holds a trace of two steps on a GPU. Nobody measured it. It was written by hand for this lab, in the
-# form in which PyTorch writes such traces, with times of a size that occurs. What is not needed here, arrows for
-# instance, is left out. In its names H is the host, which is the memory of your program, and D the device: `Memcpy
-# HtoD` copies a batch to the GPU. PyTorch writes a region a second time, into the stream, from the first kernel to the
-# last that it launched: the category of that row is `gpu_user_annotation`.
+# The next cell contains a trace of two steps on a GPU. It isn't a measurement but was written by hand for this lab, in
+# PyTorch's format and with realistic times. It leaves out what you don't need here, such as arrows. In its names, H is
+# the host, which is your program's memory, and D the device: `Memcpy HtoD` copies a batch to the GPU. PyTorch also
+# writes each region into the stream, from the first to the last kernel that it launched. That row's category is
+# `gpu_user_annotation`.
 
 
 # %% given folded
 RUNTIME_CATS = ("cuda_runtime", "cuda_driver")  # calls that launch
-DEVICE_CATS = ("kernel", "gpu_memcpy", "gpu_memset")  # what the device does
+DEVICE_CATS = ("kernel", "gpu_memcpy", "gpu_memset")  # the device's work
 
-ON_THREADS = [  # name, category, thread, beginning, duration, correlation
+ON_THREADS = [  # name, category, thread, start, duration, correlation
     ("data", "user_annotation", 101, 0, 300, 0),
     ("aten::copy_", "cpu_op", 101, 250, 48, 0),
     ("cudaMemcpyAsync", "cuda_runtime", 101, 260, 30, 1),
@@ -548,7 +554,7 @@ ON_THREADS = [  # name, category, thread, beginning, duration, correlation
     ("aten::_foreach_add_", "cpu_op", 101, 1150, 30, 0),
     ("cudaLaunchKernel", "cuda_runtime", 101, 1160, 8, 11),
 ]
-ON_DEVICE = [  # name, category, stream, beginning, duration, correlation
+ON_DEVICE = [  # name, category, stream, start, duration, correlation
     ("Memcpy HtoD", "gpu_memcpy", 7, 292, 60, 1),
     ("gemm", "kernel", 7, 352, 90, 2),
     ("tanh", "kernel", 7, 442, 15, 3),
@@ -562,7 +568,7 @@ ON_DEVICE = [  # name, category, stream, beginning, duration, correlation
 ]
 MEMORY = [(255, 131072), (312, 262144), (355, 262144), (386, 65536), (430, 512), (488, 65536), (505, 262144)]
 MEMORY += [(530, -65536), (550, 262144), (580, -262144), (1125, -512), (1190, -589824)]  # moment, bytes
-STEP_TIME, NUMBERS = 1200, 100  # the second step is later, and has other numbers
+STEP_TIME, NUMBERS = 1200, 100  # the second step starts later, and its correlation ids are higher
 
 
 def shipped_trace():
@@ -597,61 +603,66 @@ show_trace(shipped_trace())
 
 # %% [markdown]
 # Choose `backward` above the picture. Its calls end at 600 microseconds, and the work that it launched ends at 1105.
-# All that time the program is in `log`. `cudaStreamSynchronize` *synchronises*: it waits until the stream is empty. The
-# number that `.item()` is to return is not there before. Copying it takes 2 microseconds.
+# During all that time, the program is in `log`. `cudaStreamSynchronize` *synchronizes*: it waits until the stream is
+# empty, because the number that `.item()` returns doesn't exist earlier. Copying it takes 2 microseconds.
 #
-# "`.item()` is slow", people read in such a profile, and take it out. Then the wait is somewhere else: at the next line
-# that needs a result. It is not the cause. The same holds for a clock: `time.perf_counter()` around `backward()`
-# measures how long it takes to launch. Call `torch.cuda.synchronize()` before each look at the clock, and you get the
-# time of both together: launches, kernels and waits. For the GPU's time alone there are *events*. Two
-# `torch.cuda.Event(enable_timing=True)` are recorded in the stream, one before and one after the work, and
-# `start.elapsed_time(end)` gives the milliseconds between them on the GPU, once both have happened. A trace says it
-# for each kernel.
+# "`.item()` is slow", people conclude from such a profile, and remove it. Then the program waits somewhere else: at the
+# next line that needs a result. So `.item()` isn't the cause. The same is true of a clock: `time.perf_counter()` around
+# `backward()` measures how long it takes to launch. If you call `torch.cuda.synchronize()` before each look at the
+# clock, you get the combined time of launches, kernels and waits. To get only the GPU's time, use *events*. Record two
+# `torch.cuda.Event(enable_timing=True)` in the stream, one before and one after the work. Once both have happened,
+# `start.elapsed_time(end)` is the time between them on the GPU, in milliseconds. A trace shows it for each kernel.
 #
-# Look at one more thing. `backward` launches from thread 102. On a GPU the backward pass runs in a thread of its own,
-# while the program waits in `backward()`. (On a CPU it runs in the thread that called.) Whoever counts only rows of the
-# region's own thread finds nothing for `backward`.
+# Also notice that `backward` launches from thread 102. On a GPU, the backward pass runs in its own thread while the
+# program waits in `backward()`. (On a CPU, it runs in the calling thread.) If you count only rows on the region's own
+# thread, you find nothing for `backward`.
 #
 # ### Your turn: by_region
-# Make a table of a trace: the time, the bytes and the device's time of each region. For the shipped trace it says which
-# region is the expensive one for the GPU, and that is not `log`.
+# Turn a trace into a table: the time, the bytes and the device time of each region. For the shipped trace, it shows
+# which region is the most expensive for the GPU. It isn't `log`.
 
 # %% given
 hint(
-    "Begin with two collections: the regions, and for each correlation id the time at which the call began.",
-    "A kernel has no place of its own among the regions. Where was the call with its correlation id? What do you do "
-    "with a kernel whose call is not in the trace?",
-    "Bytes, calls: each is a moment and an amount. For each region, which moments t fulfil ts <= t < ts + dur?",
+    "Start with two collections: the regions, and for each correlation id, the time at which the call began.",
+    "A kernel's own time says nothing about its region. Where was the call with its correlation id? What do you do with "
+    "a kernel whose call isn't in the trace?",
+    "Bytes and launches are both a moment and an amount. For each region, which moments t satisfy ts <= t < ts + dur?",
 )
 
-# %% exercise: by_region points=6
+# %% exercise: by_region points=6 level=hard
 
 # %% [markdown]
-# Print the table for `shipped_trace()`. For 1060 microseconds the program is in `log`, which gives the device work for
-# 4. `backward` is the other way round. Print it for `live_trace()` too. What do the bytes of `forward` say, and which
-# of them are still there when it ends?
+# Print the table for `shipped_trace()`. The program spends 1060 microseconds in `log`, which gives the device work for
+# 4. In `backward`, it spends 260 and gives the device work for 1120. Print the table for `live_trace()` too. How many
+# bytes does `forward` have, and which tensors do they belong to?
+
+# %% answer [markdown]
+# 52 bytes still exist when `forward` ends. 48 are the linear layer's result, 4 by 3 numbers, which `square` keeps for
+# the backward pass, and 4 are the loss. The result of `square` was freed right after `mean`. `backward` has 36 bytes:
+# it allocates 84 for the gradients of the weight and the bias, and frees the 48.
+
+# %% [markdown]
+# In a trace of your own that you recorded with a `schedule`, the table has a line for each `ProfilerStep#`. It covers
+# the whole step, so leave it out before you compare regions.
 #
-# In a trace of your own, recorded with a `schedule`, the table has a line for each `ProfilerStep#`. It holds the whole
-# step, so leave it out before you compare regions.
+# A rule that looks only at the time has a weakness. A thread that prepares the next batch, for instance, counts toward
+# whichever region is open at that moment. Look at the trace before you trust its table.
 #
-# A rule that asks for the time only has a weak side. A thread that prepares the next batch, for instance, would
-# count for whichever region is open. Look at the trace before you believe a table of it.
+# ## What waits for what?
 #
-# ## Who waits for whom?
+# Whether the digits script runs faster on a GPU depends on which of the two is waiting. There are two kinds of waits.
 #
-# There are two kinds of waiting.
-#
-# - *The program waits for the device.* It is in a call that synchronises: `.item()`, `.cpu()`, `print(loss)`,
-#   `torch.cuda.synchronize()`. Then the program cannot launch ahead. Once is nothing. In each step it costs a gap
-#   behind it.
+# - *The program waits for the device.* It's in a call that synchronizes: `.item()`, `.cpu()`, `print(loss)`,
+#   `torch.cuda.synchronize()`. During that time, it can't launch ahead. Once doesn't matter, but in every step, it
+#   costs a gap in the stream afterwards.
 # - *The device waits for the program.* Its stream is empty. You see a gap in the stream's lane, and the kernel that
 #   ends the gap starts right after its launch.
 #
-# A device that is never idle does not become faster by faster Python. One that is idle for half of the time gains
-# little by better kernels: it waits the longer. So this is the first question to ask of a GPU's trace.
+# If a device is never idle, faster Python code doesn't make it faster. If it's idle half of the time, better kernels
+# gain little, because it then waits even longer. So with a GPU's trace, first look for idle time.
 
 # %% predict: largest_gap
-# **Predict.** Where in the shipped trace is the longest gap of the stream?
+# **Predict.** Where in the shipped trace is the stream's longest gap?
 #
 # - [ ] before `foreach`, which has to wait for `.item()`
 # - [x] before the copy of the second step's data
@@ -659,36 +670,37 @@ hint(
 
 # %% [markdown]
 # ### Your turn: device_idle
-# For each gap, say which region the device waited for. It is the region that launched the work which ends the gap.
+# For each gap, report the region that the device waited for: the one that launched the work that ends the gap.
 
 # %% given
 hint(
-    "Sort the device's rows by their beginnings. Until when is the device busy, after each of them? With two streams, "
-    "is that always the end of the last row?",
-    "Only the row that begins after the busy time ends a gap. Its call says when it was launched. Which regions lie "
-    "around that moment, and which of them is the shortest?",
+    "Sort the device's rows by their start. Until when is the device busy, after each of them? With two streams, is "
+    "that always the end of the last row?",
+    "Only a row that begins after the busy time ends a gap. Its call says when it was launched. Which regions contain "
+    "that moment, and which of them is the shortest?",
 )
 
-# %% exercise: device_idle points=4
+# %% exercise: device_idle points=4 level=medium
 
 # %% [markdown]
-# In the shipped trace the device waits for 300 microseconds for `data`, and twice 65 for the optimizer. The cure of the
-# first is to prepare the next batch while the device works: `DataLoader(num_workers=...)`, and `tensor.to(device,
-# non_blocking=True)` from pinned memory. The cure of the second is to call `.item()` less often. A logger that reads
-# the loss in every tenth step waits in every tenth step.
+# In the shipped trace, the device waits 300 microseconds for `data`, and twice 65 for the optimizer. To avoid the
+# first, prepare the next batch while the device works, with `DataLoader(num_workers=...)` and `tensor.to(device,
+# non_blocking=True)` from pinned memory. To avoid the second, call `.item()` less often. A logger that reads the loss
+# in every tenth step waits only in every tenth step.
 #
-# The gaps together are 430 of 2100 microseconds. If you fill them, a step of 1200 becomes one of 985. There is a little
-# more to win: `device_idle` counts the copy of a batch as work, but no kernel runs during those 60 microseconds. In the
-# same stream, kernels and copy take turns. If you copy in a second stream while the kernels of the step before run, a
-# step takes 925. (Lab 6b has the events that two streams need.) Data loading and logging can win no more than that.
-# What is left is the time of the kernels. `torch.compile` (lab 10) and smaller dtypes (lab 9) are about them.
+# The gaps add up to 430 of 2100 microseconds. If you fill them, a step of 1200 takes 985. You can gain a little more:
+# `device_idle` counts the copy of a batch as work, but no kernel runs during those 60 microseconds, because kernels and
+# copies take turns in the same stream. If you copy in a second stream while the previous step's kernels run, a step
+# takes 925. (Lab 6b has the events that two streams need.) Faster data loading and logging can't gain more than that.
+# The rest is the kernels' time, which `torch.compile` (lab 10) and smaller dtypes (lab 9) reduce.
 #
 # ## Memory by operator
 #
-# With `profile_memory=True` the averages have bytes too. Of the two columns `cpu_memory_usage` is the total, with all
-# that was called inside, and `self_cpu_memory_usage` is that of the operator itself. On a GPU they are
-# `device_memory_usage` and `self_device_memory_usage`. Older texts write `cuda_memory_usage`: `table(sort_by=...)`
-# still takes that name in 2.13, as the one of `device_memory_usage`.
+# Lab 7 counted what the digits script keeps; the profiler shows which operators allocate it. With
+# `profile_memory=True`, the averages also have bytes. `cpu_memory_usage` is the total, including everything called
+# inside, and `self_cpu_memory_usage` is only the operator's own. On a GPU, the columns are `device_memory_usage` and
+# `self_device_memory_usage`. Older texts write `cuda_memory_usage`, which `table(sort_by=...)` still accepts in 2.13 as
+# a name for `device_memory_usage`.
 #
 # Which rows have negative bytes?
 
@@ -703,28 +715,28 @@ for entry in profiler.key_averages():
         print(f"{entry.key:20} total {entry.cpu_memory_usage:5}   self {entry.self_cpu_memory_usage:5}")
 
 # %% [markdown]
-# A tensor of 5 by 7 has 140 bytes. `aten::square` calls `aten::pow`, which allocates 140. The result of `few * 2` is
-# freed by Python as soon as nothing needs it, inside the region and inside no operator. So it counts for `squares`
-# itself: -140. What is freed outside of everything has a row of its own, `[memory]`. That was `del squares`. The few
-# bytes besides are those of the number 2, which becomes a tensor for a moment.
+# A tensor of 5 by 7 has 140 bytes. `aten::square` calls `aten::pow`, which allocates 140. Python frees the result of
+# `few * 2` as soon as nothing needs it, inside the region but not inside an operator, so it counts for `squares`
+# itself: -140. What's freed outside everything has its own row, `[memory]`. That was `del squares`. The remaining few
+# bytes belong to the number 2, which briefly becomes a tensor.
 #
 # ### Your turn: memory_by_operator
-# Which operators allocate? Leave out what is no operator.
+# Which operators allocate memory? Leave out everything that isn't an operator.
 
 # %% given
 hint(
-    "Which option asks for memory? Which column leaves out what was called inside?",
-    "Three kinds of rows are no operators: regions, [memory] and autograd's nodes. How do names of operators begin?",
+    "Which option records memory? Which column leaves out what was called inside?",
+    "Three kinds of rows aren't operators: regions, [memory] and autograd's nodes. How do operators' names begin?",
 )
 
-# %% exercise: memory_by_operator points=3
+# %% exercise: memory_by_operator points=3 level=easy further
 
 # %% [markdown]
-# ### When it is about who keeps
+# ### What's still in memory?
 #
-# An operator's bytes say who allocated. They do not say what is still there. Older texts then call
-# `profiler.export_memory_timeline(...)`. It is still there in 2.13, and warns that it is deprecated. Its message names
-# what to use: the snapshots of lab 7.
+# An operator's bytes show what allocated them, but not what still exists. For that, older texts call
+# `profiler.export_memory_timeline(...)`. PyTorch 2.13 still has it, with a deprecation warning that names the
+# replacement: the snapshots from lab 7.
 #
 # ```python
 # torch.cuda.memory._record_memory_history()
@@ -732,124 +744,124 @@ hint(
 # torch.cuda.memory._dump_snapshot("step.pickle")  # open it on pytorch.org/memory_viz
 # ```
 #
-# They need CUDA. Without it, `torch.cuda.memory_summary()` raises an error too. And a profile with
-# `activities=[ProfilerActivity.CUDA]` alone fails on a CPU: it warns that CUDA is not available, and then has no
-# activity left. Ask `torch.profiler.supported_activities()`, or list both: with `CPU` beside it the profile goes on,
-# with the warning.
+# They need CUDA. Without it, `torch.cuda.memory_summary()` raises an error too, and so does a profile with only
+# `activities=[ProfilerActivity.CUDA]`: it warns that CUDA isn't available, and then has no activity left. Check
+# `torch.profiler.supported_activities()`, or list both: with `CPU` in the list, you get the warning, but the profile
+# runs.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
 # **Self and total**
 # - [x] The self times of all rows of one thread add up to at most the time of the profile.
-#   > Each microsecond of a thread is in the self time of one row at most: that of the innermost row.
+#   > Each microsecond of a thread is in the self time of at most one row: the innermost.
 # - [ ] The total times of all rows add up to the time of the profile.
-#   > A row's total contains that of the rows inside it, so what is nested is counted several times.
+#   > A row's total includes the rows inside it, so nested rows are counted several times.
 # - [x] An operator with a large total and a small self time calls others that take the time.
-#   > Its total is its own time and that of what it calls. The difference lies in those.
-# - [ ] A row of another thread that lies inside this row's time is taken off from its self time.
-#   > Another thread only ran at the same time. Rows are nested on one thread.
+#   > Its total is its own time plus that of everything it calls. The difference is in those calls.
+# - [ ] A row on another thread that's inside this row's time is subtracted from its self time.
+#   > Another thread only ran at the same time. Rows are nested within one thread.
 #
-# Hint: What did your self_times take off, and from which row?
+# Hint: What did your self_times subtract, and from which row?
 #
 # **Schedules**
-# - [x] With `wait=2, warmup=1, active=3`, step 3 is the first that is recorded.
-#   > Steps 0 and 1 wait, step 2 is the warm-up, steps 3, 4 and 5 are recorded.
+# - [x] With `wait=2, warmup=1, active=3`, step 3 is the first that's recorded.
+#   > Steps 0 and 1 wait, step 2 is the warm-up, and steps 3, 4 and 5 are recorded.
 # - [ ] Warm-up steps are in the trace, marked as such.
-#   > They are noted and thrown away, so that the profiler's own start is not in the numbers.
+#   > They're recorded and thrown away, so the profiler's own start doesn't distort the numbers.
 # - [x] Without `profiler.step()` in the loop, a schedule with `wait=1` records nothing.
-#   > The profiler counts the steps by that call. Without it, it stays in step 0, and waits.
-# - [ ] `repeat=0` records no cycle.
-#   > It means that no number is set: cycles go on to the end of the training.
+#   > The profiler counts steps by that call. Without it, it stays in step 0 and waits.
+# - [ ] `repeat=0` records no cycles.
+#   > It means that there's no limit: cycles continue until the end of training.
 #
-# Hint: Ask your recorded_steps.
+# Hint: What happens in the steps of one cycle, and what counts them?
 #
 # **A slow step**
 # - [x] A loss in a Python loop over samples can show up as a slow `backward`.
-#   > Each round of the loop leaves nodes in the graph. In our run backward took 14 ms instead of 0.5.
-# - [ ] The region with the largest time is the one that has the slow line.
-#   > It may work through what another region made, or wait for it.
-# - [x] Many calls of a short operator are a sign of a loop in Python.
-#   > Each call has a price whatever it computes. The number of calls in one step gives the loop away.
+#   > Each iteration of the loop adds nodes to the graph. In our run, backward took 14 ms instead of 0.5.
+# - [ ] The region that takes the most time is the one with the slow line.
+#   > It may work through what another region created, or wait for it.
+# - [x] Many calls of a short operator are a sign of a Python loop.
+#   > Each call has a cost, whatever it computes. The number of calls in one step reveals the loop.
 # - [ ] A step takes as long under the profiler as without it.
-#   > Noting each call takes time itself, most of all where there are thousands of small ones.
+#   > Recording each call takes time itself, especially if there are thousands of small ones.
 #
 # Hint: What were the two runs of marked_step?
 #
 # **Two clocks**
 # - [ ] A kernel belongs to the region in which it runs.
-#   > When it runs, the program is usually further on. It belongs to the region that launched it: the correlation id
-#   > joins them.
-# - [x] Without a synchronisation, a clock around `backward()` on a GPU measures the launches.
-#   > The calls come back before the kernels have run. Only a call that synchronises waits for them.
-# - [ ] Where `.item()` takes the most time of a step, the cure is to copy less.
-#   > It copies one number. The time is that of all the work that was launched before and is not done.
-# - [x] On a GPU the backward pass launches its kernels from another thread than the program's own.
+#   > By the time it runs, the program has usually moved on. It belongs to the region that launched it: the correlation
+#   > id links them.
+# - [x] Without a synchronization, a clock around `backward()` on a GPU measures the launches.
+#   > The calls return before the kernels have run. Only a call that synchronizes waits for them.
+# - [ ] If `.item()` takes most of a step's time, the solution is to copy less.
+#   > It copies one number. The time is that of all the work that was launched earlier and isn't done yet.
+# - [x] On a GPU, the backward pass launches its kernels from a thread other than the program's own.
 #   > So a table by thread misses them. The time of the launch finds the region.
 #
 # Hint: What did the shipped trace show between 600 and 1105 microseconds?
 #
 # **Waiting**
-# - [x] A gap in the stream whose kernel starts right after its launch: the device waited for the program.
+# - [x] A gap in the stream that ends right after a launch means that the device waited for the program.
 #   > The stream was empty. As soon as something was launched, it ran.
 # - [ ] A kernel that starts long after its launch shows that the device is idle.
-#   > It waits in the queue behind others: the device is busy.
-# - [ ] With two streams the device is idle as soon as one of them is empty.
-#   > It is idle where no stream has work that runs.
-# - [x] If copies cannot overlap kernels, a device that is idle a tenth of the time gains at most that from faster data.
-#   > Then only idle time can be filled. Copies in a stream of their own can run beside kernels, and save their own time
-#   > too.
+#   > It waits in the queue after other kernels, so the device is busy.
+# - [ ] With two streams, the device is idle as soon as one of them is empty.
+#   > It's idle only when no stream has work that runs.
+# - [x] If copies can't overlap kernels, a device that's idle a tenth of the time gains at most that from faster data
+#   loading.
+#   > In that case, only idle time can be filled. Copies in their own stream can run at the same time as kernels, which
+#   > also saves their own time.
 #
-# Hint: What is the most that your device_idle says can be won?
+# Hint: According to your device_idle, how much can you gain at most?
 #
 # **Memory**
 # - [x] `self_cpu_memory_usage` can be negative.
-#   > It is what was allocated less what was freed, and some rows free more.
-# - [ ] The profiler says which name still leads to a tensor.
-#   > It says who allocated, and how much. Who keeps it is a question for a snapshot, or for lab 7.
-# - [x] `export_memory_timeline` is deprecated; a snapshot of the allocator takes its place.
+#   > It's what was allocated minus what was freed, and some rows free more.
+# - [ ] The profiler says which name still holds a tensor.
+#   > It shows which operator allocated how much. What keeps a tensor alive is a question for a snapshot, or for lab 7.
+# - [x] `export_memory_timeline` is deprecated; a snapshot of the allocator replaces it.
 #   > The warning names `_record_memory_history` and `_export_memory_snapshot`.
 # - [ ] `aten::linear` has the bytes of `aten::addmm` in its self column.
-#   > They are in its total. The self column has only what it allocated itself.
+#   > They're in its total. The self column has only what it allocated itself.
 #
-# Hint: Which column did memory_by_operator need?
+# Hint: Which of the two columns leaves out what was called inside?
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# A colleague trains on a GPU. She profiles one step, the very first, and sorts by CPU total. At the top is
-# `loss.item()` in her logging code, with 70 percent of the step. She removes it. The step is as long as before, and now
-# the top line is the copy of the next batch to the GPU.
+# A colleague trains on a GPU. She profiles a single step, the very first, and sorts by CPU total. At the top is
+# `loss.item()` in her logging code, with 70 percent of the step. She removes it. The step takes as long as before, and
+# now the top line is the copy of the next batch to the GPU.
 #
-# In four to eight sentences: what did her first profile show, and why did the time move? What was wrong with the way in
-# which she measured? Which two things would you look at in the trace to decide between faster data loading and faster
-# kernels?
+# In four to eight sentences: what did her first profile show, and why did the time move? What was wrong with her
+# measurement? Which two things would you look at in the trace to decide between faster data loading and faster kernels?
 
 # %% question: moved_time [markdown] points=2
 # ### BEGIN SOLUTION
-# `.item()` synchronises: it waits until the device has done everything that was launched before. So its 70 percent are
-# the time of the kernels of forward and backward, seen from the program. When the line is gone, the program waits at
-# the next call that needs the device to be done, here a copy. Nothing became faster, since the kernels take as long as
-# before. She profiled the first step, in which libraries are loaded and memory is asked for: it needs a warm-up, and
-# several steps, with a schedule. And she sorted by the program's clock, where the work of a GPU is not. I would look at
-# the stream's lane for gaps: is the device idle, and in which region was the work launched that ends each gap? If the
-# gaps lie before the copies of data, data loading is to be made faster, or prepared ahead. If there are no gaps, I
-# would add up the time of the kernels by the region that launched them, joined by the correlation id, and begin with
-# the largest.
+# `.item()` synchronizes: it waits until the device has done everything that was launched earlier. So its 70 percent are
+# the time of the forward and backward kernels, as the program sees it. Without the line, the program waits at the next
+# call that needs the device to be done, here a copy. Nothing became faster, because the kernels take as long as before.
+# She profiled the first step, in which libraries are loaded and memory is requested: she needs a warm-up and several
+# steps, with a schedule. And she sorted by the program's clock, which doesn't include the GPU's work. I would look for
+# gaps in the stream's lane: is the device idle, and which region launched the work that ends each gap? If the gaps are
+# before the copies of data, I'd make data loading faster, or prepare batches ahead. If there are no gaps, I'd add up
+# the kernels' time by the region that launched them, matched by the correlation id, and start with the largest.
 #
-# For grading: one point for the wait and why it moved, with warm-up named as missing; one for gaps of the device and
-# the kernels' time by region as the two things to look at.
+# For grading: one point for the wait and why it moved, naming the missing warm-up; one for the device's gaps and the
+# kernels' time by region as the two things to look at.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## On one sheet
 #
-# - Warm up first. Record a few steps of many, and call `profiler.step()` after each.
-# - Total is a row's whole time; self is what its children leave. Sort by self for the operator, by total for the place.
-# - `record_function` gives your own words to the profile. Many short calls are a loop in Python.
-# - The region that takes the time may only work through, or wait for, what another one made.
-# - A kernel belongs to the region that launched it. The correlation id joins the two.
-# - First question of a GPU's trace: is the device idle, and for whom does it wait?
+# - Warm up first. Record only a few steps, and call `profiler.step()` after each.
+# - Total is a row's whole time; self is what remains without its children. Sort by self to find the operator, by total
+#   to find the part of the program.
+# - `record_function` adds your own names to the profile. Many short calls are a Python loop.
+# - The region that takes the time may only work through, or wait for, what another one created.
+# - A kernel belongs to the region that launched it. The correlation id links the two.
+# - With a GPU's trace, first ask whether the device is idle, and what it's waiting for.
 #
 # | call or row | what it says |
 # |---|---|
@@ -861,12 +873,12 @@ hint(
 # | `cuda_runtime`, `kernel` | a call that launches, the work that it launched |
 # | `[memory]` | a moment at which `Bytes` were allocated, or freed if negative |
 # | `cudaStreamSynchronize` | the program waits for the device |
-# | `self_cpu_memory_usage` | what an operator itself allocated, less what it freed |
+# | `self_cpu_memory_usage` | what an operator itself allocated, minus what it freed |
 #
 # Three questions to ask yourself:
 #
-# - Is what I measure warm, and is it the clock of the program or that of the device?
-# - Which line made the work that the slowest region does, or waits for?
-# - Who waits: the device for the program, or the program for the device?
+# - Is what I measure warm, and is it on the program's clock or the device's?
+# - Which line created the work that the slowest region does, or waits for?
+# - Which one is waiting: the device for the program, or the program for the device?
 #
 # Lab 7c looks into the allocator, and keeps less for the backward pass.

@@ -1,18 +1,18 @@
 # %% exercise
 def by_region(trace: dict) -> dict[str, dict]:
-    """What each region of a trace took: name -> {"time": ..., "bytes": ..., "device": ...}.
+    """The time, bytes and device time of each region: name -> {"time": ..., "bytes": ..., "device": ...}.
 
     trace: a dict with "traceEvents", a list of rows in any order, as torch.profiler exports it. A region is a complete
-    row of cat "user_annotation". A moment lies in a region that has begun and not yet ended: the end itself is outside.
-    Threads do not matter. Regions of different names may overlap, and what lies in several of them counts for each.
-    Regions of one name do not overlap.
+    row whose cat is "user_annotation". A moment is in a region that has begun and not yet ended; the end itself is
+    outside. Threads don't matter. Regions with different names may overlap, and what's in several of them counts for
+    each. Regions with the same name don't overlap.
 
-    time: the duration of all regions of this name, in microseconds. bytes: the sum of "Bytes" of the rows named
-    "[memory]" in these regions, without rounding. device: the duration of all rows with a cat of DEVICE_CATS that were
-    launched in them. A row of the device was launched when the row with a cat of RUNTIME_CATS and the same
-    args["correlation"] began. There is at most one such row, and it may launch several rows of the device. What was
-    launched by no row of the trace belongs to no region. Rows of other kinds may lack any key. Times have the precision
-    of a Python float. The trace stays as it is.
+    time: the total duration of all regions with this name, in microseconds. bytes: the sum of "Bytes" over the rows
+    named "[memory]" in these regions, without rounding. device: the total duration of all rows whose cat is in
+    DEVICE_CATS and that were launched in them. A row of the device was launched when the row with the same
+    args["correlation"] and a cat in RUNTIME_CATS began. There is at most one such row, and it may launch several rows
+    of the device. Rows that no row of the trace launched belong to no region. Rows of other kinds may lack any key.
+    Times have the precision of a Python float. The trace isn't changed.
     """
     ### BEGIN SOLUTION
     rows = trace["traceEvents"]
@@ -34,22 +34,22 @@ def by_region(trace: dict) -> dict[str, dict]:
 
 
 # %% promises
-# What each region -> example, other_traces, shipped_all, live
+# The time, bytes and -> example, other_traces, shipped_all, live
 # trace: a dict -> other_traces, keeps_input
 # A region is a complete -> example, nested, shipped_all
-# A moment lies -> nested
-# Threads do not matter -> shipped_all, other_traces
-# Regions of different -> nested, shipped_all
-# Regions of one name -> two_steps, other_traces, shipped_all
-# time: the duration -> example, two_steps, other_traces, shipped_all, live
+# A moment is -> nested
+# Threads don't matter -> shipped_all, other_traces
+# Regions with different -> nested, shipped_all
+# Regions with the same -> two_steps, other_traces, shipped_all
+# time: the total -> example, two_steps, other_traces, shipped_all, live
 # bytes: the sum -> example, other_traces, shipped_all, live
-# device: the duration -> other_traces, shipped_all
+# device: the total -> other_traces, shipped_all
 # A row of the device was -> example, other_traces, shipped_all, nested, keeps_input
 # There is at most one -> other_traces
-# What was launched -> other_traces, keeps_input
+# Rows that no row -> other_traces, keeps_input
 # Rows of other kinds -> live, nested, other_traces
 # Times have the precision -> other_traces
-# The trace stays -> keeps_input
+# The trace isn't -> keeps_input
 
 
 # %% domain
@@ -139,18 +139,18 @@ with check("example", "one step: two regions, and what they launched", weight=2,
         by_region({"traceEvents": t}),
         want,
         {
-            "the kernel runs while the processor is in log, and forward launched it": {
+            "the kernel runs while the program is in log, but forward launched it": {
                 "forward": {**want["forward"], "device": 0.0},
                 "log": {**want["log"], "device": 260.0},
             },
-            "a row of cat gpu_user_annotation is no region of the processor": {
+            "a row whose cat is gpu_user_annotation isn't a region of the program": {
                 **want,
                 "forward": {**want["forward"], "time": 310.0},
             },
-            "what is freed counts too, with its sign": {**want, "log": {**want["log"], "bytes": 0}},
+            "freed bytes count too, with their sign": {**want, "log": {**want["log"], "bytes": 0}},
         },
     )
-with check("two_steps", "two regions of one name add up", weight=1):
+with check("two_steps", "two regions with the same name add up", weight=1):
     t = [
         trace_row("data", "user_annotation", 1, 0, 30),
         trace_row("data", "user_annotation", 1, 40, 20),
@@ -164,7 +164,7 @@ with check(
     "other traces, in any order: time, bytes and the device",
     weight=5,
     required=True,
-    hint="What joins a kernel to the region that launched it? Do two regions of one name add up?",
+    hint="What links a kernel to the region that launched it? Do two regions with the same name add up?",
 ):
     arguments.assert_results(by_region, "", "nothing inside", "one name", "freed", "zeros", "whole numbers")
     arguments.assert_results(by_region, "several rows of one launch", "launched by nothing", "launch of nothing")
@@ -173,23 +173,23 @@ with check(
     "shipped_all",
     "the shipped trace: all of it, with the thread of backward",
     weight=2,
-    hint="On which thread does backward launch its kernels? What if you ask for the time only?",
+    hint="On which thread does backward launch its kernels? What if you look only at the time?",
 ):
     want = reference.function(shipped_trace())
     assert_close(by_region(shipped_trace()), want)
     arguments.assert_results(by_region, "other threads")
 with check(
     "nested",
-    "a region inside another one, and what begins as one ends",
+    "a region inside another, and what begins when one ends",
     weight=2,
-    hint="To how many regions can one row belong? And does a row that begins at the end of a region belong to it?",
+    hint="How many regions can one row belong to? And does a row that begins at the end of a region belong to it?",
 ):
     arguments.assert_results(by_region, "as a region begins", "as a region ends", "as one ends and one begins")
     arguments.assert_results(by_region, "one inside another", "overlapping regions", "regions of no time")
     arguments.assert_results(by_region, "marks and the device's regions")
 with check(
     "live",
-    "a trace of this machine, without a device",
+    "a trace from this machine, without a device",
     weight=2,
     hint="Which keys do rows of other kinds lack? Print a live trace's rows that have no cat.",
 ):
@@ -197,7 +197,7 @@ with check(
     want = reference.function(t)
     assert_close(by_region(t), want)
     arguments.assert_results(by_region, "rows without keys")
-with check("keeps_input", "the trace stays as it is, and one without regions has none", guard=True):
+with check("keeps_input", "the trace isn't changed, and one without regions gives an empty dict", guard=True):
     arguments.assert_arguments(by_region)
     arguments.assert_results(by_region, "no rows", "no regions")
 

@@ -1,14 +1,13 @@
 # %% exercise
 def device_idle(trace: dict) -> dict[str, float]:
-    """For how long the device waited for each region: name -> microseconds.
+    """How long the device waited for each region: name -> microseconds.
 
-    trace, its regions, and when a moment lies in one: as for by_region. Of two regions in which one moment lies, one is
-    inside the other, and no two begin and end together. The device is busy while any row with a cat of DEVICE_CATS
-    runs, on whichever stream. It is idle between two such rows, not before the first one or after the last one. Idle
-    time counts for the region that launched the row which ends it: the innermost one in which the launch begins. It
-    counts for "" if the launch begins in no region, or is not in the trace. No two rows of the device begin together. A
-    region for which the device did not wait is left out. Times have the precision of a Python float. The trace stays as
-    it is.
+    trace, its regions, and when a moment is in one: as for by_region. If a moment is in two regions, one is inside the
+    other, and no two begin and end together. The device is busy while any row whose cat is in DEVICE_CATS runs, on any
+    stream. It is idle between two such rows, but not before the first or after the last. Idle time counts for the
+    region that launched the row that ends it: the innermost one in which the launch begins. It counts for "" if the
+    launch begins in no region, or isn't in the trace. No two rows of the device begin together. Regions that the device
+    didn't wait for are left out. Times have the precision of a Python float. The trace isn't changed.
     """
     ### BEGIN SOLUTION
     rows = trace["traceEvents"]
@@ -29,17 +28,17 @@ def device_idle(trace: dict) -> dict[str, float]:
 
 
 # %% promises
-# For how long the device -> example, other_traces, streams, edges
+# How long the device -> example, other_traces, streams, edges
 # trace, its regions -> other_traces, edges
-# Of two regions in which -> example, edges
+# If a moment is -> example, edges
 # The device is busy -> streams, other_traces
 # It is idle between -> example, other_traces, streams, no_region, edges, keeps_input
 # Idle time counts -> example, other_traces, edges
 # It counts for "" -> no_region, edges
 # No two rows -> streams, edges
-# A region for which -> other_traces, edges
+# Regions that the -> other_traces, edges
 # Times have the precision -> no_region
-# The trace stays -> keeps_input
+# The trace isn't -> keeps_input
 
 
 # %% domain
@@ -124,8 +123,8 @@ with check("example", "the shipped trace: the device waits for two regions", wei
         device_idle(shipped_trace()),
         {"data": 300.0, "Optimizer.step#SGD.step": 130.0},
         {
-            "the launch lies in two regions: take the innermost": {"data": 300.0, "optimizer": 130.0},
-            "before its first row the device is not waiting yet": {"data": 592.0, "Optimizer.step#SGD.step": 130.0},
+            "the launch is in two regions: take the innermost": {"data": 300.0, "optimizer": 130.0},
+            "before its first row, the device isn't waiting yet": {"data": 592.0, "Optimizer.step#SGD.step": 130.0},
         },
     )
 
@@ -135,20 +134,20 @@ with check(
     "other traces, in any order",
     weight=4,
     required=True,
-    hint="When did the device become free? Which row ends the gap, and in which region was that one launched?",
+    hint="When did the device become free? Which row ends the gap, and in which region was it launched?",
 ):
     arguments.assert_results(device_idle, "", "one name", "zeros", "whole numbers", "in another order", "other threads")
     arguments.assert_results(device_idle, "several rows of one launch", "rows without keys")
 with check(
     "streams",
-    "two streams: idle is when neither works",
+    "two streams: the device is idle only if neither works",
     weight=3,
-    hint="A long row may end after the one that begins later. Until when is the device busy?",
+    hint="A long row may end after one that begins later. Until when is the device busy?",
 ):
     arguments.assert_results(device_idle, "never idle", "some touch", "a long row", "overlapping rows")
 with check(
     "no_region",
-    "a launch outside of all regions, and a row without a launch",
+    "a launch outside all regions, and a row without a launch",
     weight=2,
     hint="What is the name if there is no region, and what if there is no launch?",
 ):
@@ -156,15 +155,15 @@ with check(
     arguments.assert_results(device_idle, "an hour", rtol=0, atol=0.001)
 with check(
     "edges",
-    "a launch as a region ends, and one inside two regions",
+    "a launch at a region's end, and one inside two regions",
     weight=2,
-    hint="Does a region's end lie inside it? Which of two regions around a launch is the innermost?",
+    hint="Is a region's end inside it? Which of two regions around a launch is the innermost?",
 ):
     arguments.assert_results(device_idle, "one inside another", "three regions begin together")
     arguments.assert_results(device_idle, "three regions end together", "regions of no time", "as an inner one ends")
     arguments.assert_results(device_idle, "as a region begins", "as a region ends", "as one ends and one begins")
     arguments.assert_results(device_idle, "marks and the device's regions", "work of no time")
-with check("keeps_input", "the trace stays as it is, and a device without rows waits for nothing", guard=True):
+with check("keeps_input", "the trace isn't changed, and a device without rows waits for nothing", guard=True):
     arguments.assert_arguments(device_idle)
     arguments.assert_results(device_idle, "no work", "one row")
 

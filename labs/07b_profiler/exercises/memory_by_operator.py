@@ -17,11 +17,11 @@ def one_backward(x):
 
 # %% exercise
 def memory_by_operator(f: Callable[[Tensor], Tensor], x: Tensor) -> dict[str, int]:
-    """The bytes that each operator allocated in f(x) on the CPU, less those that it freed: name -> bytes.
+    """The bytes that each operator allocated in f(x) on the CPU, minus those it freed: name -> bytes.
 
     f is called once. An operator is a row of the profile whose name begins with "aten::". Bytes count for the operator
-    that allocated or freed them, and not again for the one that called it. The calls of one operator are added up.
-    Operators that come to 0 are left out. The bytes of x do not count, and x stays as it is.
+    that allocated or freed them, and not again for the one that called it. The calls of the same operator are added up.
+    Operators with a sum of 0 are left out. The bytes of x don't count, and x isn't changed.
     """
     ### BEGIN SOLUTION
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
@@ -36,9 +36,9 @@ def memory_by_operator(f: Callable[[Tensor], Tensor], x: Tensor) -> dict[str, in
 # f is called once -> called_once
 # An operator is a row -> regions, backward
 # Bytes count for -> other_functions, regions, backward
-# The calls of one operator -> other_functions, regions, backward
-# Operators that come to 0 -> dtypes
-# The bytes of x do not -> called_once
+# The calls of the same operator -> other_functions, regions, backward
+# Operators with a sum -> dtypes
+# The bytes of x don't -> called_once
 
 
 # %% domain
@@ -66,16 +66,16 @@ def arguments(draw, edge):
 
 
 # %% checks
-with check("example", "tanh and exp: one result each, of 140 bytes and of 24", weight=2, required=True):
+with check("example", "tanh and exp: one result each, of 140 and 24 bytes", weight=2, required=True):
     explain(
         memory_by_operator(torch.tanh, torch.ones(5, 7)),
         {"aten::tanh": 140},
         {
-            "the row [memory] is no operator: it is what was freed outside of all of them": {
+            "the row [memory] isn't an operator: it's what was freed outside all of them": {
                 "aten::tanh": 140,
                 "[memory]": -140,
             },
-            "nothing was asked to note memory": {},
+            "the profiler wasn't asked to record memory": {},
         },
     )
     assert_close(memory_by_operator(torch.exp, torch.ones(3, 2)), {"aten::exp": 24})
@@ -83,7 +83,7 @@ with check("example", "tanh and exp: one result each, of 140 bytes and of 24", w
 # %% hidden checks
 with check(
     "other_functions",
-    "other functions and sizes: the bytes of each operator itself",
+    "other functions and sizes: each operator's own bytes",
     weight=4,
     required=True,
     hint="Which of the two columns of bytes leaves out what was called inside?",
@@ -91,27 +91,30 @@ with check(
     arguments.assert_results(memory_by_operator, "", "operators in operators", "calls of one operator", "transposed")
 with check(
     "regions",
-    "a function with a region of its own",
+    "a function with its own region",
     weight=2,
-    hint="Which rows of a profile are no operators? How do an operator's names begin?",
+    hint="Which rows of a profile aren't operators? How do operators' names begin?",
 ):
     arguments.assert_results(memory_by_operator, "its own region")
 with check(
     "backward",
     "a forward and a backward pass",
     weight=2,
-    hint="What is freed by an operator counts with a minus sign. Which rows belong to autograd, and are no operators?",
+    hint="Bytes that an operator frees are negative. Which rows belong to autograd, and aren't operators?",
 ):
     arguments.assert_results(memory_by_operator, "backward")
 with check(
-    "dtypes", "float64 and a function that allocates nothing", weight=1, hint="How many bytes has a number of float64?"
+    "dtypes",
+    "float64 and a function that allocates nothing",
+    weight=1,
+    hint="How many bytes does a float64 number have?",
 ):
     arguments.assert_results(memory_by_operator, "float64", "nothing allocated", "one element", "no elements")
 with check(
     "called_once",
-    "f is called once, with x, and x stays as it is",
+    "f is called once, with x, and x isn't changed",
     guard=True,
-    hint="How often does your function call f, inside and outside of the profile?",
+    hint="How often does your function call f, inside and outside the profile?",
 ):
     for size in (3, 5):
         t = torch.linspace(-1, 2, size)

@@ -2,10 +2,10 @@
 def recorded_steps(n: int, wait: int, warmup: int, active: int, repeat: int, skip_first: int) -> list[list[int]]:
     """Which of n training steps a profiler records: the steps of each trace that it hands over.
 
-    Steps are counted from 0. First skip_first steps are left out, once. Then cycles follow: wait steps that nothing
-    looks at, warmup steps that are traced and thrown away, and active steps that are recorded. There are repeat cycles,
-    or any number if repeat is 0. The last trace is shorter if the training ends inside it. A trace without a step is
-    left out. All are ints: active is at least 1, the others at least 0.
+    Steps are counted from 0. First, skip_first steps are left out, once. Then cycles follow: wait steps that are
+    ignored, warmup steps that are traced and thrown away, and active steps that are recorded. There are repeat cycles,
+    or any number if repeat is 0. The last trace is shorter if training ends inside it. Traces without steps are left
+    out. All arguments are ints: active is at least 1, the others at least 0.
     """
     ### BEGIN SOLUTION
     cycle = wait + warmup + active
@@ -21,12 +21,12 @@ def recorded_steps(n: int, wait: int, warmup: int, active: int, repeat: int, ski
 # %% promises
 # Which of n training steps -> example, unlimited, other_plans, cut_short, all_steps
 # Steps are counted -> example, unlimited, other_plans, cut_short, all_steps
-# First skip_first steps -> other_plans, cut_short
+# First, skip_first steps -> other_plans, cut_short
 # Then cycles follow -> example, unlimited, other_plans, cut_short, all_steps
 # There are repeat cycles -> unlimited, other_plans, cut_short, all_steps
 # The last trace is shorter -> unlimited, cut_short, all_steps
-# A trace without a step -> cut_short
-# All are ints -> other_plans, cut_short, all_steps
+# Traces without steps -> cut_short
+# All arguments are -> other_plans, cut_short, all_steps
 
 
 # %% domain
@@ -58,23 +58,23 @@ def arguments(draw, edge):
 
 
 # %% checks
-with check("example", "wait 1, warm up 1, record 2, twice, of 10 steps", weight=2, required=True):
+with check("example", "10 steps: wait 1, warm up 1, record 2, twice", weight=2, required=True):
     explain(
         recorded_steps(10, 1, 1, 2, 2, 0),
         [[2, 3], [6, 7]],
         {
-            "a warm-up step is traced, and thrown away": [[1, 2, 3], [5, 6, 7]],
-            "each cycle waits and warms up anew": [[2, 3], [4, 5]],
+            "a warm-up step is traced, but thrown away": [[1, 2, 3], [5, 6, 7]],
+            "each cycle waits and warms up again": [[2, 3], [4, 5]],
             "steps are counted from 0": [[3, 4], [7, 8]],
         },
     )
-with check("unlimited", "repeat=0: as often as there are steps", weight=1):
+with check("unlimited", "repeat=0: cycles until the steps run out", weight=1):
     assert_close(recorded_steps(11, 2, 0, 2, 0, 0), [[2, 3], [6, 7], [10]])
 
 # %% hidden checks
 with check(
     "other_plans",
-    "other schedules: what torch.profiler.schedule says",
+    "other schedules",
     weight=5,
     required=True,
     hint="How long is a cycle? At which step does the first trace begin, and the second?",
@@ -83,16 +83,18 @@ with check(
     arguments.assert_results(recorded_steps, "repeat 0", "repeat 1", "nothing skipped", "much skipped")
 with check(
     "cut_short",
-    "a training that ends inside a cycle",
+    "training that ends inside a cycle",
     weight=2,
-    hint="Which steps are recorded if the training ends in the middle of the active ones, or before them?",
+    hint="Which steps are recorded if training ends in the middle of the active ones, or before them?",
 ):
     arguments.assert_results(recorded_steps, "no steps", "all skipped", "ends in the first wait")
     arguments.assert_results(recorded_steps, "ends before the first trace", "ends before a trace", "ends after a trace")
     arguments.assert_results(recorded_steps, "ends inside the first trace", "ends inside a trace")
     arguments.assert_results(recorded_steps, "ends inside the last trace", "repeat 0, ends inside a trace")
     arguments.assert_results(recorded_steps, "repeat 0, ends before a trace")
-with check("all_steps", "no wait and no warm-up: every step", weight=1, hint="What is a cycle of active steps only?"):
+with check(
+    "all_steps", "no wait and no warm-up: every step", weight=1, hint="How long is a cycle of only active steps?"
+):
     arguments.assert_results(recorded_steps, "every step, ends inside a trace", "every step, active 1")
 
 

@@ -2,12 +2,12 @@
 def self_times(rows: list[dict]) -> dict[str, float]:
     """The self time of each name, in microseconds, added up over its rows.
 
-    rows: complete ones, in any order, each with "name", "tid", "ts" and "dur"; the list may be empty. Two rows of one
-    thread lie beside each other, or one inside the other. If one ends as the other begins, they lie beside each other.
-    Of two that begin together, the longer one is outside; no two begin and end together. A row whose "dur" is 0 has no
-    self time, wherever it lies. Rows of two threads never lie inside each other. A row may lie in another one of its
-    name. A name whose self time is 0 is not left out. Times have the precision of a Python float. The rows stay as they
-    are.
+    rows: complete rows, in any order, each with "name", "tid", "ts" and "dur"; the list may be empty. Two rows of the
+    same thread don't overlap, or one is inside the other. If one ends when the other begins, they don't overlap. If two
+    begin together, the longer one is outside; no two begin and end together. A row whose "dur" is 0 has no self time,
+    wherever it is. Rows of different threads are never inside each other. A row may be inside another with the same
+    name. A name with a self time of 0 isn't left out. Times have the precision of a Python float. The rows aren't
+    changed.
     """
     ### BEGIN SOLUTION
     found: dict[str, float] = {}
@@ -26,16 +26,16 @@ def self_times(rows: list[dict]) -> dict[str, float]:
 
 # %% promises
 # The self time of each -> example, threads, deep, two_threads, edges, own_name
-# rows: complete ones -> deep, keeps_input
-# Two rows of one thread -> example, deep
-# If one ends as -> edges
-# Of two that begin -> edges
+# rows: complete rows -> deep, keeps_input
+# Two rows of the same -> example, deep
+# If one ends when -> edges
+# If two begin -> edges
 # A row whose "dur" -> edges
-# Rows of two threads -> threads, two_threads
-# A row may lie -> own_name
-# A name whose self time -> edges
+# Rows of different threads -> threads, two_threads
+# A row may be -> own_name
+# A name with a -> edges
 # Times have the precision -> edges
-# The rows stay -> keeps_input
+# The rows aren't -> keeps_input
 
 
 # %% domain
@@ -98,19 +98,19 @@ with check("example", "a linear layer, what it calls, and what that calls", weig
         self_times(t),
         want,
         {
-            "these are totals: what was called inside is still in them": {
+            "these are totals: they still include what was called inside": {
                 "aten::linear": 100.0,
                 "aten::t": 20.0,
                 "aten::transpose": 12.0,
                 "aten::addmm": 60.0,
             },
-            "aten::transpose is taken off twice: it is inside aten::t, which is taken off already": {
+            "aten::transpose is subtracted twice: it's inside aten::t, which is already subtracted": {
                 **want,
                 "aten::linear": 8.0,
             },
         },
     )
-with check("threads", "a row of another thread is nobody's child", weight=1):
+with check("threads", "a row of another thread isn't inside any row", weight=1):
     t = [trace_row("a", "cpu_op", 1, 0, 50), trace_row("b", "cpu_op", 2, 10, 20), trace_row("c", "cpu_op", 1, 40, 10)]
     assert_close(self_times(t), {"a": 40.0, "b": 20.0, "c": 10.0})
 
@@ -120,28 +120,30 @@ with check(
     "rows inside rows, in any order",
     weight=4,
     required=True,
-    hint="From which row is a row's time taken off: from one, or from all around it?",
+    hint="Which rows is a row's time subtracted from: one, or all around it?",
 ):
     arguments.assert_results(self_times, "", "one row", "beside each other", "a long chain", "in order")
     arguments.assert_results(self_times, "whole numbers", "tenths", "only these keys")
 with check(
     "two_threads",
-    "the same times in two threads and three",
+    "two or three threads, also with the same times",
     weight=2,
-    hint="Could a row of one thread end up inside a row of another one?",
+    hint="Could a row of one thread end up inside a row of another?",
 ):
     arguments.assert_results(self_times, "two threads", "three threads", "same times in two threads", "thread 0")
 with check(
     "edges",
-    "rows that touch, that begin or end together, and of no time",
+    "rows that touch, begin or end together, or have a duration of 0",
     weight=2,
     hint="Which of two rows that begin together is outside? Is a row that begins where another ends inside it?",
 ):
     arguments.assert_results(self_times, "touching", "begin together", "end together", "covered", "of no time")
     arguments.assert_results(self_times, "long rows", rtol=0, atol=0.001)
-with check("own_name", "a row inside another one of its name", weight=1, hint="What are both rows together?"):
+with check(
+    "own_name", "a row inside another with the same name", weight=1, hint="Which name gets each row's self time?"
+):
     arguments.assert_results(self_times, "inside its own name", "one name")
-with check("keeps_input", "the rows stay as they are, and no rows have no times", guard=True):
+with check("keeps_input", "the rows aren't changed, and an empty list gives an empty dict", guard=True):
     arguments.assert_arguments(self_times)
     arguments.assert_results(self_times, "no rows")
 

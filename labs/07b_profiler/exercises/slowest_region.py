@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def searched(slowest_region, parts, warmup, active):
-    """What slowest_region says of a step that runs these parts: (name, function), each in a region of its name.
+    """What slowest_region returns for a step that runs these parts: (name, function), each in a region of that name.
 
     The function of "outer/inner" runs in the region inner, inside the region outer.
     """
@@ -21,12 +21,12 @@ def searched(slowest_region, parts, warmup, active):
 
 # %% exercise
 def slowest_region(step: Callable[[], object], names: list[str], warmup: int, active: int) -> str:
-    """The name of the region of step that takes the most time once it is warm.
+    """The name of the region of step that takes the most time once step is warm.
 
-    step: a training step, a function of no arguments. names: of the regions to compare. They lie beside each other, and
-    each runs in every call of step, once or several times. step is called warmup + active times, and the regions are
-    compared by their total time in the last active calls. One of them takes by far the most. warmup is at least 0,
-    active at least 1.
+    step: a training step, a function without arguments. names: the names of the regions to compare. None is inside
+    another, and each runs in every call of step, once or several times. step is called warmup + active times, and the
+    regions are compared by their total time in the last active calls. One of them takes by far the most. warmup is at
+    least 0, active at least 1.
     """
     ### BEGIN SOLUTION
     for _ in range(warmup):
@@ -42,8 +42,8 @@ def slowest_region(step: Callable[[], object], names: list[str], warmup: int, ac
 # %% promises
 # The name of the region -> example, other_steps, warm, several_calls, inside
 # step: a training step -> other_steps, warm, several_calls
-# names: of the regions -> example, other_steps, warm, several_calls, inside
-# They lie beside -> several_calls
+# names: the names -> example, other_steps, warm, several_calls, inside
+# None is inside -> several_calls
 # step is called -> other_steps, warm, several_calls, inside
 # One of them takes -> example, other_steps, warm, several_calls, inside
 # warmup is at least -> warm, several_calls
@@ -54,7 +54,7 @@ def slowest_region(step: Callable[[], object], names: list[str], warmup: int, ac
 
 
 # %% checks
-with check("example", "of two regions, the one that sleeps for longer", weight=2, required=True):
+with check("example", "the one of two regions that sleeps longer", weight=2, required=True):
     t = [("load", lambda: time.sleep(0.002)), ("log", lambda: time.sleep(0.15))]
     assert_close(searched(slowest_region, t, 1, 1), "log")
 
@@ -62,9 +62,9 @@ with check("example", "of two regions, the one that sleeps for longer", weight=2
 
 
 def tried(find, parts, warmup, active):
-    """What find says, the names of the parts that ran, and the most seconds that one took too long.
+    """What find returns, the names of the parts that ran, and the most seconds by which one took too long.
 
-    parts: (name, seconds in each call of the step, the last of which stays), in the order of the step.
+    parts: (name, seconds in each call of the step, the last of which repeats), in the order of the step.
     """
     ran, times = [], []
 
@@ -84,7 +84,7 @@ def tried(find, parts, warmup, active):
 
 
 def measured(find, parts, warmup, active):
-    """The same without the last; tried again, up to five times, where the machine was too busy to sleep on time."""
+    """The same without the last; repeated, up to five times, if the machine was too busy to wake up on time."""
     for _ in range(5):
         said, ran, late = tried(find, parts, warmup, active)
         if late < 0.02:
@@ -97,32 +97,32 @@ with check(
     "other regions, in another order",
     weight=3,
     required=True,
-    hint="Which rows of the profile are regions of the step? Is it the total time that you compare?",
+    hint="Which rows of the profile are regions of the step? Do you compare total times?",
 ):
     for slow in ("load", "load 2"):  # names that begin alike
         t = [(name, 0.06 if name == slow else 0.001) for name in ("load 2", "lo", "load")]
         said, ran = measured(slowest_region, t, 1, 2)
         assert_close(said, slow)
         assert_close(len(ran), 9, name="the number of calls of the parts")
-        assert ran == ["load 2", "lo", "load"] * 3, "the parts ran in another order"
+        assert ran == ["load 2", "lo", "load"] * 3, "the parts ran in a different order"
 with check(
     "warm",
-    "a region that is slow in the warm-up only",
+    "a region that's slow only during warm-up",
     weight=3,
     required=True,
-    hint="Do the first calls count? How many calls are not recorded?",
+    hint="Do the first calls count? How many calls aren't recorded?",
 ):
     for warmup, active in ((2, 1), (1, 2)):
         t = [("first", *[0.3] * warmup, 0.001), ("slow", 0.06), ("last", 0.001)]
         said, ran = measured(slowest_region, t, warmup, active)
         assert_close(said, "slow")
         assert_close(len(ran), 3 * (warmup + active), name="the number of calls of the parts")
-        assert ran == ["first", "slow", "last"] * (warmup + active), "the parts ran in another order"
+        assert ran == ["first", "slow", "last"] * (warmup + active), "the parts ran in a different order"
 with check(
     "several_calls",
-    "many short calls, against one that is longer than each of them, and calls that differ",
+    "many short calls, compared with a single longer one, and calls that differ",
     weight=2,
-    hint="Which is compared: the mean of a region's calls, the longest of them, the last one, or their sum?",
+    hint="What do you compare: the mean of a region's calls, the longest, the last, or their sum?",
 ):
     short = ("many", 0.02)
     said, ran = measured(slowest_region, [short, ("one", 0.05), *[short] * 7], 0, 1)
@@ -134,9 +134,9 @@ with check(
         assert_close(len(ran), 6, name="the number of calls of the parts")
 with check(
     "inside",
-    "a region whose time is in a smaller one inside it",
+    "a region whose time is in smaller ones inside it",
     weight=2,
-    hint="Which of the two times of a row contains what lies inside the row?",
+    hint="Which of a row's two times includes what's inside the row?",
 ):
     t = [("short", 0.01), ("long/read", 0.03), ("long/parse", 0.04)]
     said, ran = measured(slowest_region, t, 1, 1)

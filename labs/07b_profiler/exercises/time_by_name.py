@@ -1,10 +1,10 @@
 # %% exercise
 def time_by_name(rows: list[dict]) -> dict[str, list]:
-    """How often each name occurs, and the sum of the durations of its rows: name -> [calls, microseconds].
+    """How often each name occurs, and its rows' total duration: name -> [calls, microseconds].
 
     rows: dicts, each with "ph", in any order; the list may be empty. Only complete rows count: those whose "ph" is
     "X". Such a row has "name" and "dur", a duration in microseconds of at least 0. Other rows may have both, one of
-    them, or neither. Sums have the precision of a Python float. The rows stay as they are.
+    them, or neither. Sums have the precision of a Python float. The rows aren't changed.
     """
     ### BEGIN SOLUTION
     found: dict[str, list] = {}
@@ -24,7 +24,7 @@ def time_by_name(rows: list[dict]) -> dict[str, list]:
 # Such a row has -> example, other_rows, zero
 # Other rows may have -> example, other_kinds
 # Sums have the precision -> zero
-# The rows stay -> keeps_input
+# The rows aren't -> keeps_input
 
 
 # %% domain
@@ -72,20 +72,25 @@ with check("example", "two operators: three calls and one", weight=2, required=T
         {"aten::mm": [3, 13.5], "aten::tanh": [1, 2.0]},
         {
             "only rows whose ph is X count": {"aten::mm": [3, 13.5], "aten::tanh": [2, 2.0]},
-            "a name may occur more than once: add its rows up": {"aten::mm": [1, 1.0], "aten::tanh": [1, 2.0]},
+            "a name may occur more than once: add up its rows": {"aten::mm": [1, 1.0], "aten::tanh": [1, 2.0]},
         },
     )
 
 # %% hidden checks
 with check("other_rows", "other names and times", weight=3, required=True, hint="Do you keep one entry for each name?"):
     arguments.assert_results(time_by_name, "", "one row", "one name", "equal rows", "whole numbers")
-with check("other_kinds", "rows that are not complete, without a name and without a duration", weight=2, required=True):
+with check("other_kinds", "rows that aren't complete, with or without a name and a duration", weight=2, required=True):
     arguments.assert_results(time_by_name, "others with a name", "others with a duration")
     arguments.assert_results(time_by_name, "others with both", "others with neither", "nothing complete")
-with check("zero", "a row of no time is a call, and no rows are no names", weight=1, hint="What is a duration of 0?"):
+with check(
+    "zero",
+    "rows with a duration of 0 count, and an empty list has no names",
+    weight=1,
+    hint="Is a row of 0 microseconds a call?",
+):
     arguments.assert_results(time_by_name, "some of no time", "only of no time", "no rows")
     arguments.assert_results(time_by_name, "an hour", rtol=0, atol=0.001)
-with check("keeps_input", "the rows stay as they are", guard=True):
+with check("keeps_input", "the rows aren't changed", guard=True):
     arguments.assert_arguments(time_by_name)
 
 
