@@ -45,8 +45,8 @@ from labkit import (
 # %% [markdown]
 # ## Four kinds of bytes
 #
-# To shrink the digits script's memory, or that of any other training script, you have to know what it consists of. A
-# training step needs memory for four things:
+# To shrink the digits script's memory, you have to know what it consists of. A training step needs memory for four
+# things:
 #
 # - *Weights*: the parameters and buffers.
 # - *Gradients*: one number in `.grad` for each number of a trained parameter.
@@ -78,8 +78,8 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 
 # %% [markdown]
 # The last number is 16 bytes more than twice the first, because each of the four parameters has a step count of 4
-# bytes. The second number shows that the states don't exist before the first `step()`. So a training run whose first
-# forward and backward pass fit into memory can still fail at the first step.
+# bytes. The second number shows that the states don't exist before the first `step()`. So even if the first forward and
+# backward pass fit into memory, the first step can fail.
 #
 # For each number of a parameter, Adam keeps two numbers, SGD with momentum keeps one, and plain SGD keeps none.
 #
@@ -94,9 +94,9 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 # this copy, with states in `float32`, and the result is cast back into the weights.
 #
 # ### Your turn: training_bytes
-# You train a model of seven billion parameters with Adam in `float32`. A common estimate is 28 GB for the weights, 28
-# GB for the gradients and 28 GB for Adam. How much is it really? And how much do you save with `bfloat16` weights and a
-# master copy? Write a function that adds it up. This warm-up takes about ten minutes.
+# You train a model of seven billion parameters with Adam in `float32`. A common estimate is 28 GB each for weights,
+# gradients and Adam. How much is it really? And how much do you save with `bfloat16` weights and a master copy? Write a
+# function that adds it up. This takes about ten minutes.
 
 # %% given
 hint(
@@ -115,14 +115,13 @@ hint(
 #
 # ## A step, watched
 #
-# The digits script's weights, gradients and states have the same size whatever the batch size is; only the activations
-# grow with it. When do they take up the most memory?
+# Of the digits script's four kinds of bytes, only the activations grow with the batch. When do they take up the most
+# memory?
 #
-# `labkit.memory.watch` counts the bytes of all tensors that are created inside a `with` block and still alive. It
-# inspects each operation and doesn't need a GPU. `now` is the number of bytes alive, and `peak` is the highest value so
-# far. Tensors that exist before the block don't count, so you pass it the model and `x`: `watch(model, x)`. One thing
-# it doesn't see is the scratch memory that an operation uses internally, such as the *workspace* of a GPU's matrix
-# products. A GPU's own statistics include it.
+# `labkit.memory.watch` counts the bytes of all tensors that are created inside a `with` block and still alive. It needs
+# no GPU. `now` is the number of bytes alive, and `peak` the highest value so far. Tensors that exist before the block
+# don't count, so you pass them: `watch(model, x)`. One thing it doesn't see is the scratch memory that an operation
+# uses internally, such as the *workspace* of a GPU's matrix products. A GPU's own statistics include it.
 #
 # The next cell runs one step with 16 layers and a batch that's large for them. Before you run it, sketch the curve of
 # live bytes over time.
@@ -157,15 +156,14 @@ print("peak of the whole batch:", round(first_run.peak / unit, 1), " of half of 
 show_memory({"512 samples": first_run, "256 samples": half_run})
 
 # %% [markdown]
-# Choose one of the two runs with the buttons above the picture. The dot marks the start of the backward pass. The
-# picture counts in megabytes: 20 activations of 65,536 bytes are 1.3 MB. It doesn't include the weights and gradients,
-# which existed before.
+# Choose a run with the buttons above the picture. The dot marks the start of the backward pass. The unit is megabytes:
+# 20 activations of 65,536 bytes are 1.3 MB.
 #
 # The curve rises layer by layer until the forward pass ends. It zigzags, because a linear layer's result is freed as
 # soon as `tanh` has computed its own. The peak isn't at the dot but a little later: the first backward operations
 # create new tensors before they free old ones. The layers keep 16 activations, and the peak is 20. The other four come
-# from the loss, whose derivative takes four small operations, each of which creates a tensor of that size. After that,
-# each layer frees what it kept. Half the batch has half the peak.
+# from the loss: each of the four small operations in its derivative creates a tensor of that size. After that, each
+# layer frees what it kept. Half the batch has half the peak.
 #
 # ### What does a layer keep?
 #
@@ -205,9 +203,9 @@ for activation in ACTIVATIONS:
             print("   ", kept)
 
 # %% [markdown]
-# Look at the storage numbers. With `tanh` and `relu`, the activation function's result is kept twice, but in one
-# storage: the function itself needs it, and so does the next linear layer, as its input. With `gelu` and `silu`, two
-# storages are kept for each hidden layer. The batch itself, `argument`, is kept too, but it existed before.
+# Look at the storage numbers. With `tanh` and `relu`, the activation function and the next linear layer both keep its
+# result, but in one storage. With `gelu` and `silu`, two storages are kept for each hidden layer. The batch itself,
+# `argument`, is kept too, but it existed before.
 #
 # ### Your turn: kept_bytes
 # Compute in advance how much a model keeps. The last layer's result isn't kept, because nothing needs it.
@@ -225,11 +223,11 @@ hint(
 #
 # ## Allocated and reserved
 #
-# When the digits script runs on a GPU, `nvidia-smi` shows more memory in use than its tensors occupy. To interpret such
-# numbers, you need to know that asking a GPU's driver for memory is slow. A *caching allocator* rarely asks: when a
-# tensor no longer needs its memory, it keeps that memory for the next tensor. PyTorch has one for each GPU, so there
-# are two numbers. *Allocated* memory is what tensors occupy. *Reserved* memory is what PyTorch got from the driver: the
-# allocated blocks and the cached ones. `nvidia-smi` shows the reserved bytes as used, plus what CUDA itself needs.
+# When the digits script runs on a GPU, `nvidia-smi` shows more memory in use than its tensors occupy. That's because
+# asking the GPU's driver for memory is slow. A *caching allocator* rarely asks: it keeps memory that a tensor no longer
+# needs for the next tensor. PyTorch has one for each GPU, so there are two numbers. *Allocated* memory is what tensors
+# occupy. *Reserved* memory is what PyTorch got from the driver: the allocated blocks and the cached ones. `nvidia-smi`
+# shows the reserved bytes as used, plus what CUDA itself needs.
 #
 # Which of the two falls when you write `del x`, and which one when you call `torch.cuda.empty_cache()`? The next cell
 # asks a GPU if there is one. `torch.accelerator` has these functions for every kind of accelerator.
@@ -269,7 +267,7 @@ else:
 # %% [markdown]
 # ### What allocated it?
 #
-# There's more to look at. The first two tools work only with CUDA.
+# Three tools show more. The first two work only with CUDA.
 #
 # - `torch.cuda.memory_summary()` is a table of both numbers, now and at the peak.
 #   `torch.cuda.reset_peak_memory_stats()` resets the peak, so you can measure a single step.
@@ -315,8 +313,8 @@ hint(
 # %% exercise: Allocator points=5 level=hard
 
 # %% [markdown]
-# If you free two blocks of 1,024 bytes, 2,048 bytes are cached, but in two pieces, and a block of 2,048 bytes fits into
-# neither. That's *fragmentation*: there are enough free bytes, but in pieces that are too small. In your allocator,
+# If you free two blocks of 1,024 bytes, a block of 2,048 bytes fits into neither of them, although 2,048 bytes are
+# cached. That's *fragmentation*: there are enough free bytes, but in pieces that are too small. In your allocator,
 # giving back the cache always helps. In PyTorch's it may not, because the pieces can be in segments that contain other
 # blocks in use, and such a segment can't be given back. Sizes that change from step to step make it worse.
 
@@ -327,9 +325,9 @@ hint(
 # growing is called a *leak*. Python doesn't lose memory: some name, list or object still holds the tensors, and you
 # have to find it.
 #
-# "`losses.append(loss)` keeps the whole graph, so memory grows until it runs out." You can read this in many places,
-# but is it true? Below are six loops over four batches. Each model has eight layers, so a batch makes eight
-# activations. Each loop returns its local variables to keep all its names alive, like those of a script.
+# "`losses.append(loss)` keeps the whole graph, so memory grows until it runs out", many texts say. Is that true? Below
+# are six loops over four batches. Each model has eight layers, so a batch makes eight activations. Each loop returns
+# its local variables, which keeps them alive, as in a script.
 
 
 # %% example
@@ -427,10 +425,10 @@ print("alive at the end, and the most there were:", after(loop_g))
 # should still be a number: write `.item()`, or `.detach()` if you don't want to wait for a GPU.
 #
 # Loop b is the real leak: without `backward`, nothing is freed. Loop c keeps one of its four graphs, because `loss`
-# still holds that of the last batch. It also does so while the next one is built, so two graphs are alive at a time.
-# That's why the second number of `after(loop_c)` is 17, compared with 12 in loop a. Loop e keeps what `backward` would
-# free. This doesn't double the memory of a single backward pass, as some texts claim; it keeps that memory for longer.
-# Loop f keeps the last activation of each batch, because `outs` holds it and `backward` frees only what the graph kept.
+# still holds that of the last batch. While the next one is built, two graphs are alive, so the second number of
+# `after(loop_c)` is 17, compared with 12 in loop a. Loop e keeps what `backward` would free. That doesn't double a
+# backward pass's memory, as some texts claim; it keeps it for longer. Loop f keeps the last activation of each batch,
+# because `outs` holds it and `backward` frees only what the graph kept.
 #
 # ### Your turn: column_of
 # Loop d is the least obvious: a view of one column keeps all columns. Collect one column of a model's results without
@@ -454,8 +452,8 @@ hint(
 # ### The digits script's memory
 #
 # Here's the digits script with the convolutional network from lab 6b. It trains for an epoch, prints where the bytes
-# are, and validates on the 297 held-out scans. How do the activations compare with the weights? And how much does the
-# validation keep? Run the cell. Then make two changes, one after the other, and run the cell after each:
+# are, and validates on the 297 held-out scans. How do the activations compare with the weights, and how much does the
+# validation keep? Run the cell, make two changes, one after the other, and run it after each:
 #
 # 1. Append `.item()` to the line with `total +=`.
 # 2. Replace `with memory` by `with torch.no_grad(), memory` in the validation.
@@ -534,9 +532,9 @@ except RuntimeError as error:
 # written to, and if there's none left, it kills the process.
 #
 # One way to find a batch size is to try. `SmallDevice` counts its memory, of which it has 80 here. Its method `run(n)`
-# stands for a training step with `n` samples: it takes memory for the weights and then for each of the layers. The loop
-# below halves the batch size until it fits. There are two versions: `inside` tries again inside the `except` block, and
-# `outside` after it. 16 samples fit into this device, and both loops start with 64.
+# stands for a training step with `n` samples: it takes memory for the weights and then for each layer. Both loops below
+# halve the batch size until it fits. `inside` tries again inside the `except` block, `outside` after it. 16 samples
+# fit, and both loops start with 64.
 
 # %% predict: two_loops
 # **Predict.** Which batch sizes do the two loops find?
@@ -611,8 +609,8 @@ print("outside:", outside(SmallDevice(lambda used: used <= 80, 10).run, 64))
 # All of this is freed when the block ends, so leave the block before you try again.
 #
 # ### Your turn: largest_batch
-# Find the largest batch that fits. Halving finds only a power of two. You can do better with few tries, and that
-# matters, because each costs a whole step.
+# Find the largest batch that fits. Halving finds only powers of two. You can do better with few tries, each of which
+# costs a whole step.
 
 # %% given
 hint(
@@ -634,14 +632,13 @@ hint(
 # shrinking the batch: throw them away, and compute them again when the backward pass needs them. That's *gradient
 # checkpointing*, and it trades computation for memory.
 #
-# `torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False)` returns `f(x)`, and keeps only the input of everything
-# that `f` would keep. In the backward pass, it calls `f` again. Such an `f` is called a *segment*. It has nothing but
-# its name in common with the allocator's segments.
+# `torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False)` returns `f(x)`. Of everything that `f` would keep, it
+# keeps only the input, and it calls `f` again in the backward pass. Such an `f` is called a *segment*, which has
+# nothing to do with the allocator's segments.
 #
 # There are two implementations. With `use_reentrant=True`, the older one, `f` runs under `no_grad`, and the graph is
 # built in the backward pass. If no input to the segment requires grad, its result doesn't either, and the parameters
-# inside get no gradients: you only see a warning. `False` doesn't have this problem, and the documentation recommends
-# it.
+# inside get no gradients, only a warning. `False` doesn't have this problem, and the documentation recommends it.
 #
 # The next cell puts all 16 layers into one segment. Without it, 16 activations were alive when backward began, and the
 # peak was 20.
@@ -744,9 +741,8 @@ hint(
 # %% [markdown]
 # ### How many segments?
 #
-# You can use your function to measure the peak for every number of segments. Each segment keeps its input, and while
-# one of them is computed again, its own activations are alive too. Which number gives the smallest peak with 16 equal
-# layers?
+# With your function, you can measure the peak for every number of segments. Each segment keeps its input, and while
+# it's computed again, its activations are alive too. Which number gives the smallest peak with 16 equal layers?
 
 
 # %% scratch
@@ -769,10 +765,10 @@ show_memory({name: run for name, run in runs.items() if name in ("plain", "k = 4
 # has $n / k$ of them, rounded up. For $k = 4$, that's 4 + 4. Two more are alive at the peak: a gradient, and the result
 # of a linear layer. (With $k = 16$, the peak is that of the loss, as in the plain run: 16 and four more.)
 #
-# In a transformer, the network behind language models, one layer keeps many activations internally and passes only one
-# to the next layer. "Checkpointing saves half of the memory" is often said of transformers. Is that so? The next cell
-# runs six layers, plain and with each in its own segment. `memory.saved_bytes(f, x)` measures the bytes that the graph
-# of `f(x)` keeps, not counting `x` and the parameters. It's `kept_bytes` for any function.
+# In a transformer, the network behind language models, a layer keeps many activations internally and passes only one to
+# the next layer. Does checkpointing save half of its memory, as is often said? The next cell runs six layers, plain and
+# with each in its own segment. `memory.saved_bytes(f, x)` measures the bytes that the graph of `f(x)` keeps, not
+# counting `x` and the parameters. It's `kept_bytes` for any function.
 
 # %% example
 torch.manual_seed(0)
@@ -812,9 +808,9 @@ hint(
 # %% [markdown]
 # ### A segment is called twice
 #
-# The digits network has two batch normalizations, and they're a reason for care: a segment runs twice. The gradients
-# are the same as if it ran once, but a forward pass may do more than compute a result. A batch normalization in
-# training mode updates its running averages and counts the batches it has seen. Both are buffers.
+# Before you checkpoint the digits network, look at its two batch normalizations: a segment runs twice, which doesn't
+# affect the gradients, but a batch normalization in training mode also updates buffers, namely its running averages and
+# the number of batches it has seen.
 
 # %% predict: batches_seen answer=2
 # **Predict.** What's the count after one forward pass under a checkpoint and one backward pass?
@@ -833,8 +829,8 @@ print("after backward", norm.num_batches_tracked.item())
 # Dropout is safe: by default, `checkpoint` restores the random number generator's state before the second call, so the
 # same numbers are dropped. Buffers aren't restored.
 #
-# Before you fix that, one last detail: the second call may not run to the end. As soon as all saved tensors exist
-# again, `checkpoint` leaves the function early by raising an exception. Code after the last operation may never run.
+# Before you fix that, note that the second call may not run to the end. As soon as all saved tensors exist again,
+# `checkpoint` leaves the function early by raising an exception. Code after the last operation may never run.
 #
 # ### Your turn: checkpoint_once
 # Write a checkpoint whose backward pass changes no buffers. Afterwards, the buffers are as if each batch had one
@@ -851,8 +847,7 @@ hint(
 # %% exercise: checkpoint_once points=3 level=hard further
 
 # %% [markdown]
-# Your function handles a block that changes its buffers. Would it also handle a block that counts its calls in a Python
-# attribute?
+# Would your function also handle a block that counts its calls in a Python attribute?
 
 # %% answer [markdown]
 # No. `buffers()` doesn't list a Python attribute, so your function doesn't restore it, and the count still goes up

@@ -51,8 +51,8 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise, each profile print
 # %% [markdown]
 # ## A step, by the clock
 #
-# Before you can make the digits script faster, you have to measure it. The next cell runs a training step with a
-# network of that size, 512 samples and SGD. It does so five times, and reads the clock before and after each step.
+# Before you can make the digits script faster, you have to measure it. The next cell runs five training steps with a
+# network of that size, 512 samples and SGD, and reads the clock before and after each.
 
 # %% predict: first_step
 # **Predict.** Which of the five steps takes longest?
@@ -90,15 +90,15 @@ for number in range(5):
 
 # %% [markdown]
 # In our run, the first step took 5.3 ms, and the others about 2. The first step does work that later ones don't: it
-# loads libraries and requests memory. On a GPU, there's usually more of that. So the first steps of a training run say
-# little about the rest. Leaving them out of a measurement is called *warm-up*.
+# loads libraries and requests memory. On a GPU, there's usually more of that. The first steps of a training run say
+# little about the rest, so you don't measure them: they're the *warm-up*.
 #
-# The clock shows how long a step takes, but not which of its lines takes the time. You could time each line, but you
-# still wouldn't see what `backward()` does internally.
+# The clock shows how long a step takes, but not which of its lines takes the time. You could time each line, but not
+# what `backward()` does internally.
 #
 # A *profiler* is a program that records what another program does, and for how long. PyTorch has its own,
-# `torch.profiler`. It records each *operator*, as PyTorch calls a function that computes with tensors: a matrix product
-# is `aten::mm`. (ATen is the library that contains the operators.)
+# `torch.profiler`. It records each *operator*, which is PyTorch's word for a function that computes with tensors, such
+# as `aten::mm` for a matrix product. (ATen is the library that contains them.)
 
 # %% example
 with profile(activities=[ProfilerActivity.CPU]) as profiler:
@@ -108,8 +108,8 @@ for event in list(profiler.events())[:5]:
 print("... and", len(profiler.events()) - 5, "more")
 
 # %% [markdown]
-# That's more than a hundred rows for one step, and you wrote four lines. Some names occur often. You have to add up
-# such a list before you can read it.
+# Four lines of code made more than a hundred rows. Some names occur often, so you have to add up such a list before you
+# can read it.
 #
 # In a file, each row is a dict. `trace_row` below creates the most important kind. `ph` is short for phase: `"X"` means
 # that the row is *complete*, with a start `ts` and a duration `dur`, both in microseconds. Other letters stand for
@@ -125,8 +125,7 @@ def trace_row(name, cat, tid, ts, dur, **args):
 
 # %% [markdown]
 # ### Your turn: time_by_name
-# Add up the rows: for each name, how often it was called and how long it took in total. This warm-up takes about ten
-# minutes.
+# Add up the rows: for each name, how often it was called and how long it took in total. This takes about ten minutes.
 
 # %% given
 hint(
@@ -154,10 +153,10 @@ for entry in sorted(profiler.key_averages(), key=lambda entry: -entry.cpu_time_t
 # %% [markdown]
 # If you add up the totals, you get more than the step took. Why?
 #
-# Operators call each other: `aten::linear` calls `aten::addmm`. While `addmm` runs, `linear` hasn't ended, so both rows
-# include that time. That's why there are two numbers. A row's *total time* is its whole duration. Its *self time* is
-# its duration without the rows directly inside it. No microsecond of a thread counts in two self times, so you can add
-# them up.
+# Operators call other operators: `aten::linear` calls `aten::addmm`. While `addmm` runs, `linear` hasn't ended, so both
+# rows include that time. That's why there are two numbers. A row's *total time* is its whole duration. Its *self time*
+# is its duration without the rows directly inside it. No microsecond of a thread counts in two self times, so you can
+# add them up.
 #
 # The next cell shows rows inside other rows, with made-up times.
 
@@ -191,8 +190,8 @@ hint(
 # %% exercise: self_times points=5 level=hard
 
 # %% [markdown]
-# Sort by self time to find the operator that takes the time. Sort by total time to find the part of the program that
-# calls it. In a training step, the backward pass has the largest total, which isn't news.
+# Sort by self time to find the operator that takes the time, and by total time to find the part of the program that
+# calls it. In a training step, that's usually the backward pass.
 #
 # ## Regions of your own
 #
@@ -356,7 +355,7 @@ print(f"an epoch takes {1000 * (time.process_time() - begin):.0f} ms of CPU time
 # ```
 #
 # In our runs, an epoch then took 16 ms instead of 97. That's six times as fast, with the same scans in the same order.
-# `load` takes a tenth of the time of `train`. The times vary from machine to machine, and the factor less so.
+# `load` takes a tenth of the time that `train` takes. Times differ between machines; the factor differs less.
 
 # %% [markdown]
 # The script now spends its time on training. Lab 7c shrinks what it keeps for the backward pass.
@@ -385,8 +384,7 @@ print(f"an epoch takes {1000 * (time.process_time() - begin):.0f} ms of CPU time
 # recorded so far are handed over as well. If you forget `profiler.step()`, the profiler stays at step 0 and records
 # nothing.
 #
-# The next schedule is short enough to watch. Before you run it, work it out: after which step is the trace ready, and
-# how many steps does it contain?
+# Work out the next schedule before you run it: after which step is the trace ready, and how many steps does it contain?
 
 
 # %% example
@@ -444,8 +442,8 @@ hint(
 # %% [markdown]
 # ## A trace is a file
 #
-# The table of an epoch shows how long loading took, but not when, or what had to wait for it. A *trace* does: it's a
-# record of all rows with their times, not added up. `export_chrome_trace(path)` writes one into a file. The format is
+# The table of an epoch shows how long loading took, but not when, or what had to wait for it. A *trace* shows that too:
+# it contains all rows with their times, not added up. `export_chrome_trace(path)` writes one into a file. The format is
 # called Chrome trace, because the browser of that name can display it, as can the page
 # [ui.perfetto.dev](https://ui.perfetto.dev). It's JSON, so Python can read it, and `trace_of` does. `live_trace`
 # records a small step.
@@ -502,21 +500,19 @@ show_trace(live)
 #
 # ## Two clocks
 #
-# On a GPU, the digits script's table would mislead you, because a GPU does its work separately from your program. The
-# program doesn't compute there, it *launches* kernels. A *kernel* is a function that runs on the GPU. A call such as
-# `cudaLaunchKernel` puts one into a queue and returns after a few microseconds, long before the kernel has ended. Such
-# a queue is called a *stream*, and its kernels run in order, one after the other. So there are two sequences of events,
-# with two kinds of rows. The call is in a thread of your program, in the category `cuda_runtime`. The work is in a
-# stream, in the category `kernel`, or `gpu_memcpy` for a copy.
+# On a GPU, the digits script's table would mislead you, because your program doesn't do the work itself. It *launches*
+# kernels: a *kernel* is a function that runs on the GPU. A call such as `cudaLaunchKernel` puts one into a queue and
+# returns after a few microseconds, long before the kernel has ended. Such a queue is called a *stream*, and its kernels
+# run in order, one after the other. So there are two kinds of rows: the call is in a thread of your program, in the
+# category `cuda_runtime`, and the work is in a stream, in the category `kernel`, or `gpu_memcpy` for a copy.
 #
 # Each call has a number, its *correlation id*, which links the two: it's the `correlation` in the `args` of the call
 # and of the work.
 #
-# The next cell contains a trace of two steps on a GPU. It isn't a measurement but was written by hand for this lab, in
-# PyTorch's format and with realistic times. It leaves out what you don't need here, such as arrows. In its names, H is
-# the host, which is your program's memory, and D the device: `Memcpy HtoD` copies a batch to the GPU. PyTorch also
-# writes each region into the stream, from the first to the last kernel that it launched. That row's category is
-# `gpu_user_annotation`.
+# The next cell contains a trace of two steps on a GPU. It wasn't measured but written by hand, in PyTorch's format and
+# with realistic times, and without what you don't need here, such as arrows. In its names, H is the host, which is your
+# program's memory, and D the device: `Memcpy HtoD` copies a batch to the GPU. PyTorch also writes each region into the
+# stream, from the first to the last kernel that it launched. That row's category is `gpu_user_annotation`.
 
 
 # %% given folded
@@ -604,7 +600,7 @@ show_trace(shipped_trace())
 # %% [markdown]
 # Choose `backward` above the picture. Its calls end at 600 microseconds, and the work that it launched ends at 1105.
 # During all that time, the program is in `log`. `cudaStreamSynchronize` *synchronizes*: it waits until the stream is
-# empty, because the number that `.item()` returns doesn't exist earlier. Copying it takes 2 microseconds.
+# empty, because the number that `.item()` returns doesn't exist until then. Copying it takes 2 microseconds.
 #
 # "`.item()` is slow", people conclude from such a profile, and remove it. Then the program waits somewhere else: at the
 # next line that needs a result. So `.item()` isn't the cause. The same is true of a clock: `time.perf_counter()` around
@@ -624,8 +620,8 @@ show_trace(shipped_trace())
 # %% given
 hint(
     "Start with two collections: the regions, and for each correlation id, the time at which the call began.",
-    "A kernel's own time says nothing about its region. Where was the call with its correlation id? What do you do with "
-    "a kernel whose call isn't in the trace?",
+    "A kernel's own time says nothing about its region. Where was the call with its correlation id? What do you do "
+    "with a kernel whose call isn't in the trace?",
     "Bytes and launches are both a moment and an amount. For each region, which moments t satisfy ts <= t < ts + dur?",
 )
 
@@ -634,7 +630,7 @@ hint(
 # %% [markdown]
 # Print the table for `shipped_trace()`. The program spends 1060 microseconds in `log`, which gives the device work for
 # 4. In `backward`, it spends 260 and gives the device work for 1120. Print the table for `live_trace()` too. How many
-# bytes does `forward` have, and which tensors do they belong to?
+# bytes does it list for `forward`, and which tensors do they belong to?
 
 # %% answer [markdown]
 # 52 bytes still exist when `forward` ends. 48 are the linear layer's result, 4 by 3 numbers, which `square` keeps for
@@ -642,8 +638,8 @@ hint(
 # it allocates 84 for the gradients of the weight and the bias, and frees the 48.
 
 # %% [markdown]
-# In a trace of your own that you recorded with a `schedule`, the table has a line for each `ProfilerStep#`. It covers
-# the whole step, so leave it out before you compare regions.
+# If you record a trace with a `schedule`, the table has a line for each `ProfilerStep#`. It covers the whole step, so
+# leave it out before you compare regions.
 #
 # A rule that looks only at the time has a weakness. A thread that prepares the next batch, for instance, counts toward
 # whichever region is open at that moment. Look at the trace before you trust its table.
@@ -653,8 +649,8 @@ hint(
 # Whether the digits script runs faster on a GPU depends on which of the two is waiting. There are two kinds of waits.
 #
 # - *The program waits for the device.* It's in a call that synchronizes: `.item()`, `.cpu()`, `print(loss)`,
-#   `torch.cuda.synchronize()`. During that time, it can't launch ahead. Once doesn't matter, but in every step, it
-#   costs a gap in the stream afterwards.
+#   `torch.cuda.synchronize()`. During that time, it can't launch ahead. That's harmless once, but in every step, it
+#   leaves a gap in the stream.
 # - *The device waits for the program.* Its stream is empty. You see a gap in the stream's lane, and the kernel that
 #   ends the gap starts right after its launch.
 #
@@ -691,8 +687,8 @@ hint(
 # The gaps add up to 430 of 2100 microseconds. If you fill them, a step of 1200 takes 985. You can gain a little more:
 # `device_idle` counts the copy of a batch as work, but no kernel runs during those 60 microseconds, because kernels and
 # copies take turns in the same stream. If you copy in a second stream while the previous step's kernels run, a step
-# takes 925. (Lab 6b has the events that two streams need.) Faster data loading and logging can't gain more than that.
-# The rest is the kernels' time, which `torch.compile` (lab 10) and smaller dtypes (lab 9) reduce.
+# takes 925. (Lab 6b covers the events that two streams need.) Faster data loading and logging can't gain more than
+# that. The rest is the kernels' time, which `torch.compile` (lab 10) and smaller dtypes (lab 9) reduce.
 #
 # ## Memory by operator
 #
