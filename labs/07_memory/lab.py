@@ -48,10 +48,10 @@ from labkit import (
 # To shrink the digits script's memory, you have to know what it consists of. A training step needs memory for four
 # things:
 #
-# - *Weights*: the parameters and buffers.
-# - *Gradients*: one number in `.grad` for each number of a trained parameter.
-# - *Optimizer states*: what the optimizer keeps from step to step.
-# - *Activations*: the results that the forward pass keeps for the backward pass. PyTorch's documentation calls them
+# - *Weights* are the parameters and buffers.
+# - *Gradients* are the numbers in `.grad`, one for each number of a trained parameter.
+# - *Optimizer states* are what the optimizer keeps from step to step.
+# - *Activations* are the results that the forward pass keeps for the backward pass. PyTorch's documentation calls them
 #   saved tensors.
 #
 # The next cell runs one step with Adam and adds up the bytes of the first three.
@@ -90,8 +90,8 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 # three.
 #
 # Adam's states have the dtype of their parameter. If the weights are `bfloat16`, with 2 bytes each, so are the states.
-# Some training code therefore keeps a *master copy*, a second copy of the weights in `float32`. The optimizer updates
-# this copy, with states in `float32`, and the result is cast back into the weights.
+# Some training code therefore keeps a second copy of the weights in `float32`, called a *master copy*. The optimizer
+# updates this copy, with states in `float32`, and the result is cast back into the weights.
 #
 # ### Your turn: training_bytes
 # You train a model of seven billion parameters with Adam in `float32`. A common estimate is 28 GB each for weights,
@@ -224,10 +224,10 @@ hint(
 # ## Allocated and reserved
 #
 # When the digits script runs on a GPU, `nvidia-smi` shows more memory in use than its tensors occupy. That's because
-# asking the GPU's driver for memory is slow. A *caching allocator* rarely asks: it keeps memory that a tensor no longer
-# needs for the next tensor. PyTorch has one for each GPU, so there are two numbers. *Allocated* memory is what tensors
-# occupy. *Reserved* memory is what PyTorch got from the driver: the allocated blocks and the cached ones. `nvidia-smi`
-# shows the reserved bytes as used, plus what CUDA itself needs.
+# asking the GPU's driver for memory is slow. A *caching allocator* is one that rarely asks: it keeps memory that a
+# tensor no longer needs for the next tensor. PyTorch has one for each GPU, so there are two numbers. Memory is
+# *allocated* if a tensor occupies it, and *reserved* if PyTorch got it from the driver: the allocated blocks and the
+# cached ones. `nvidia-smi` shows the reserved bytes as used, plus what CUDA itself needs.
 #
 # Which of the two falls when you write `del x`, and which one when you call `torch.cuda.empty_cache()`? The next cell
 # asks a GPU if there is one. `torch.accelerator` has these functions for every kind of accelerator.
@@ -272,7 +272,7 @@ else:
 # - `torch.cuda.memory_summary()` is a table of both numbers, now and at the peak.
 #   `torch.cuda.reset_peak_memory_stats()` resets the peak, so you can measure a single step.
 # - `torch.cuda.memory._record_memory_history()`, followed later by `torch.cuda.memory._dump_snapshot("file.pickle")`,
-#   writes a *snapshot*: a list of all blocks, each with the line that allocated it. The page
+#   writes a snapshot. A *snapshot* is a list of all blocks, each with the line that allocated it. The page
 #   [pytorch.org/memory_viz](https://pytorch.org/memory_viz) draws it over time, like the picture in *A step, watched*.
 # - `torch.profiler` reports the bytes that each operation allocated, minus those it freed. It works on a CPU as well.
 #   On a GPU, the column is called `self_device_memory_usage`. Older texts call it `cuda_memory_usage`.
@@ -628,7 +628,7 @@ hint(
 #
 # ## Checkpointing
 #
-# The digits network's activations take up 70 times as much memory as its weights. You can keep fewer of them without
+# The digits network's activations take up 70 times the memory of its weights. You can keep fewer activations without
 # shrinking the batch: throw them away, and compute them again when the backward pass needs them. That's *gradient
 # checkpointing*, and it trades computation for memory.
 #

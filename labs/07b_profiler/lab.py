@@ -91,7 +91,7 @@ for number in range(5):
 # %% [markdown]
 # In our run, the first step took 5.3 ms, and the others about 2. The first step does work that later ones don't: it
 # loads libraries and requests memory. On a GPU, there's usually more of that. The first steps of a training run say
-# little about the rest, so you don't measure them: they're the *warm-up*.
+# little about the rest, so you run a few before you measure. That's called *warm-up*.
 #
 # The clock shows how long a step takes, but not which of its lines takes the time. You could time each line, but not
 # what `backward()` does internally.
@@ -442,9 +442,9 @@ hint(
 # %% [markdown]
 # ## A trace is a file
 #
-# The table of an epoch shows how long loading took, but not when, or what had to wait for it. A *trace* shows that too:
-# it contains all rows with their times, not added up. `export_chrome_trace(path)` writes one into a file. The format is
-# called Chrome trace, because the browser of that name can display it, as can the page
+# An epoch's table shows how long loading took. To see when it ran, and what had to wait for it, you need a trace. A
+# *trace* is a record of all rows with their times, not added up. `export_chrome_trace(path)` writes one into a file.
+# The format is called Chrome trace, because the browser of that name can display it, as can the page
 # [ui.perfetto.dev](https://ui.perfetto.dev). It's JSON, so Python can read it, and `trace_of` does. `live_trace`
 # records a small step.
 
