@@ -296,7 +296,7 @@ def apply_norm(x, kind, weight, bias, eps):
     return scaled if kind == "rms" else scaled + bias
 
 
-# %% wrong "the mean of the squares minus the square of the mean" fails=far
+# %% wrong "the mean of the squares minus the square of the mean" fails=far,gradients
 def apply_norm(x, kind, weight, bias, eps):
     axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
     if kind == "batch":

@@ -209,13 +209,13 @@ def attend_next(project, tokens, cache):
     return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=causal), [key, value]
 
 
-# %% wrong "only the new tokens" fails=one_by_one,drawn,blocks,cache,projected_once
+# %% wrong "only the new tokens" fails=one_by_one,drawn,blocks,cache,projected_once,keeps_cache
 def attend_next(project, tokens, cache):
     query, key, value = project(tokens)
     return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True), [key, value]
 
 
-# %% wrong "only the last keys and values are kept" fails=one_by_one,drawn,blocks,cache,projected_once
+# %% wrong "only the last keys and values are kept" fails=one_by_one,drawn,blocks,cache,projected_once,keeps_cache
 def attend_next(project, tokens, cache):
     query, k, v = project(tokens)
     key, value = (k, v) if cache is None else (torch.cat((cache[0], k), 2), torch.cat((cache[1], v), 2))
@@ -253,7 +253,7 @@ def attend_next(project, tokens, cache):
     return nn.functional.scaled_dot_product_attention(query, *cache, attn_mask=mask), cache
 
 
-# %% wrong "new tokens in front of the old ones" fails=drawn,blocks,cache,projected_once
+# %% wrong "new tokens in front of the old ones" fails=drawn,blocks,cache,projected_once,keeps_cache
 def attend_next(project, tokens, cache):
     query, key, value = project(tokens)
     if cache is not None:
