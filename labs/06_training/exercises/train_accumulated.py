@@ -372,7 +372,7 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% wrong "the batches of a window joined to one" fails=uneven_batches,steps,one_graph_alive
+# %% wrong "the batches of a window joined to one" fails=uneven_batches,steps,one_graph_alive raises=TypeError
 def train_accumulated(model, batches, optimizer, every):
     steps = 0
     for first in range(0, len(batches), every):
