@@ -1,15 +1,15 @@
 # %% exercise
 def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
-    """x + branch(x), with a clamped gradient on the way back through the branch.
+    """x + branch(x), with the gradient that the branch sends to x clamped.
 
     x: any shape, float32 or float64; it may require grad or not. limit: at least 0.
     branch: a function of one tensor that returns one of the same shape and dtype. Recording is on.
-    The value is x + branch(x). In a backward pass, the gradient that leaves the branch towards x is clamped elementwise
-    to [-limit, limit]; the gradient along the direct path isn't changed. The branch's own parameters get their
-    gradients unclamped, even if x requires no grad. x, its requires_grad and its .grad aren't changed.
+    The value is x + branch(x). In a backward pass, the gradient that the branch sends to x is clamped elementwise to
+    [-limit, limit]; the gradient along the direct path isn't changed. The branch's own parameters get their
+    gradients unclamped, even if x doesn't require grad. x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
-    inside = x.view_as(x)  # a tensor of its own for the branch: its gradient is the branch's alone
+    inside = x.view_as(x)  # the branch's own tensor, so its gradient is only the branch's
     if inside.requires_grad:
         inside.register_hook(lambda g: g.clamp(-limit, limit))
     return x + branch(inside)
@@ -58,11 +58,11 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "values",
-    "the value is x + branch(x), even if x requires no grad",
+    "the value is x + branch(x), even if x doesn't require grad",
     required=True,
     hint=(
         "Which number do you add to x: the branch's value itself, or a changed one?",
-        "In the forward pass nothing is clamped. A hook changes only the gradient.",
+        "Nothing is clamped in the forward pass. A hook changes only the gradient.",
     ),
 ):
     t = torch.tensor([[0.0, 1.0, -2.0]])
@@ -89,7 +89,7 @@ with check(
         got,
         want,
         {
-            "the sum of both ways was clamped": (1 + s).clamp(-5, 5),
+            "the sum of both gradients was clamped": (1 + s).clamp(-5, 5),
             "nothing was clamped": 1 + s,
         },
     )
@@ -111,7 +111,7 @@ with check(
         got,
         want,
         {
-            "the sum of both ways was clamped here": (weight + weight * s).clamp(-0.5, 0.5),
+            "the sum of both gradients was clamped here": (weight + weight * s).clamp(-0.5, 0.5),
             "the upstream gradient was clamped, before the branch multiplied it": weight + weight.clamp(-0.5, 0.5) * s,
         },
     )
@@ -154,7 +154,7 @@ with check(
     assert_close(got, want)
 with check(
     "requires_grad",
-    "x may be the result of an operation, or require no grad while the branch has a parameter",
+    "x may be the result of an operation, or not require grad while the branch has a parameter",
     hint="Which of your calls works only for a leaf? Is the branch recorded for every x?",
 ):
     t = torch.tensor([0.5, 2.5], requires_grad=True)
@@ -163,7 +163,7 @@ with check(
     assert_close(got, 2 * inner_grad)
     t = torch.tensor([0.5, 2.5])
     got = clamped_residual(t, weighted, 0.1)
-    assert got.requires_grad, "x requires no grad, and the branch's own parameter gets no gradient"
+    assert got.requires_grad, "if x doesn't require grad, the branch's own parameter gets no gradient"
     own = torch.tensor(3.0, requires_grad=True)
     clamped_residual(t, lambda x: x * own, 0.1).sum().backward()
     assert_close(own.grad, torch.tensor(3.0), name="the gradient of the branch's own parameter")
@@ -172,8 +172,8 @@ with check(
     arguments.assert_gradients(clamped_residual, "no grad needed", "from an operation")
 with check(
     "zero_branch",
-    "a branch that returns zeros is in the graph",
-    hint="Does a branch that adds nothing have the slope zero?",
+    "a branch that returns zeros is still in the graph",
+    hint="Does a branch that adds nothing have a slope of zero?",
 ):
     arguments.assert_results(clamped_residual, "zeros")
     arguments.assert_gradients(clamped_residual, "zeros")

@@ -57,8 +57,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which nodes can you reach from grad_fn, and which of them do two edges lead to?",
-        "Keep a set of the nodes that you have seen, and a list of those whose next_functions you still have to read.",
+        "Which nodes can you reach from grad_fn, and which of them have two incoming edges?",
+        "Keep a set of the nodes that you've seen, and a list of those whose next_functions you still have to read.",
     ),
 ):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -67,7 +67,7 @@ with check(
         got,
         6,
         {
-            "nodes that two edges lead to were counted twice: this is the number of visits": 8,
+            "nodes with two incoming edges were counted twice: this is the number of visits": 8,
             "these are the edges, not the nodes": 7,
             "the AccumulateGrad node is a node too": 5,
             "nodes were freed while you counted, and others got their ids: keep the nodes, not their ids": 3,
@@ -77,7 +77,7 @@ with check(
 # %% hidden checks
 with check(
     "shared_node",
-    "a node that many paths lead to counts once",
+    "a node that many paths reach counts once",
     weight=2,
     required=True,
     hint="How do you know that you've already counted a node?",
@@ -103,7 +103,7 @@ with check(
     hint="What does the second part of a pair in next_functions distinguish?",
 ):
     t = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
-    explain(graph_size(spread, t), 6, {"the results of one operation were counted as nodes of their own": 8})
+    explain(graph_size(spread, t), 6, {"the results of one operation were counted as separate nodes": 8})
     arguments.assert_results(graph_size, "", "float64", "bfloat16")
 with check(
     "all_leaves", "all leaves are counted, not only x", weight=2, hint="Do you follow every entry of next_functions?"
@@ -116,7 +116,7 @@ with check(
     "long_chain",
     "a chain of 3,001 nodes is counted",
     weight=3,
-    hint="How many calls may be nested in Python? What else could hold the nodes that are left to visit?",
+    hint="How deeply can calls be nested in Python? What else could hold the nodes that are left to visit?",
 ):
     t = torch.tensor(0.5, requires_grad=True)
     assert_close(graph_size(deep, t), 3001)

@@ -1,10 +1,10 @@
 # %% exercise
 def jacobian(f, x: Tensor) -> Tensor:
-    """The Jacobian of f at x, without torch.autograd.functional and torch.func.
+    """The Jacobian of f at x, without torch.autograd.functional or torch.func.
 
     Element (i, j) is the derivative of output i with respect to input j.
     f: a differentiable function from a tensor (n,) to one (m,) of the same dtype, with n and m at least 1, whose result
-    is computed from x. It may work for x's dtype only, and may create tensors that require grad. It doesn't change x.
+    is computed from x. It may work only for x's dtype, and may create tensors that require grad. It doesn't change x.
     Recording is on.
     x: (n,), float32 or float64; it may require grad or not. Returns (m, n) in x's dtype.
     x, its requires_grad and its .grad aren't changed.
@@ -24,7 +24,7 @@ def jacobian(f, x: Tensor) -> Tensor:
 # The Jacobian of f -> example, other_cases, own_leaf
 # Element (i, j) is -> example, other_cases
 # f: a differentiable -> unused_inputs, one_output, other_cases
-# It may work for -> other_cases, own_leaf
+# It may work only -> other_cases, own_leaf
 # It doesn't change x -> keeps_input
 # Recording is on -> example, other_cases, one_output
 # x: (n,), float32 -> other_cases, requires_grad
@@ -66,8 +66,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which v gives just one of the two rows? Does a pass leave something for the next one to find?",
-        "One pass of torch.autograd.grad for each output, with a 1 there and 0 elsewhere. Stack the results.",
+        "Which v gives just one of the two rows? Does a pass leave something behind that affects the next one?",
+        "Call torch.autograd.grad once for each output, with a 1 there and 0 elsewhere. Stack the results.",
     ),
 ):
     t = torch.tensor([1.0, 2.0, 3.0])
@@ -115,7 +115,7 @@ with check(
     arguments.assert_results(jacobian, "one output", "one input")
 with check(
     "unused_inputs",
-    "a function that doesn't use each input",
+    "a function that doesn't use every input",
     hint="What is the derivative with respect to an input that the result doesn't depend on?",
 ):
     arguments.assert_results(jacobian, "unused inputs")

@@ -7,7 +7,7 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
     The arguments aren't changed. Works with recording off, and in inference mode too.
     """
     ### BEGIN SOLUTION
-    slope = 2 * (X @ W.T + b - Y)  # (n, d_out): the loss's derivative by each residual
+    slope = 2 * (X @ W.T + b - Y)  # (n, d_out): the derivative of the loss with respect to each residual
     return {"W": slope.T @ X, "b": slope.sum(0), "X": slope @ W}
     ### END SOLUTION
 
@@ -60,7 +60,7 @@ with check(
         torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 2.0]]),
         torch.tensor([[5.0], [1.1], [2.6]]),
     )
-    slopes = torch.tensor([[-2.8], [-2.0], [1.0]])  # by each residual
+    slopes = torch.tensor([[-2.8], [-2.0], [1.0]])  # with respect to each residual
     want = {
         "W": torch.tensor([[-8.8, -1.6]]),
         "b": torch.tensor([-3.8]),
@@ -77,14 +77,14 @@ with check(
                 k: g / 3 for k, g in want.items()
             },
             "the gradient of W is transposed: it must have the shape of W": {**want, "W": want["W"].T},
-            "the samples add up in the gradient of b, but yours has one row for each of them": {**want, "b": slopes},
+            "the gradient of b sums over the samples, but yours has one row for each of them": {**want, "b": slopes},
         },
     )
 
 # %% hidden checks
 with check(
     "other_cases",
-    "other sizes, float64, and all sizes equal",
+    "other sizes, equal sizes, and float64",
     weight=4,
     required=True,
     hint="What does a second sample add to the gradients of W and b? Does a factor depend on the batch size?",
@@ -94,7 +94,7 @@ with check("recording_off", "recording is off", hint="Which of your lines need a
     arguments.assert_results(manual_grads, "recording off", "inference mode")
 with check(
     "non_contiguous",
-    "arguments that are transposed or expanded",
+    "transposed or expanded arguments",
     weight=2,
     hint="Does your code rely on the order of the numbers in memory?",
 ):
@@ -103,7 +103,7 @@ with check(
     "one_sample", "one sample, input or output keeps its dimension", hint="Does your code drop a dimension of size 1?"
 ):
     arguments.assert_results(manual_grads, "one sample", "one input", "one output")
-with check("empty", "no samples give zeros, and an empty gradient of X", guard=True):
+with check("empty", "with no samples, the gradients are zero, and that of X is empty", guard=True):
     arguments.assert_results(manual_grads, "no samples")
 with check("keeps_input", "the arguments keep their values", guard=True, hint="Which line changes a tensor in place?"):
     arguments.assert_arguments(manual_grads)

@@ -9,7 +9,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     ### BEGIN SOLUTION
     sums = x @ w
     size = sums.square().mean().sqrt()
-    return x[sums.argmax()] * size  # the index has no slope: the row and the size have
+    return x[sums.argmax()] * size  # the index has no slope; the row and the size do
     ### END SOLUTION
 
 
@@ -61,11 +61,11 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "values",
-    "the values are those of the broken function",
+    "the values are the same as those of the broken function",
     required=True,
     hint=(
         "Which row do you take, and what do you multiply it by? Compare both with the broken function.",
-        "The number is the root of the mean of all squared sums, in that order from the inside.",
+        "Square all the sums, take the mean of the squares, and then its root.",
     ),
 ):
     t, t_w = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]), torch.tensor([2.0, 1.0])
@@ -75,7 +75,7 @@ with check(
         scaled_peak(t, t_w),
         want,
         {
-            "this is the row times the mean square, without its root": t[1] * squares.mean(),
+            "this is the row times the mean square, without the root": t[1] * squares.mean(),
             "this is the row times the root of the sum of the squares, not of their mean": t[1] * squares.sum().sqrt(),
         },
     )
@@ -83,30 +83,30 @@ with check(
     "reaches_x",
     "a gradient reaches x",
     hint=(
-        "Do you take the row from x itself, or from something without history?",
-        "An index into x is recorded. detach(), NumPy and torch.tensor are not.",
+        "Do you take the row from x itself, or from something without a history?",
+        "Indexing x is recorded. detach(), NumPy and torch.tensor cut the graph.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
     t_w = torch.tensor([2.0, 1.0], requires_grad=True)
     got = scaled_peak(t, t_w)
-    assert got.requires_grad, "your result does not require grad"
+    assert got.requires_grad, "your result doesn't require grad"
     (got,) = torch.autograd.grad(got.sum(), t, allow_unused=True)
-    assert got is not None, "your result does not lead back to x"
+    assert got is not None, "your result isn't connected to x"
 with check(
     "reaches_w",
     "a gradient reaches w",
     hint=(
-        "Follow w to the result. Which is the first value on the way without a grad_fn?",
+        "Follow w to the result. Which is the first value without a grad_fn?",
         "Keep the sums and their root mean square as tensors: item(), float(), NumPy and torch.tensor cut the graph.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]], requires_grad=True)
     t_w = torch.tensor([2.0, 1.0], requires_grad=True)
     got = scaled_peak(t, t_w)
-    assert got.requires_grad, "your result does not require grad"
+    assert got.requires_grad, "your result doesn't require grad"
     (got,) = torch.autograd.grad(got.sum(), t_w, allow_unused=True)
-    assert got is not None, "your result does not lead back to w"
+    assert got is not None, "your result isn't connected to w"
 
 # %% hidden checks
 with check(
@@ -114,7 +114,7 @@ with check(
     "other sizes, negative sums and float32",
     weight=2,
     required=True,
-    hint="Do you choose one row, by its sum with the sum's sign?",
+    hint="Do you choose one row, by its signed sum?",
 ):
     arguments.assert_results(scaled_peak, "", "one row", "one column", "square", "negative sums", "largest by size")
     arguments.assert_results(scaled_peak, "a zero sum", "close sums", "transposed", "expanded w")
@@ -152,7 +152,7 @@ with check(
     "either_alone",
     "only one of the arguments requires grad, or neither",
     weight=2,
-    hint="Does each of the two have a path to the result?",
+    hint="Is each of the two connected to the result?",
 ):
     arguments.assert_gradients(scaled_peak, "x alone", "w alone", "neither")
     arguments.assert_results(scaled_peak, "x alone", "w alone", "neither", "from an operation")

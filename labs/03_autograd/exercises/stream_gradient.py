@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def gradient_of_pairs(stream_gradient, loss, w, Xs, ys, places):
-    """stream_gradient for the batches (Xs[i], ys[j]). Equal places (i, j) give one and the same pair."""
+    """stream_gradient for the batches (Xs[i], ys[j]). Equal places (i, j) give the same pair object."""
     pairs = {(i, j): (Xs[i], ys[j]) for i, j in places}
     return stream_gradient(loss, w.detach().requires_grad_(), [pairs[i, j] for i, j in places])
 
@@ -11,7 +11,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
     """The gradient with respect to w of the mean loss over all samples of all batches.
 
     loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
-    w: a leaf (d,) that requires grad, float32 or float64. A .grad from before has no effect. You may accumulate in
+    w: a leaf (d,) that requires grad, float32 or float64. An existing .grad has no effect. You may accumulate in
     w.grad, so what it holds afterwards doesn't matter. w keeps its values and still requires grad. The result may be
     w.grad itself.
     batches: pairs of X (n, d) and y (n,). The n may differ, and may be 0, but not in every batch. A pair may be in the
@@ -31,7 +31,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 # The gradient with respect -> example, uneven_batches
 # loss: a function -> uneven_batches, counts_samples
 # w: a leaf (d,) -> uneven_batches
-# A .grad from before -> old_grad
+# An existing .grad -> old_grad
 # You may accumulate -> old_grad
 # w keeps its values -> keeps_input
 # The result may be -> uneven_batches, old_grad
@@ -90,8 +90,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "How many samples is each batch's gradient a mean of? How many samples are there in all?",
-        "The loss is a mean over its batch. Make it a sum again, add up, and divide once by all samples.",
+        "How many samples is each batch's gradient averaged over? How many samples are there in all?",
+        "The loss is a mean over its batch. Make it a sum again, add up, and divide once by the number of samples.",
     ),
 ):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -109,7 +109,7 @@ with check(
     "batches of 10, 10, 10, 2 and 1 samples give the gradient of all 33",
     weight=4,
     required=True,
-    hint="How much does one sample of the smallest batch count in your result?",
+    hint="How much does one sample from the smallest batch count in your result?",
 ):
     numbers = torch.randn(33, 4, generator=torch.Generator(here).manual_seed(1))
     rows, goals = numbers[:, :3], numbers[:, 3]
@@ -122,7 +122,7 @@ with check(
         want,
         {
             "every batch counts the same here, whatever its size": sum(parts) / 5,
-            "these are the means of the batches added up, not a mean": sum(parts),
+            "this is the sum of the batch means, not a mean": sum(parts),
             "only the last batch counts": parts[-1],
         },
     )
@@ -148,12 +148,12 @@ with check(
 with check(
     "shared",
     "one pair is in the list twice, or two pairs share X or y",
-    hint="Does your code recognize a batch, or one of its tensors, from an earlier turn?",
+    hint="Does your code recognize a batch, or one of its tensors, from an earlier iteration?",
 ):
     sharing.assert_results(stream_gradient, "", "one pair twice", "a shared X", "a shared y")
 with check(
     "old_grad",
-    "a .grad from before has no effect",
+    "an existing .grad has no effect",
     weight=2,
     hint="What was in w.grad when your function was called?",
 ):

@@ -1,16 +1,16 @@
 # %% exercise
 def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
-    """The gradients of each loss separately: result[i][j] is that of losses[i](params) with respect to params[j].
+    """The gradients of each loss: result[i][j] is the gradient of losses[i](params) with respect to params[j].
 
     losses: functions that take the list params and return a 0-dim tensor. A loss uses at least one of the params.
-    For a parameter that a loss does not use, the gradient is zeros.
+    For a parameter that a loss doesn't use, the gradient is all zeros.
     params: leaves that require grad, float32 or float64, any shapes. Each gradient has its parameter's shape and dtype.
     Each .grad is left as it was, even if it was None.
     """
     ### BEGIN SOLUTION
     table = []
     for loss in losses:
-        grads = torch.autograd.grad(loss(params), params, materialize_grads=True)  # zeros where the loss uses none
+        grads = torch.autograd.grad(loss(params), params, materialize_grads=True)  # zeros where unused
         table.append(list(grads))
     return table
     ### END SOLUTION
@@ -77,7 +77,7 @@ with check(
         got,
         want,
         {
-            "these are running sums: each backward added to what was there": [
+            "these are running sums: each backward added to what was already there": [
                 [torch.tensor([2.0, -4.0, 6.0])],
                 [torch.tensor([3.0, -3.0, 7.0])],
             ],
@@ -100,7 +100,7 @@ with check(
     assert_close(task_gradients([fit, total], t), want)
 with check(
     "unused",
-    "a parameter that a loss does not use has the gradient zero",
+    "a parameter that a loss doesn't use has a gradient of zeros",
     weight=2,
     hint="What does autograd return for a parameter that the graph doesn't reach?",
 ):
@@ -112,7 +112,7 @@ with check(
 ):
     arguments.assert_results(task_gradients, "one loss", "no loss", "0-dim", "empty", "transposed")
 with check(
-    "old_grad", "a .grad from before has no effect", weight=2, hint="What was in .grad when your function was called?"
+    "old_grad", "an existing .grad has no effect", weight=2, hint="What was in .grad when your function was called?"
 ):
     arguments.assert_results(task_gradients, "old .grad", "old .grad of one")
 with check(

@@ -77,8 +77,8 @@ with check(
     want = {"weight": torch.tensor([[0.5, -1.0, 1.5]])}
     got = trainable({"weight": t}, 0.5)
     assert_close(got, want)
-    assert got["weight"].is_leaf, "your result is not a leaf"
-    assert got["weight"].requires_grad, "your result does not require grad"
+    assert got["weight"].is_leaf, "your result isn't a leaf"
+    assert got["weight"].requires_grad, "your result doesn't require grad"
 
 # %% hidden checks
 with check(
@@ -86,7 +86,7 @@ with check(
     "several tensors, other shapes, scales and float64",
     weight=2,
     required=True,
-    hint="Do the names, the dtype and the shape come from the starting values?",
+    hint="Do you take the names, the dtype and the shape from the starting values?",
 ):
     plain = ("", "0-dim", "empty", "scale 0", "scale 1", "scale -1", "no values", "transposed", "expanded", "float64")
     arguments.assert_results(trainable, *plain)
@@ -101,18 +101,18 @@ with check(
     arguments.assert_gradients(trainable, "requires grad", "from an operation", "holds .grad")
 with check(
     "backward",
-    "backward fills .grad of the parameters, and not of the starting values",
-    hint="Does a recorded operation lead from the starting values to the parameters?",
+    "backward fills the .grad of the parameters, not of the starting values",
+    hint="Does a recorded operation connect the parameters to the starting values?",
 ):
     t = torch.tensor([1.0, 4.0], requires_grad=True)
     weight = torch.tensor([5.0, -1.0])
     got = trainable({"w": t}, 0.1)
     (got["w"] * weight).sum().backward()
     assert_close(got["w"].grad, weight, name=".grad of your result")
-    assert t.grad is None, "the gradient went on to the starting value"
+    assert t.grad is None, "the gradient reached the starting value too"
 with check(
     "integers",
-    "integer and boolean tensors are copied unscaled and require no grad",
+    "integer and boolean tensors are copied unscaled and don't require grad",
     weight=2,
     hint="Which dtypes can require grad?",
 ):

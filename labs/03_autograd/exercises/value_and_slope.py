@@ -10,7 +10,7 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
     ### BEGIN SOLUTION
     value = slope = torch.zeros_like(x)
     for c in coefficients:
-        slope = slope * x + value  # product rule, with the value from before this step
+        slope = slope * x + value  # product rule, with the value before this step
         value = value * x + c
     return value, slope
     ### END SOLUTION
@@ -58,8 +58,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Do your steps give the slope 7 for x**2 + 3*x + 1 at 2, if you follow them on paper?",
-        "The product rule has two terms, and both use numbers from before the step. Which line must be first?",
+        "If you follow your steps on paper for x**2 + 3*x + 1 at 2, is the slope 7?",
+        "The product rule has two terms, and both use numbers from before the step. Which line has to be first?",
     ),
 ):
     t = torch.tensor([2.0, 3.0])
@@ -72,7 +72,7 @@ with check(
                 torch.tensor([9.0, 43.0]),
                 torch.tensor([18.0, 53.0]),
             ),
-            "value was changed before slope used it: the product rule needs the old value": (
+            "value was updated before slope used it: the product rule needs the old value": (
                 want[0],
                 torch.tensor([39.0, 135.0]),
             ),
@@ -82,7 +82,7 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other polynomials, shapes and float64 as well",
+    "other polynomials, other shapes, and float64",
     weight=2,
     required=True,
     hint="Does every number of the result come from the arguments?",
@@ -92,14 +92,14 @@ with check(
     want = (2 * t + 1, torch.full_like(t, 2.0))
     assert_close(value_and_slope([0.0] * 1998 + [2.0, 1.0], t), want)
     arguments.assert_results(value_and_slope, "float64", "steep", rtol=1e-11)
-with check("zero", "at x = 0 both are finite", hint="Which power of x in your code isn't finite at 0?"):
+with check("zero", "at x = 0, both are finite", hint="Which power of x in your code isn't finite at 0?"):
     t = torch.tensor([0.0, 1.0])
     want = (torch.tensor([5.0, 6.0]), torch.tensor([-2.0, 4.0]))
     assert_close(value_and_slope([3.0, -2.0, 5.0], t), want)
     arguments.assert_results(value_and_slope, "a zero", atol=5e-5)
 with check(
     "constant",
-    "a constant has slope zero, in x's shape and dtype",
+    "a constant has a slope of zero, in x's shape and dtype",
     hint="What do you return if the loop runs only once?",
 ):
     arguments.assert_results(value_and_slope, "one coefficient", "the coefficient 0")
@@ -111,7 +111,7 @@ with check(
     "the gradient of value, by autograd, is slope",
     weight=2,
     required=True,
-    hint="Does x pass through a Python number or a new torch.tensor on its way to value?",
+    hint="Does your code turn x into a Python number or a new torch.tensor?",
 ):
     arguments.assert_gradients(value_and_slope, "requires grad", "from an operation", of=(0,), atol=5e-5)
     arguments.assert_results(value_and_slope, "requires grad", "from an operation", atol=5e-5)
