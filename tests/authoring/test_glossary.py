@@ -6,7 +6,7 @@ from autograder.model.course import Lab
 
 def test_a_term_has_its_first_explanation_with_lab_and_section(labs: list[Lab]) -> None:
     entries = {entry.term: entry for entry in collect_entries(labs)}
-    assert entries["leaf"].sentence == "A *leaf* is a tensor where the walk ends."
+    assert entries["leaf"].sentence == "A *leaf* is a tensor without a `grad_fn`: no recorded operation made it."
     assert entries["leaf"].lab == "03_autograd" and entries["leaf"].section == "Leaves"
     assert len(entries) > 30
 
