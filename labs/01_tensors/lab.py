@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Tensors: values, views and types
 #
-# You've trained a network without a single error, and it's no better than guessing. Such bugs cost days because PyTorch
+# You've trained a network without a single error, but it's no better than guessing. Such bugs cost days because PyTorch
 # sees nothing wrong: a dtype wasn't what you thought, a write to one tensor changed another, or two shapes happened to
-# fit. You'll start with a script for recognizing handwritten digits that has three silent bugs, and improve it
-# throughout the course.
+# be compatible. You'll start with a script that recognizes handwritten digits and has three silent bugs, and you'll
+# improve it throughout the course.
 #
-# After this lab you can
+# After this lab, you can
 #
 # - predict the dtype of an expression, and tell when a small dtype loses precision or overflows;
 # - find where any element is in memory, and tell a view from a copy;
@@ -14,14 +14,14 @@
 # - compute a loss from scores without overflow;
 # - pass data between NumPy and PyTorch, and know when they share memory.
 #
-# You need Python and a little NumPy. Plan two sittings of about an hour each. The five exercises marked "Your turn" are
-# the core, and later labs rely only on them; "Further practice" is optional and earns no points. All numbers were
-# measured with PyTorch 2.13 on a CPU.
+# You should know Python and a little NumPy. Plan on two sittings of about an hour each. The five exercises marked "Your
+# turn" are the core, and later labs rely only on them; "Further practice" is optional and earns no points. All numbers
+# were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
 #
-# Run the next cell first. It imports `torch`, its class `Tensor`, NumPy as `np`, and this course's tools from `labkit`.
+# Run the next cell first. It imports `torch`, its `Tensor` class, NumPy as `np`, and this course's tools from `labkit`.
 
 # %% given
 import io
@@ -50,7 +50,7 @@ here = use_device()  # where new tensors are created: on the GPU, if there is on
 #
 # The next cell is a complete training script. It loads 1,797 small images of handwritten digits, trains a network on
 # 1,500 of them, and reports how many of the other 297 the network gets right. You don't need to understand every line
-# yet. Run it.
+# yet; just run it.
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -73,8 +73,8 @@ guesses = network(pixels[1500:]).argmax(dim=1)
 print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# The script gets 10%, no better than guessing, without an error or warning. Fix three lines in the cell above, one at a
-# time, and rerun the cell after each change.
+# Without an error or warning, the script gets only 10% of the images right, which is no better than guessing. Fix three
+# lines in the cell above, one at a time, and rerun the cell after each change.
 #
 # | | change | accuracy |
 # |---|---|---|
@@ -83,14 +83,14 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, with the same indentation | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
-# (After change 1, we measured 74% with one thread, 78% with two and 80% with four: gradients pile up until change 2,
+# (After change 1, we measured 74% with one thread, 78% with two and 80% with four: until change 2, gradients accumulate
 # and amplify rounding errors. The other results didn't vary.) You've trained your first network. This lab explains the
 # first and third changes; lab 3 explains the second.
 
 # %% [markdown]
 # ## Making tensors
 #
-# When something looks wrong, first print the tensor's shape, dtype and device. This section explains them.
+# When something looks wrong, first print the tensor's shape, dtype and device, which this section explains.
 #
 # A *tensor* is an array of numbers that all have the same type, its *dtype*. Its *shape* is the number of elements
 # along each *dimension*. `torch.tensor(data)` takes a number or nested lists and infers the dtype from them. *Factory
@@ -106,8 +106,8 @@ print("element_size()", image.element_size(), " nbytes", image.nbytes)
 
 # %% [markdown]
 # `len` returns the size of the first dimension, `numel` the total number of elements, and `element_size` the number of
-# bytes in one element. A tensor's *device* is the CPU or GPU whose memory it's in. Above, `use_device()` chose it for
-# all new tensors; lab 2 covers devices in detail.
+# bytes in one element. A tensor's *device* is the CPU or GPU whose memory it's stored in. Above, `use_device()` chose
+# the device for all new tensors; lab 2 covers devices in detail.
 #
 # | dtype | bytes | what it's for |
 # |---|---|---|
@@ -141,8 +141,9 @@ for text, made in {
 #
 # Two factory functions draw random numbers in the default dtype: `rand` uniformly from 0 up to, but not including, 1,
 # and `randn` from the normal distribution with mean 0 and standard deviation 1. `randint` draws integers. The numbers
-# come from a *generator*. `torch.manual_seed(s)` seeds PyTorch's own, and `torch.Generator(device).manual_seed(s)`
-# creates one to pass as an argument. Which of the first four rows below will be equal?
+# come from a *generator*. `torch.manual_seed(s)` seeds PyTorch's own generator, and
+# `torch.Generator(device).manual_seed(s)` creates one that you can pass as an argument. Which of the first four lines
+# below will show the same numbers?
 
 # %% example
 torch.manual_seed(3)
@@ -154,11 +155,11 @@ print("your own generator", torch.rand(3, generator=torch.Generator(here).manual
 print("randn             ", torch.randn(3).tolist(), " randint", torch.randint(0, 10, (3,)).tolist())
 
 # %% [markdown]
-# All but the second. Generators with the same seed produce the same sequence of numbers, and every draw advances it.
-# The script above sets a seed to make its result repeatable.
+# All but the second. Generators with the same seed produce the same sequence of numbers, and each draw continues where
+# the previous one stopped. The script above sets a seed to make its result reproducible.
 #
-# `arange(start, end, step)` also creates grids of floats. Both lines below ask for an end that's three steps of 0.1
-# away. The end is excluded, as in Python's `range`.
+# `arange(start, end, step)` also creates grids of floats. In both lines below, the end is three steps of 0.1 from the
+# start. The end is excluded, as in Python's `range`.
 
 # %% predict: grid_lengths
 # **Predict.** How many elements do `torch.arange(0, 0.3, 0.1)` and `torch.arange(1, 1.3, 0.1)` have?
@@ -179,35 +180,36 @@ print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 # because you specify the number of points.
 #
 # ### Your turn: grid_points
-# Create a grid whose length is guaranteed. Like `numpy.linspace`, it can include or exclude its endpoint.
+# Create a grid with a guaranteed length. As in `numpy.linspace`, the endpoint can be included or excluded.
 
 # %% given
 hint(
-    "linspace always puts its last point on the end. If you exclude the end, which number would come next?",
-    "Write down four points from 0 to 1 without the end: 0, 0.25, 0.5, 0.75. Which linspace contains them?",
+    "linspace always includes the endpoint. If the endpoint is excluded, which number comes after the last point?",
+    "Write down four points from 0 to 1, excluding the endpoint: 0, 0.25, 0.5, 0.75. Which call to linspace returns "
+    "them and one more?",
 )
 
 # %% exercise: grid_points points=2 level=easy further
 
 # %% [markdown]
 # `start + step * torch.arange(n)` works too: its length is guaranteed, and each point is rounded only a few times. If
-# you add the step repeatedly in float32 instead, every addition rounds: 20,000 additions of 0.1 give 1999.66, not 2000.
-# Would the same loop with Python floats be good enough?
+# you add the step repeatedly in float32 instead, every addition rounds its result: 20,000 additions of 0.1 give
+# 1999.66, not 2000. Would the same loop with Python floats be good enough?
 
 # %% answer [markdown]
 # Yes. Python floats have 64 bits, and the same loop gives 1999.9999999992765. Rounded to float32, that's exactly 2000,
-# because neighboring float32 numbers are about 0.0001 apart there.
+# because float32 numbers near 2000 are about 0.0001 apart.
 
 # %% [markdown]
-# ## Elementwise, and the matrix product
+# ## Elementwise operations and the matrix product
 #
 # `*` and `@` both multiply two matrices. Their results differ but often have the same shape, so mixing them up raises
 # no error.
 #
 # `+`, `-`, `*`, `/`, `**`, comparisons, and functions such as `torch.sqrt` work *elementwise*: each element is combined
 # with the one at the same position in the other tensor. `@` is the matrix product: its element `[i, j]` is the sum of
-# row `i` of the left matrix times column `j` of the right one. `sum`, `mean`, `amax` and others *reduce* over all
-# elements, or along one dimension, which they remove. Work out the five results before you run the cell.
+# row `i` of the left matrix times column `j` of the right one. `sum`, `mean`, `amax` and others *reduce* a tensor over
+# all its elements, or over one dimension, which is then removed. Work out the five results before you run the cell.
 
 # %% example
 left = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -220,15 +222,15 @@ print("five matrices at once:", tuple((torch.ones(5, 2, 3) @ torch.ones(5, 3, 4)
 
 # %% [markdown]
 # `*` multiplied four pairs of numbers, and `@` computed four sums of two products. `sum(dim=0)` adds along dimension 0,
-# which leaves one sum per column. `@` takes shapes (n, k) and (k, m), and returns (n, m). With more dimensions, `@`
-# multiplies matrices in the last two and treats the others as a batch: (5, 2, 3) @ (5, 3, 4) is five matrix products.
-# Lab 2 explains what `*` does with two different shapes.
+# which leaves one sum per column. `@` takes shapes (n, k) and (k, m), and returns shape (n, m). With more dimensions,
+# `@` multiplies matrices in the last two and treats the others as a batch: (5, 2, 3) @ (5, 3, 4) is five matrix
+# products. Lab 2 explains what `*` does with two different shapes.
 
 # %% [markdown]
 # ## Joining, splitting and sorting
 #
-# These calls arrange data around a network: in the script, `split` made the batches and `argmax` the guesses. Predict
-# each result before you run the cell.
+# These calls prepare data for a network and process its output: in the script, `split` made the batches, and `argmax`
+# made the guesses. Predict each result before you run the cell.
 
 # %% example
 first, second = torch.zeros(2, 3), torch.ones(2, 3)
@@ -243,19 +245,19 @@ print("topk(3)      ", votes.topk(3).values.tolist())
 print("argmax       ", votes.argmax().item())
 
 # %% [markdown]
-# `cat` joins tensors along an existing dimension, and `stack` along a new one. `split(3)` makes parts of length 3, of
-# which the last may be shorter, and `chunk(3)` makes at most 3 parts. `sort`, `topk` and `max(dim=...)` return both
-# values and indices. If values tie, `argmax` returns the index of the first, and `sort` keeps their order if you pass
-# `stable=True`. `topk` doesn't guarantee the order of ties, so don't rely on its indices for them.
+# `cat` joins tensors along an existing dimension, and `stack` along a new one. `split(3)` makes parts of length 3,
+# although the last may be shorter, and `chunk(3)` makes at most 3 parts. `sort`, `topk` and `max(dim=...)` return both
+# values and indices. If values are tied, `argmax` returns the index of the first, and `sort` preserves their order if
+# you pass `stable=True`. `topk` doesn't guarantee the order of tied values, so don't rely on their indices.
 
 # %% [markdown]
 # ## What dtypes do to your numbers
 #
 # The script's first bug is an innocent-looking subtraction whose result doesn't fit its dtype.
 #
-# When you combine two dtypes, PyTorch computes in a common one: this is called *type promotion*. Every dtype belongs to
-# a category: bool, integer, float or complex, from lowest to highest. The higher category wins. Within a category, the
-# result is a dtype that's large enough for both:
+# When you combine two dtypes, PyTorch computes in a common one, which is called *type promotion*. Every dtype belongs
+# to a category: bool, integer, float or complex, from lowest to highest. The higher category wins. Within a category,
+# the result is a dtype that's large enough for both:
 #
 # | left | right | result | why |
 # |---|---|---|---|
@@ -263,18 +265,18 @@ print("argmax       ", votes.argmax().item())
 # | uint8 | int64 | int64 | large enough for both |
 # | uint8 | int8 | int16 | large enough for both |
 # | float16 | bfloat16 | float32 | large enough for both |
-# | float16 | the number 1.5 | float16 | a number of the same category doesn't count |
-# | int16 | the number 1.5 | float32 | the number's category is higher: the default dtype |
+# | float16 | the number 1.5 | float16 | a number of the same category has no effect |
+# | int16 | the number 1.5 | float32 | the number's category is higher, so the result has the default dtype |
 #
-# A Python number, or a *0-dim* tensor (one of shape `()`), changes the dtype of a tensor with dimensions only if its
-# category is higher. The newer uint16, uint32 and uint64 aren't promoted: combined with another integer dtype, or with
-# bool, they raise an error.
+# Combined with a tensor that has dimensions, a Python number or a *0-dim* tensor (one of shape `()`) affects the
+# result's dtype only if its category is higher. The newer dtypes uint16, uint32 and uint64 aren't promoted: combining
+# them with another integer dtype, or with bool, raises an error.
 #
-# Below, `u` is uint8, with values from 0 to 255, and `h` is float16. Predict the dtype of each line before you run the
-# cell.
+# Below, `u` is uint8, which holds values from 0 to 255, and `h` is float16. Predict the dtype of each result before you
+# run the cell.
 
 # %% predict: sum_in_uint8
-# **Predict.** What does the first line, `u + 10`, give for `u = torch.tensor([250, 3], dtype=torch.uint8)`?
+# **Predict.** What does the first line, `u + 10`, return for `u = torch.tensor([250, 3], dtype=torch.uint8)`?
 #
 # - [ ] `[260, 13]`, int64
 # - [ ] `[255, 13]`, uint8
@@ -300,24 +302,24 @@ for text, result in {
 
 # %% [markdown]
 # The first line is the trap: `250 + 10` is 4. Neither 10 nor the 0-dim int64 tensor has a higher category than uint8,
-# so the sum stays in uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote `u`. So does
-# the Python float 1.5, whose category is higher: the result has the default dtype, as does dividing integers with `/`.
-# `sum` of integers returns int64, so small dtypes don't wrap around.
+# so the sum stays uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote `u`. So does
+# the Python float 1.5, whose category is higher: the result has the default dtype, as it does when you divide integers
+# with `/`. `sum` returns int64 for integers, so sums of small dtypes don't wrap around.
 #
-# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)`. A cast to an integer dtype truncates decimals,
-# but doesn't clamp: an integer that's out of range wraps around, and for a float, the result is undefined. So first
-# round to the nearest integer with `t.round()`, and clamp to a range with `t.clamp(0, 255)`.
+# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)`. A cast to an integer dtype truncates decimals
+# but doesn't clamp: an out-of-range integer wraps around, and for an out-of-range float, the result is undefined. So
+# before you cast, round to the nearest integer with `t.round()`, and clamp to the range with `t.clamp(0, 255)`.
 #
-# `mean` of integers raises an error. An in-place operation can't change its tensor's dtype, so `u.mul_(1.5)` raises one
-# too.
+# `mean` raises an error for integers. An in-place operation can't change its tensor's dtype, so `u.mul_(1.5)` raises
+# one too.
 
 # %% scratch
-# Try expressions of your own. Predict first.
+# Try expressions of your own. Predict each dtype first.
 print((torch.tensor([True, True]) + 1).dtype)
 
 # %% answer [markdown]
-# The cell prints `torch.int64`: the number 1 is an integer, a higher category than bool, and Python integers promote to
-# int64. To look up the dtype without computing the result, call `torch.result_type(a, b)`.
+# The cell prints `torch.int64`: the number 1 is an integer, which is a higher category than bool, and Python integers
+# promote to int64. To find the dtype without computing the result, call `torch.result_type(a, b)`.
 
 # %% [markdown]
 # ### Your turn: brighten
@@ -327,18 +329,20 @@ print((torch.tensor([True, True]) + 1).dtype)
 # %% given
 hint(
     "Which dtype is pixel + offset computed in? What's 250 + 20 in that dtype?",
-    "Convert to float first and compute in it. Before the cast, round to the nearest integer and clamp to 0 to 255.",
+    "Convert to float first, and compute in float. Before the cast, round to the nearest integer, and clamp to the "
+    "range from 0 to 255.",
 )
 
 # %% exercise: brighten points=3 level=easy
 
 # %% [markdown]
 # Converting float to uint8 takes three steps: round, clamp, cast. If you forget one, the picture still looks almost
-# right. Which order works? Is there another?
+# right. Which order works? Is it the only one?
 
 # %% answer [markdown]
-# Round, clamp, cast. Clamp, round, cast works too: 0 and 255 are integers, so rounding can't leave the range. The cast
-# has to come last, because it truncates decimals, and its result for a number outside 0 to 255 is undefined.
+# Round, clamp, cast. Clamp, round, cast works too: 0 and 255 are integers, so rounding can't take a value out of the
+# range. The cast has to come last, because it truncates decimals, and its result for a number outside the range from 0
+# to 255 is undefined.
 
 # %% [markdown]
 # ## Why the network learned nothing
@@ -353,24 +357,24 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 
 # %% [markdown]
 # uint8 has no negative numbers, so 0 - 8 wraps around to 248. After the division, a white pixel is 31 and a black one
-# is 1. Training steps that suit inputs from -1 to 1 are far too large for these. Dividing by 8 gave float32, which hid
-# the bug: `pixels.dtype` is what you expect, but the values aren't. Insert `print(pixels.min(), pixels.max())` below
-# that line, and run the script with and without `.float()`. What do you see?
+# is 1. Training steps that suit inputs from -1 to 1 are far too large for these. Dividing by 8 returned float32, which
+# hid the bug: `pixels.dtype` is what you'd expect, but the values aren't. Insert `print(pixels.min(), pixels.max())`
+# below that line, and run the script with and without `.float()`. What do you see?
 
 # %% answer [markdown]
-# Without `.float()` the values range from 0 to 31.875, and with it from -1 to 1. (31.875 was a pixel of 7: 7 - 8 wraps
-# around to 255.) If a network doesn't learn, check the smallest and largest values of its input, not just the shape and
-# dtype.
+# Without `.float()`, the values range from 0 to 31.875; with it, they range from -1 to 1. (31.875 came from a pixel of
+# 7: 7 - 8 wraps around to 255.) If a network doesn't learn, check the smallest and largest values of its input, not
+# just the shape and dtype.
 
 # %% [markdown]
 # ## Sixteen bits aren't many
 #
 # A loss of `inf`, or an average that's wrong in the third digit, often means that a number was stored in 16 bits.
-# float16 has one sign bit, five for the exponent and ten for the fraction. Its largest number is 65504, and it keeps
-# three to four decimal digits. Above 32768 its numbers are 32 apart; the smallest positive one is about 6e-8. Anything
-# in between is rounded to the nearest float16 number.
+# float16 has one bit for the sign, five for the exponent and ten for the fraction. Its largest number is 65504, and it
+# keeps three to four decimal digits. Above 32768, its numbers are 32 apart; the smallest positive one is about 6e-8.
+# Anything in between is rounded to the nearest float16 number.
 #
-# The last line of the next cell has five numbers. Which of them are finite and nonzero in float16?
+# The last line of the next cell converts five numbers. Which of them are finite and nonzero in float16?
 
 # %% predict: counting_in_float16 answer=2048
 # **Predict.** A float16 counter starts at 0, and `count += 1` runs 3,000 times. What's its final value?
@@ -391,26 +395,27 @@ print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tol
 # has seven fraction bits, the count stops at 256.
 #
 # The sum of 70,000 ones is larger than 65504, so it becomes `inf`: that's *overflow*. Internally, `sum` adds in
-# float32, but its float16 result can't hold the sum. `mean` divides before its result becomes float16, so it doesn't
-# overflow here. With `dtype=torch.float32`, `sum` also returns float32.
+# float32, but the sum doesn't fit in its float16 result. `mean` divides before it rounds its result to float16, so it
+# doesn't overflow here. With `dtype=torch.float32`, `sum` also returns float32.
 #
 # In the last line, 65519 is closer to 65504 than to the next step up, so it's rounded down and stays finite, while
-# 65520 overflows. At the other end, 3e-8 becomes 6e-8, the smallest positive float16 number, and 2.9e-8 becomes 0:
-# that's *underflow*.
+# 65520 overflows. At the other end of the range, 3e-8 becomes 6e-8, the smallest positive float16 number, and 2.9e-8
+# becomes 0: that's *underflow*.
 #
 # ### Your turn: mean_of_batches
-# You have losses from several batches in float16, and the last batch is smaller. What's the mean over all of them?
+# You have losses from several batches in float16, and the last batch is smaller than the others. What's the mean over
+# all elements?
 
 # %% given
 hint(
-    "Is the mean of the batch means the mean of all elements? Try batches of 1 and 3 elements.",
+    "Does the mean of the batch means equal the mean of all elements? Try a batch of 1 element and a batch of 3.",
     "You need two numbers: a total and a count. Which dtype should each of them have?",
 )
 
 # %% exercise: mean_of_batches points=3 level=medium further
 
 # %% [markdown]
-# The rule is to store in a small dtype but add in a wide one. `torch.cat([batch.flatten() for batch in
+# The rule is to store numbers in a small dtype but add them in a wide one. `torch.cat([batch.flatten() for batch in
 # batches]).mean()` comes close, but still rounds its result to float16. Why does that affect the mean of 2000 and 2001,
 # but not the mean of 1 and 2?
 
@@ -421,20 +426,20 @@ hint(
 # %% [markdown]
 # ## Storage, strides and offset
 #
-# Transposing a huge matrix costs nothing, while keeping a single row can cost gigabytes. Both follow from how tensors
-# find elements.
+# Transposing a huge matrix costs nothing, while keeping a single row of it can cost gigabytes. Both facts follow from
+# how a tensor finds its elements.
 #
 # A *storage* is a flat block of memory that holds the elements of one or more tensors. Three things define how a tensor
-# reads it: its shape, its *storage offset*, which is the slot of its first element, and its strides. A dimension's
+# reads it: the tensor's shape, its *storage offset* (the slot of its first element), and its strides. A dimension's
 # *stride* is the number of slots to move when its index increases by one. So the element `t[i, j]` is in slot
 #
 # $$\text{offset} + i \cdot \text{stride}_0 + j \cdot \text{stride}_1$$
 #
-# Offset and strides are counted in elements; `t.storage_offset()` and `t.stride()` return them. `t.untyped_storage()`
-# returns the storage itself, which has no dtype, so its size, `.nbytes()`, is in bytes.
+# The offset and strides are counted in elements; `t.storage_offset()` and `t.stride()` return them.
+# `t.untyped_storage()` returns the storage itself, which has no dtype, so its size, `.nbytes()`, is in bytes.
 #
-# The next two pictures show one storage. The first reads it as int16 numbers of two bytes each; the second reads the
-# same bytes as uint8. What are the two bytes of 258?
+# The next two pictures show one storage, read first as int16 numbers of two bytes each, then as uint8. What are the two
+# bytes of 258?
 
 # %% example
 short = torch.tensor([[1, 258], [-1, 4]], dtype=torch.int16)
@@ -465,7 +470,8 @@ show_strides(table[1:, ::2])
 # These are three ways to read one storage. The last view doesn't read the gray slots, but they're still there.
 #
 # Here are five more. In the last one, `expand` stretches the single row of `table[:1]` to shape (3, 4) without copying
-# it. Predict the strides and offset of each before you select it. What stride lets `expand` read a slot more than once?
+# it. Predict the strides and offset of each view before you select it. What stride lets `expand` read a slot more than
+# once?
 
 # %% example
 ways = {
@@ -478,15 +484,15 @@ ways = {
 explore_strides(ways)
 
 # %% [markdown]
-# A stride of 0: `expand` shows one row three times by reading the same slots. The diagonal has a stride of 5, one row
-# plus one column.
+# A stride of 0, so `expand` reads the slots of one row three times. The diagonal has a stride of 5: one row plus one
+# column.
 #
-# A tensor is *contiguous* if its elements, read in order, follow each other in memory without gaps. `table` is
-# contiguous; the other two in the pictures aren't. `t.is_contiguous()` checks this, and `t.contiguous()` returns a
-# contiguous tensor: `t` itself if it is one already, otherwise a copy.
+# A tensor is *contiguous* if its elements, read in order, follow one another in memory without gaps. `table` is
+# contiguous, but the other two tensors in the pictures aren't. `t.is_contiguous()` checks this, and `t.contiguous()`
+# returns a contiguous tensor: `t` itself if it's already contiguous, or else a copy.
 #
-# Sharing has a cost. Below, `wide` has a million elements, and `line` is one of its rows. `nbytes` is the size of a
-# tensor's own elements. How many bytes does `line` keep in memory? And how large is a file that contains `line`?
+# Sharing storage has a cost. Below, `wide` has a million elements, and `line` is one of its rows. `nbytes` is the size
+# of a tensor's own elements. How many bytes does `line` keep alive in memory? And how large is a file that contains it?
 
 # %% example
 wide = torch.zeros(1000, 1000)
@@ -497,35 +503,35 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
     print(f"{name:13} shows {t.nbytes:,} bytes, keeps {t.untyped_storage().nbytes():,}, in a file {file.tell():,}")
 
 # %% [markdown]
-# The row shows 4,000 bytes and keeps 4,000,000: the whole block lives as long as `line` does, and the file contains it
-# too. `clone` creates a new storage with nothing else in it.
+# The row exposes 4,000 bytes but keeps 4,000,000 alive: the whole storage lives as long as `line` does, and it's saved
+# to the file, too. The clone has its own storage with nothing else in it.
 #
 # ### Your turn: slots
-# Which slots does a tensor read? Write a function for any number of dimensions.
+# Which slots does a tensor read? Write a function that lists them, for any number of dimensions.
 
 # %% given
 hint(
     "Start with two dimensions: two nested loops and the formula above. A 0-dim tensor reads one slot.",
-    "Handle one dimension at a time. If you know where each row starts, which slots do its elements read? Which slot "
-    "do you know before you've handled any dimension?",
+    "Handle one dimension at a time. If you know where each row starts, which slots are its elements in? Which slot do "
+    "you know before you've handled any dimensions?",
 )
 
 # %% exercise: slots points=3 level=medium
 
 # %% [markdown]
-# An element's slot can be computed, so a view doesn't need a list of slots. Slots 5, 4, 3, 2, 1, 0 would need a stride
-# of -1. NumPy supports negative strides and PyTorch doesn't, so `flip` copies.
+# An element's slot can be computed, so a view doesn't need a list of slots. To read slots 5, 4, 3, 2, 1, 0 in that
+# order, it would need a stride of -1. NumPy supports negative strides, but PyTorch doesn't, so `flip` copies.
 
 # %% [markdown]
 # ## Views, copies and writing through them
 #
-# You assign to some elements without an error, but the tensor hasn't changed: whether a write reaches it depends on how
-# you index.
+# You assign to some elements and get no error, but the tensor hasn't changed: whether a write reaches it depends on how
+# you index it.
 #
-# *Basic indexing* uses only integers, slices, `None` and `...`. An offset and strides can describe its result, so it's
-# a view. Iterating over a tensor gives views, too: one for each row. *Advanced indexing* has a list, a boolean tensor
-# or an integer tensor among its indices. (A 0-dim integer tensor counts as an integer.) Strides can't describe
-# arbitrary positions, so reading that way makes a copy.
+# *Basic indexing* uses only integers, slices, `None` and `...`. Its result can be described by an offset and strides,
+# so it's a view. Iterating over a tensor yields views, too: one for each row. *Advanced indexing* has a list, a boolean
+# tensor or an integer tensor among its indices. (A 0-dim integer tensor counts as an integer.) Strides can't describe
+# arbitrary positions, so reading with advanced indexing makes a copy.
 #
 # Each of these three lines tries to set some elements to 5.
 
@@ -553,38 +559,39 @@ print("board[rows, 1] = 5     changed", int((board == 5).sum()), "elements")
 
 # %% [markdown]
 # The first and third do. In the first, `board[0:2]` is a view, so the assignment writes to `board`. In the second,
-# `board[rows]` is a copy: the assignment changes the copy, which is then discarded. The third has one pair of brackets,
-# and an assignment such as `board[...] = 5` always writes to `board` itself, with either kind of indexing. Only
-# *reading* with advanced indexing makes a copy.
+# `board[rows]` is a copy: the assignment changes the copy, which is then discarded. The third has only one pair of
+# brackets, and an assignment such as `board[...] = 5` always writes to `board` itself, whichever kind of indexing you
+# use. Only *reading* with advanced indexing makes a copy.
 #
-# An operation that modifies its tensor is called *in-place*. The names of such methods end in an underscore in PyTorch:
-# `add_`, `fill_`, `masked_fill_`. Augmented assignment, `x += 1`, is in-place too. But `x = x + 1` creates a new tensor
-# under the old name, so other variables that refer to the old tensor don't see the change.
+# An operation that modifies its tensor is called *in-place*. In PyTorch, the names of such methods end in an
+# underscore: `add_`, `fill_`, `masked_fill_`. Augmented assignment, such as `x += 1`, is in-place too. But `x = x + 1`
+# creates a new tensor under the old name, so other variables that refer to the old tensor don't see the change.
 #
 # ### Your turn: blank_padding_
-# Sentences of different lengths share one tensor. The positions after the end of a sentence hold leftovers, which can
-# be anything, even NaN ("not a number", such as the result of 0 / 0). Set them to zero in the tensor itself.
+# Sentences of different lengths share one tensor. The positions after the end of each sentence hold leftovers, which
+# can be anything, even NaN ("not a number", such as the result of 0 / 0). Set them to zero in the tensor itself.
 
 # %% given
 hint(
-    "Iterating over a tensor gives views of its rows. So does indexing with an integer.",
-    "Either loop over the rows and assign to a slice of each, or create a mask of shape (n, t) and assign with it.",
+    "Iterating over a tensor yields views of its rows. Indexing with an integer returns a view, too.",
+    "Either loop over the rows and assign to a slice of each, or create a mask of shape (n, t) and use it as the "
+    "index of an assignment.",
 )
 
 # %% exercise: blank_padding_ points=3 level=medium
 
 # %% [markdown]
-# `x = x * keep`, with `keep` of shape (n, t, 1), looks equivalent. But it creates a new tensor and leaves the caller's
-# unchanged, although a name that ends in an underscore promises otherwise. `x *= keep` does write to `x`. Which
-# leftovers does it fail to clear?
+# `x = x * keep`, where `keep` has shape (n, t, 1), looks equivalent. But it creates a new tensor and leaves the
+# caller's unchanged, even though a name that ends in an underscore promises otherwise. `x *= keep` does write to `x`.
+# Which leftovers does it fail to clear?
 
 # %% answer [markdown]
-# NaN and inf: either one times 0 is NaN. Assigning 0 or calling `masked_fill_` doesn't compute with the leftovers.
+# NaN and inf: either one times 0 is NaN. Neither assigning 0 nor calling `masked_fill_` computes with the leftovers.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# Next are masks, `gather`, a loss and NumPy. When you come back, your variables may be gone: choose *Run > Run All
+# Masks, `gather`, a loss and NumPy come next. When you come back, your variables may be gone: choose *Run > Run All
 # Above Selected Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
@@ -592,11 +599,12 @@ hint(
 #
 # One missing value can turn an entire loss into NaN, even if you multiply it by zero.
 #
-# A *mask* is a boolean tensor that's True where an element counts. In an index and in `torch.where`, a uint8 tensor
-# still works as one, with a warning that this is deprecated. `masked_fill`, `masked_select` and `masked_scatter` refuse
+# A *mask* is a boolean tensor that's True where an element counts. As an index and in `torch.where`, a uint8 tensor
+# still works as one, with a warning that this is deprecated. `masked_fill`, `masked_select` and `masked_scatter` reject
 # it with a RuntimeError. Missing values are often stored as NaN.
 #
-# What is NaN times zero? And `x - x.mean(dim=1)` is meant to subtract each row's mean from it. What does it do instead?
+# What is NaN times zero? The expression `x - x.mean(dim=1)` is meant to subtract each row's mean from that row. What
+# does it do instead?
 
 # %% example
 values = torch.tensor([2.0, float("nan"), 4.0])
@@ -609,17 +617,17 @@ print("without keepdim:", (square - square.mean(dim=1)).tolist())
 print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 
 # %% [markdown]
-# NaN times anything is NaN, so multiplication can't remove it. `torch.where(condition, a, b)` doesn't compute with
-# either value: it takes `a` where the condition is True, and `b` elsewhere. `masked_fill(mask, value)` works similarly.
+# NaN times anything is NaN, so multiplication can't remove it. `torch.where(condition, a, b)` doesn't compute with the
+# values: it takes `a` where the condition is True, and `b` elsewhere. `masked_fill(mask, value)` works similarly.
 #
 # The mean along `dim=1` of a (3, 3) tensor has shape (3,). Shapes are aligned from the right, so these three means line
-# up with the *columns*: the mean of row j is subtracted from element (i, j), instead of the mean of row i. The sizes
-# fit only because the input is square. On a (3, 4) tensor you would get an error. `keepdim=True` keeps the dimension
-# with size 1, so the means have shape (3, 1), one next to each row. Lab 2 covers alignment.
+# up with the *columns*: the mean of row j is subtracted from element (i, j), instead of the mean of row i. The shapes
+# are compatible only because the input is square. With a (3, 4) tensor, you'd get an error. `keepdim=True` keeps the
+# dimension with size 1, so the means have shape (3, 1), one next to each row. Lab 2 covers alignment.
 #
 # ### Your turn: center_rows
-# Some measurements are missing. From each row, subtract the mean of those that aren't. The visible checks don't include
-# NaN, so try some inputs of your own.
+# Some measurements are missing. From each row, subtract the mean of the ones that aren't. The visible checks don't
+# include NaN, so try some inputs of your own.
 
 # %% given
 hint(
@@ -631,28 +639,27 @@ hint(
 # %% exercise: center_rows points=3 level=medium further
 
 # %% [markdown]
-# Do you remove the missing values before or after the subtraction? Either works here. With gradients, calling `where`
-# after a bad computation isn't enough, because NaN comes back through the branch that wasn't taken. How would you avoid
-# computing with NaN at all?
+# Do you remove the missing values before or after the subtraction? Either works here. But if you need gradients,
+# calling `where` after a bad computation isn't enough, because NaN comes back through the branch that wasn't taken. How
+# would you avoid computing with NaN at all?
 
 # %% answer [markdown]
-# Start from `known`, a copy with 0 at the masked positions. To get the mean, divide its row sums by `mask.sum(dim=1,
-# keepdim=True).clamp(min=1)`, which avoids 0 / 0 in rows without a valid element. Then return `torch.where(mask, known
-# - mean, 0)`.
+# Return `torch.where(mask, known - mean, 0)`, where `known` is a copy with 0 at the masked positions, and `mean` is its
+# row sums divided by `mask.sum(dim=1, keepdim=True).clamp(min=1)`, which avoids 0 / 0 in rows without valid elements.
 
 # %% [markdown]
 # ## Gather and scatter
 #
-# A classifier gives each sample a row of scores, one per class. To compute a loss, you need the score of each sample's
-# own class, `labels[i]` for sample i; to evaluate the classifier, you need totals per class. Both are easy to get wrong
-# without an error.
+# For each sample, a classifier returns a row of scores, one per class. To compute a loss, you need the score of each
+# sample's own class, `labels[i]` for sample i; to evaluate the classifier, you need totals per class. It's easy to get
+# either one wrong without an error.
 #
 # If `scores` has shape (4, 3) and there are four labels, what's the shape of `scores[:, labels]`? And what happens if
 # an index occurs twice?
 
 # %% predict: repeated_index
-# **Predict.** `totals` is `[0, 0, 0]`, `index` is `[0, 0, 1]`, `amounts` is `[1, 2, 3]`.
-# What is `totals` after `totals[index] += amounts`?
+# **Predict.** `totals` is `[0, 0, 0]`, `index` is `[0, 0, 1]`, and `amounts` is `[1, 2, 3]`. What is `totals` after
+# `totals[index] += amounts`?
 #
 # - [ ] `[3, 3, 0]`
 # - [x] `[2, 3, 0]`
@@ -672,8 +679,8 @@ print("totals[index] += amounts:", totals.tolist())
 print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts).tolist())
 
 # %% [markdown]
-# `scores[:, labels]` takes four columns from every row, so its shape is (4, 4). Two index tensors are paired up
-# instead:
+# `scores[:, labels]` takes four columns from every row, so its shape is (4, 4). Two index tensors, on the other hand,
+# are paired up:
 #
 # | i | row: `torch.arange(4)` | column: `labels` | reads | result |
 # |---|---|---|---|---|
@@ -685,16 +692,17 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # `gather(1, index)` does this along dimension 1: `out[i, j] = scores[i, index[i, j]]`. The index must have as many
 # dimensions as the input, so `labels[:, None]` turns `labels` into a column.
 #
-# `totals[index] += amounts` reads `totals[index]`, adds, and writes back. Both additions at position 0 start from 0,
-# and here the last write won: 2, not 3. PyTorch doesn't guarantee which one wins. `scatter_add` adds them all:
-# `t.scatter_add(0, index, src)` returns a copy of `t` to which each `src[i]` has been added at position `index[i]`.
+# `totals[index] += amounts` reads `totals[index]`, adds `amounts`, and writes the sums back. Both additions at position
+# 0 start from 0, and here the last write won, leaving 2 instead of 3. PyTorch doesn't guarantee which one wins.
+# `scatter_add` adds them all: `t.scatter_add(0, index, src)` returns a copy of `t` with each `src[i]` added at position
+# `index[i]`.
 #
 # `torch.bincount(labels)` counts how often each label occurs, from 0 to the largest label. Pass `minlength=c` to get at
 # least `c` counts, even if the last classes don't occur.
 #
 # ### Your turn: class_confidence
 # For each class, how confident is the classifier in the right answer? A good average can hide a class that it always
-# misses.
+# gets wrong.
 
 # %% given
 hint(
@@ -705,8 +713,9 @@ hint(
 # %% exercise: class_confidence points=3 level=medium
 
 # %% [markdown]
-# A loop over classes with `probs[labels == k, k].mean()` does nearly the same: it indexes with a mask and an integer at
-# once, but returns NaN for a class without samples. How often does each version go through all the labels?
+# A loop over the classes with `probs[labels == k, k].mean()`, which indexes with a mask and an integer at once, does
+# nearly the same thing, but it returns NaN for a class without samples. How many times does each version go through all
+# the labels?
 
 # %% answer [markdown]
 # The loop compares all n labels with each of the c classes, which takes c · n comparisons. `gather`, `scatter_add` and
@@ -718,12 +727,12 @@ hint(
 # Computing the loss by hand shows why the script's third change deleted a softmax, and what often turns a loss into
 # NaN.
 #
-# *Logits* are a classifier's scores before they become probabilities: any numbers, one per class. The *softmax* turns a
-# row $x$ of logits into probabilities: $p_j = e^{x_j} / \sum_k e^{x_k}$. To get the *cross entropy*, take minus the log
-# of the probability of each sample's own label, then average over the samples. It's 0 for a network that's certain and
-# right, and $\log 10 \approx 2.3$ for guessing among ten classes.
+# *Logits* are a classifier's scores before they become probabilities: one per class, each of which can be any number.
+# The *softmax* turns a row $x$ of logits into probabilities: $p_j = e^{x_j} / \sum_k e^{x_k}$. To get the *cross
+# entropy*, take the negative log of the probability of each sample's own label, then average over the samples. It's 0
+# for a network that's certain and right, and $\log 10 \approx 2.3$ for one that guesses among ten classes.
 #
-# In float32, `exp(89)` is inf and `exp(-104)` is 0. What do the first and the third line print?
+# In float32, `exp(89)` is inf and `exp(-104)` is 0. What do the first and third lines print?
 
 # %% example
 big = torch.tensor([[1000.0, 1001.0, 1002.0]])
@@ -741,43 +750,44 @@ print("loss of their softmax:       ", twice.item())
 
 # %% [markdown]
 # inf / inf is NaN. Subtracting the same number from all scores in a row scales every exponential by the same factor, so
-# the probabilities don't change. If you subtract the row's largest score, no exponential is above 1 and their sum is at
-# least 1.
+# the probabilities don't change. If you subtract the row's largest score, no exponential is greater than 1, and their
+# sum is at least 1.
 #
 # That fixes the softmax but not its log: if a probability underflows to 0, its log is -inf. So first simplify the log
 # on paper: $\log p_j = x_j - \log \sum_k e^{x_k}$. The term $\log \sum_k e^{x_k}$ is called the *log-sum-exp*. You can
 # subtract the largest score $m$ here too: $\log \sum_k e^{x_k} = m + \log \sum_k e^{x_k - m}$.
 #
 # The last two lines explain the third change. PyTorch's `nn.functional.cross_entropy(scores, labels)` takes scores and
-# computes the log-softmax itself. If the network ends in a softmax too, the loss sees only numbers from 0 to 1: even
+# computes the log-softmax itself. If the network also ends in a softmax, the loss sees only numbers from 0 to 1: even
 # when the network is certain and right, the loss is 1.46, so there's little left to learn from. Lab 6 returns to this.
 #
 # ### Your turn: cross_entropy
-# Write the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,
-# `logsumexp` or loss functions. It's a common interview question.
+# Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,
+# `logsumexp` or loss functions. This is a common interview question.
 
 # %% given
 hint(
     "Write -log p for one sample as a difference of two terms. Which of them overflows for a score of 1000?",
     "First subtract each row's largest score, with keepdim=True. A sample's loss is then the log of its row's sum of "
-    "exponentials, minus the label's lowered score.",
+    "exponentials, minus its label's lowered score.",
 )
 
 # %% exercise: cross_entropy points=3 level=medium
 
 # %% [markdown]
-# Suppose you subtract the largest score in the whole matrix instead of each row's. For which batches is the loss wrong?
+# Suppose you subtract the largest score in the whole matrix instead of each row's. For which batches would the loss be
+# wrong?
 
 # %% answer [markdown]
-# For batches in which one row is far below another, such as `[[1000, 0], [0, 1]]`: all exponentials in the second row
-# underflow to 0, the log of their sum is -inf, and the loss is no longer finite. In float32, a gap of about 104 is
-# enough.
+# For batches in which one row's scores are far below another's, such as `[[1000, 0], [0, 1]]`: all exponentials in the
+# second row underflow to 0, the log of their sum is -inf, and the loss is no longer finite. In float32, a gap of about
+# 104 is enough.
 
 # %% [markdown]
 # ## NumPy shares its memory
 #
-# You scale an array for a plot, and the network's weights change. Some ways to pass data between NumPy and PyTorch
-# copy, others don't, and nothing warns you. If two names refer to the same memory, one is an *alias* of the other.
+# You scale an array for a plot, and the network's weights change. Some ways of passing data between NumPy and PyTorch
+# copy it, others don't, and nothing warns you. If two names refer to the same memory, one is an *alias* of the other.
 #
 # The next cell creates four tensors from the float64 array `[0, 1, 2, 3]`. Which of them isn't float64?
 
@@ -803,17 +813,18 @@ for text, made in ways.items():
     print(f"{text:45} {made.dtype}  {made.tolist()}")
 
 # %% [markdown]
-# `torch.tensor` always copies, and `from_numpy` always shares. `as_tensor` shares if it can: a new dtype needs new
-# memory, so the last line copies here, but it would create an alias if `array` were float32 already. `.float()` works
-# the same way: on a float32 tensor it returns the same tensor. `torch.asarray`, `torch.frombuffer` and
-# `torch.from_dlpack` share here too. So does a slice in NumPy itself.
+# `torch.tensor` always copies, and `from_numpy` always shares memory. `as_tensor` shares it if it can: a different
+# dtype requires new memory, so the last call copies here, but it would create an alias if `array` were float32 already.
+# `.float()` works the same way: on a float32 tensor, it returns the tensor itself. `torch.asarray`, `torch.frombuffer`
+# and `torch.from_dlpack` share memory here, too. So does a slice in NumPy itself.
 #
-# NumPy's default is float64, and the tensor keeps that dtype. A layer with float32 weights then raises an error: "mat1
+# NumPy's default dtype is float64, and the tensor keeps it. A layer with float32 weights then raises an error: "mat1
 # and mat2 must have the same dtype, but got Double and Float".
 #
 # Now for the other direction. `weights` has `requires_grad=True`, so PyTorch records every computation with it in order
-# to find gradients later. NumPy can't record, so `.numpy()` raises an error. `weights.detach()` returns a tensor that
-# isn't recorded. A colleague uses it to scale the numbers for a plot. What does the last line of the next cell print?
+# to compute gradients later. NumPy can't record computations, so `.numpy()` raises an error. `weights.detach()` returns
+# a tensor whose computations aren't recorded. A colleague uses it to scale the numbers for a plot. What does the last
+# line of the next cell print?
 
 # %% example
 weights = torch.ones(3, requires_grad=True, device="cpu")  # NumPy doesn't support GPUs
@@ -826,13 +837,13 @@ picture *= 100
 print(weights.tolist())
 
 # %% [markdown]
-# It prints 100 three times: the weights themselves changed. `detach` stops the recording but still shares the memory,
-# and so does `.numpy()`. `.cpu()` wouldn't have helped: if a tensor is already on the CPU, it returns the same tensor.
-# `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares memory as well. For an
-# independent copy, use `weights.detach().clone().numpy()`.
+# It prints 100 three times: the weights themselves changed. `detach` stops the recording, but its result still shares
+# the memory, and so does the result of `.numpy()`. `.cpu()` wouldn't have helped: if a tensor is already on the CPU, it
+# returns the tensor itself. `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares
+# memory as well. For an independent copy, use `weights.detach().clone().numpy()`.
 #
-# Some data can't be converted at all. Two of the next lines go from NumPy to PyTorch, and one goes back. What can't the
-# other library represent in each case? (`>f4` means float32 in the opposite byte order.)
+# Some data can't be converted at all. Two of the next lines convert from NumPy to PyTorch, and one converts back. What
+# can't the other library represent in each case? (`>f4` means float32 in the opposite byte order.)
 
 # %% example
 for text, attempt in {
@@ -857,20 +868,21 @@ for text, attempt in {
 
 # %% given
 hint(
-    "Let NumPy convert before PyTorch sees the array: `array.astype(...)` handles byte order and strides.",
-    "Does your code copy for every input dtype? What if the array is already float32?",
-    "How many digits of 2**60 + 2**36 + 1 does float64 keep? Don't convert int64 to float32 through float64.",
+    "Let NumPy convert the array before PyTorch sees it: `array.astype(...)` handles byte order and strides.",
+    "Does your code make a copy for every input dtype? What if the array is already float32?",
+    "How many digits of 2**60 + 2**36 + 1 does float64 keep? Don't convert int64 to float32 via float64.",
 )
 
 # %% exercise: ingest points=3 level=medium further
 
 # %% [markdown]
 # `torch.from_numpy(array).float()` passes a quick test because the conversion copies a float64 array. As soon as
-# someone passes float32 to save memory, the result is an alias. How would you test your own code for such a bug?
+# someone passes a float32 array to save memory, the result is an alias. How would you test your own code for such a
+# bug?
 
 # %% answer [markdown]
 # Run the test once for each input dtype, including float32: call the function, write to the array, and compare the
-# tensor with its earlier values. `np.shares_memory(array, result.numpy())` checks directly.
+# tensor with its earlier values. `np.shares_memory(array, result.numpy())` checks this directly.
 
 # %% [markdown]
 # ## Do two tensors overlap?
@@ -878,7 +890,7 @@ hint(
 # Two tensors *overlap* if they have an element in the same slot of memory, so writing to one can change the other. For
 # that reason, PyTorch rejects some in-place operations.
 #
-# You could compare two addresses: `t.data_ptr()` is the address of a tensor's first element, and
+# There are two addresses that you could compare: `t.data_ptr()` is the address of a tensor's first element, and
 # `t.untyped_storage().data_ptr()` is the address where its storage starts. Does either of them detect overlap?
 
 # %% predict: overlapping_pairs
@@ -903,35 +915,35 @@ for text, (p, q) in pairs.items():
     print(f"{text:34} same first element: {same_start!s:6} same storage: {same_storage}")
 
 # %% [markdown]
-# The first and last pairs overlap, but the first elements' addresses differ in all four pairs, and the storages'
-# addresses are the same in all four. So neither answers the question. In the third pair, the two tensors are
-# interleaved like the fingers of two hands, without an element in common.
+# The first and last pairs overlap, but in all four pairs, the addresses of the first elements differ, and the storages
+# start at the same address. So neither answers the question. In the third pair, the two tensors are interleaved like
+# the fingers of two hands, without an element in common.
 #
 # ### Your turn: overlap
-# Find the exact answer. The tensors are small, so you don't need a clever method. You can use your `slots`; if it
-# raises an error, make sure it works for one dimension too.
+# Find the exact answer. The tensors are small, so you don't need a clever method. You can use your `slots` function; if
+# it raises an error, make sure it works for one dimension too.
 
 # %% given
 hint(
-    "There are two conditions: they read the same block of memory, and they have a slot in common.",
+    "Two conditions must hold: the tensors read the same block of memory, and they have a slot in common.",
     "You can compare sets of slots with isdisjoint. If two tensors share a storage, what else is the same?",
 )
 
 # %% exercise: overlap points=4 level=hard further
 
 # %% [markdown]
-# For small tensors, comparing sets is exact and fast. For large ones the problem is hard in general: it amounts to
-# solving an integer equation with bounds. `numpy.shares_memory` solves it exactly but can take very long.
-# `numpy.may_share_memory` only compares ranges, and answers "yes" for the interleaved pair. When is such an answer good
-# enough?
+# For small tensors, comparing sets is exact and fast. For large ones, the problem is hard in general: it amounts to
+# solving an integer equation with bounds. `numpy.shares_memory` solves it exactly but can take a very long time.
+# `numpy.may_share_memory` only compares ranges, so it answers "yes" for the interleaved pair. When is such an answer
+# good enough?
 #
 # One more trap: `torch.from_numpy(array)` and `torch.from_numpy(array[2:])` read the same memory through two storages
-# with different start addresses, so comparing storages misses the overlap. (The exercise doesn't require this case.)
+# with different start addresses, so comparing storages misses the overlap. (The exercise doesn't include this case.)
 # What would you compare instead of slots?
 
 # %% answer [markdown]
-# A "yes" that's sometimes wrong is good enough if it only costs you time, for instance for an unnecessary copy. A "no"
-# from `may_share_memory` is always right.
+# A "yes" that's sometimes wrong is good enough if all it costs you is time, for instance for an unnecessary copy. A
+# "no" from `may_share_memory` is always right.
 #
 # Instead of slots, compare addresses in bytes: `t.data_ptr()` plus `t.element_size()` times an element's distance from
 # the first one. They're comparable across storages.
@@ -939,25 +951,26 @@ hint(
 # %% [markdown]
 # ## What's next for the script
 #
-# The script now recognizes 88% of the digits. In lab 2, you'll fix an evaluation that reports 10% whatever the network
-# learned. Lab 3 explains the gradients that `zero_grad` clears and fixes a layer that never learns. In lab 4 validation
-# makes training worse, in lab 5 training changes its own data, and lab 6 improves training to about 97%.
+# The script now recognizes 88% of the digits. In lab 2, you'll fix an evaluation that reports 10% no matter what the
+# network learned. Lab 3 explains the gradients that `zero_grad` clears and fixes a layer that never learns. In lab 4,
+# validation makes training worse; in lab 5, training changes its own data; and in lab 6, you'll raise the accuracy to
+# about 97%.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# **Creating**
+# **Creating tensors**
 # - [x] `torch.tensor([1, 2])` has dtype int64.
 #   > `torch.tensor` infers the dtype from its data, and a list of integers becomes int64.
 # - [ ] `torch.zeros(3)` has dtype int64, because 0 is an integer.
 #   > `zeros` gets a shape but no data, so it uses the default dtype, float32.
 # - [ ] `torch.tensor([1, 2.5])` has dtype float64, as in NumPy.
-#   > If any number is a float, you get the default dtype, which is float32 in PyTorch. float64 is NumPy's.
-# - [x] `torch.linspace(0, 10, 3)` has dtype float32, although its ends are integers.
+#   > If any number is a float, you get the default dtype, which is float32 in PyTorch. NumPy's is float64.
+# - [x] `torch.linspace(0, 10, 3)` has dtype float32, although its endpoints are integers.
 #   > `linspace` uses the default dtype whatever you pass. `arange` is the one that looks at its arguments.
 # - [ ] `torch.arange(a, a + 1, 0.1)` has 10 elements for every float `a`.
-#   > The length is a quotient of floats, rounded up, and rounding errors can add one: `arange(1, 1.3, 0.1)` had four
-#   > elements instead of three. Use `linspace` if you need a guaranteed length.
+#   > The length is a quotient of floats, rounded up, and rounding errors can add one element: `arange(1, 1.3, 0.1)` had
+#   > four elements instead of three. Use `linspace` if you need a guaranteed length.
 #
 # Hint: What determines the dtype: the data or the function? And what determines the length of arange?
 #
@@ -965,21 +978,21 @@ hint(
 # - [x] `h + torch.tensor(1.0)` is float16.
 #   > A 0-dim tensor changes the dtype only if its category is higher. Both are floats here, so `h` determines it.
 # - [ ] `h + torch.ones(1)` is float16, because one element counts as a number.
-#   > Shape (1,) has a dimension, and only 0-dim tensors and Python numbers count as numbers. So float32, the larger of
-#   > the two, wins.
+#   > A tensor of shape (1,) has a dimension, and only 0-dim tensors and Python numbers count as numbers. So float32,
+#   > the larger of the two, wins.
 # - [x] `torch.arange(3) / 2` is float32.
 #   > Dividing integers with `/` gives the default dtype, whether or not the quotients are whole numbers.
 # - [ ] `u + 10` is int64 if one of the sums is above 255.
 #   > The dtype never depends on the values. The sum stays uint8 and wraps around: 250 + 10 gave 4.
 # - [x] `u.sum()` is int64.
-#   > `sum` returns int64 for all integers, so small dtypes don't wrap around.
+#   > `sum` returns int64 for all integer dtypes, so sums of small ones don't wrap around.
 #
 # Hint: What is the difference between the shapes () and (1,)?
 #
 # **Views**, with `x` of shape (4, 6), contiguous
-# - [x] Writing into `x[1:3]` changes `x`.
-#   > A slice is basic indexing: an offset and strides over the storage of `x`.
-# - [ ] Writing into `y = x[[1, 2]]`, with `y[0] = 0`, changes `x`.
+# - [x] Writing to `x[1:3]` changes `x`.
+#   > Slicing is basic indexing, so the result is a view: an offset and strides over the storage of `x`.
+# - [ ] After `y = x[[1, 2]]`, the assignment `y[0] = 0` changes `x`.
 #   > A list in the index means advanced indexing. Reading with it makes a copy, and the write changes that copy.
 # - [ ] `x[x > 0].zero_()` sets the positive elements of `x` to zero.
 #   > `x[x > 0]` is read first, with advanced indexing, so `zero_` clears a copy that's then discarded.
@@ -991,7 +1004,7 @@ hint(
 # Hint: Does the line read with advanced indexing, or assign with it?
 #
 # **Strides**, with `x = torch.arange(24).reshape(4, 6)`
-# - [ ] `x.T` copies the elements into a new order.
+# - [ ] `x.T` makes a copy with the elements in a new order.
 #   > Transposing doesn't move any elements. It swaps the strides over the same storage.
 # - [x] `x[2, 3]` reads slot 15 of the storage.
 #   > The strides are (6, 1) and the offset is 0, so the slot is 2 * 6 + 3.
@@ -1000,11 +1013,11 @@ hint(
 # - [ ] Two tensors with the same storage always have an element in common.
 #   > `field[:1]` and `field[1:]` shared a storage but read different slots of it. So did the interleaved columns.
 # - [x] `x[1:, ::2]` has strides (6, 2) and storage offset 6.
-#   > Moving down one row is still 6 slots, and moving to every second column is 2. The view starts at row 1, in slot 6.
+#   > Moving down one row still takes 6 slots, and moving over two columns takes 2. The view starts at row 1, in slot 6.
 #
 # Hint: What unit are strides counted in?
 #
-# **NumPy**, with `a` a NumPy array and `t` a tensor on the CPU
+# **NumPy**, where `a` is a NumPy array and `t` is a tensor on the CPU
 # - [ ] `torch.as_tensor(a)` always copies.
 #   > It copies only if it must, for instance to change the dtype. Otherwise a write to `a` shows up in the tensor.
 # - [x] `torch.tensor(a)` always copies.
@@ -1014,7 +1027,7 @@ hint(
 # - [x] `torch.from_numpy(np.ones(3))` is float64.
 #   > float64 is NumPy's default for floats, and `from_numpy` keeps the array's dtype.
 # - [ ] `torch.from_numpy(a).float()` never shares memory with `a`.
-#   > If `a` is float32 already, `.float()` does nothing and returns the tensor that shares memory with `a`.
+#   > If `a` is float32 already, `.float()` returns the same tensor, which shares memory with `a`.
 #
 # Hint: What does each call do if the dtype is already right?
 #
@@ -1027,7 +1040,7 @@ hint(
 #   > It reads, adds and writes back once. In the lab, two additions at one position both started from 0, and one was
 #   > lost.
 # - [x] `out.scatter_add_(0, index, v)` adds each element of `v`, even if `index` contains duplicates.
-#   > It adds every element. In the lab, position 0 got 1 + 2, whereas `+=` left 2 there.
+#   > It adds every element. In the lab, position 0 became 1 + 2, whereas `+=` left 2 there.
 # - [x] A float16 counter that starts at 0 and is incremented by 1 never gets past 2048.
 #   > Above 2048, float16 numbers are 2 apart, so 2049 is always rounded back to 2048.
 #
@@ -1035,8 +1048,8 @@ hint(
 #
 # **From scores to a loss**
 # - [x] Adding 100 to all scores in a row doesn't change its softmax.
-#   > Every exponential and their sum are multiplied by the same factor.
-# - [ ] `torch.softmax(x, 1).log()` is finite for all finite scores, because softmax subtracts the largest.
+#   > Each exponential is multiplied by the same factor, and so is their sum.
+# - [ ] `torch.softmax(x, 1).log()` is finite for all finite scores, because softmax subtracts the largest one.
 #   > A probability can underflow to 0, and log 0 is -inf. Use `log_softmax` instead.
 # - [ ] `nn.functional.cross_entropy` takes probabilities, so a network should end in a softmax.
 #   > It takes scores and computes the log of their softmax itself.
@@ -1052,14 +1065,14 @@ hint(
 # (256, 3, 224, 224). Two things go wrong: the process runs out of memory, as if it kept every batch, and the images in
 # `kept` look wrong, because the loop normalizes each batch with `batch.sub_(mean)` after that line.
 #
-# What single reason explains both? Which small change to the line fixes both? And why does `batch[0].contiguous()` fix
-# neither? Five sentences are enough.
+# What single cause explains both problems? Which small change to the line fixes both? And why does
+# `batch[0].contiguous()` fix neither? Five sentences are enough.
 
 # %% question: why_the_row_is_heavy [markdown] points=2
 # ### BEGIN SOLUTION
 # `batch[0]` is basic indexing, so it's a view: a new shape and offset over the batch's own storage. (1) The storage is
-# freed only when no tensor uses it anymore, so each kept image holds all 256 images in its batch, and the list holds
-# all batches. (2) `sub_` writes to that same storage, so the kept image changes with the batch.
+# freed only when no tensor uses it anymore, so each saved image keeps all 256 images in its batch alive, and the list
+# keeps all batches alive. (2) `sub_` writes to that same storage, so the saved image changes with the batch.
 #
 # `kept.append(batch[0].clone())` fixes both: the clone has its own storage with only one image in it, and no later
 # write reaches it. `batch[0]` is already contiguous, so `contiguous()` returns the tensor itself without copying. (For
@@ -1079,7 +1092,7 @@ hint(
 # | `u + 10` with uint8 | stays uint8 and wraps around: a number promotes only if its category is higher |
 # | float16 | overflows above 65504, counts to 2048: store small, add wide with `sum(dtype=torch.float32)` |
 # | a slice, `.T`, `expand` | a view: doesn't move elements, and keeps the whole storage alive |
-# | `x[mask]`, `x[[0, 2]]` | a copy when read, a write to `x` on the left of `=` |
+# | `x[mask]`, `x[[0, 2]]` | a copy when read; on the left of `=`, a write to `x` |
 # | `torch.where(mask, x, 0)` | removes NaN, which `x * mask` doesn't |
 # | `mean(dim=1, keepdim=True)` | keeps each row's result next to its row |
 # | `scatter_add(0, index, src)` | handles duplicate indices, which `out[index] += src` doesn't |

@@ -4,7 +4,7 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
 
     x: (n, t, d), bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but no two
         elements share a slot in memory. The leftovers may be NaN or inf. Elements within the length keep their
-        values, NaN and inf included, and so does the memory between x's elements.
+        values, including NaN and inf, and so does the memory between x's elements.
     lengths: (n,) int64, each from 0 to t, any strides, not changed.
     Each of n, t and d may be 0.
     """
@@ -86,8 +86,9 @@ with check(
     "steps after the length are zero in the result",
     required=True,
     hint=(
-        "If a sentence has length 1, which of its steps stay, and what's the first index to blank?",
-        "Assign 0 with one pair of brackets left of =, to a slice that starts at the length or with a mask (n, t).",
+        "If a sentence has length 1, which of its steps do you keep, and what's the first index to blank?",
+        "Assign 0 with one pair of brackets to the left of =. Index with a slice that starts at the length, or with a "
+        "mask of shape (n, t).",
     ),
 ):
     t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
@@ -126,7 +127,7 @@ with check(
     "x itself is changed",
     weight=3,
     required=True,
-    hint="After your function, does the caller's tensor have zeros? Did you read with a mask, or assign with one?",
+    hint="After your function returns, are there zeros in the caller's tensor? Did you read or assign with a mask?",
 ):
     t, lengths = torch.arange(1, 61).reshape(4, 5, 3), torch.tensor([[2], [0], [5], [3]])
     before, want = t.clone(), t * (torch.arange(5) < lengths)[:, :, None]
@@ -150,7 +151,7 @@ with check(
     arguments.assert_returns(blank_padding_, "x")
 with check(
     "view",
-    "a view is changed too, and nothing around it",
+    "a view is changed too, but nothing around it",
     weight=3,
     hint="Which of your steps makes a copy if x isn't contiguous?",
 ):

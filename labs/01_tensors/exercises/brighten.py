@@ -1,10 +1,10 @@
 # %% exercise
 def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
-    """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then clamped to 0 ... 255.
+    """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then clamped to the range from 0 to 255.
 
     image: uint8, any shape, not changed. gain: above 0, at most 1e8. offset: from -255 to 255.
-    Returns a new tensor, uint8 of image's shape. If float32 can't distinguish a product from the midpoint between two
-    integers, it may be rounded either way.
+    Returns a new uint8 tensor of image's shape. If float32 can't distinguish a product from the midpoint between two
+    integers, the product may be rounded either way.
     """
     ### BEGIN SOLUTION
     wide = gain * (image.to(torch.float32) + offset)
@@ -17,7 +17,7 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
 # image: uint8, any shape -> non_contiguous, keeps_input
 # gain: above 0 -> extremes, rounded
 # offset: from -255 -> extremes, stops_at_0
-# Returns a new tensor -> shape_dtype, keeps_input
+# Returns a new uint8 -> shape_dtype, keeps_input
 # If float32 can't -> rounded
 
 
@@ -68,7 +68,7 @@ with check(
     "an image with one bright pixel, at gain 2.2",
     hint=(
         "Take the first pixel, 10. What do you add, what do you multiply by, and what's the nearest integer?",
-        "Convert to float32, add the offset to the pixel, and multiply that sum by the gain. Then round, clamp and cast.",
+        "Convert to float32, add the offset, and multiply the sum by the gain. Then round, clamp and cast.",
     ),
 ):
     t = torch.tensor([[10, 20, 30], [40, 50, 252]], dtype=torch.uint8)
@@ -78,7 +78,7 @@ with check(
         want,
         {
             "the values are right but still float: the cast is missing": want.to(torch.float32),
-            "the gain multiplied only the pixel: add the offset first": torch.tensor(
+            "only the pixel was multiplied by the gain: add the offset first": torch.tensor(
                 [[26, 48, 70], [92, 114, 255]], dtype=torch.uint8
             ),
             "a cast truncates decimals": torch.tensor([[30, 52, 74], [96, 118, 255]], dtype=torch.uint8),
@@ -142,7 +142,7 @@ with check(
     arguments.assert_results(brighten, "", "all values", "small gain", "above the middle")
 with check("extremes", "the largest offset, no offset, and a huge gain", hint="Where could a number get too large?"):
     arguments.assert_results(brighten, "offset 255", "offset 0", "huge gain")
-with check("non_contiguous", "images of other shapes and strides, 0-dim and empty ones"):
+with check("non_contiguous", "images of other shapes and strides, including 0-dim and empty ones"):
     arguments.assert_results(brighten, "transposed", "every second", "expanded", "five dimensions", "0-dim", "empty")
 with check("keeps_input", "the image keeps its values, and the result is a new tensor", guard=True):
     arguments.assert_arguments(brighten)

@@ -2,11 +2,11 @@
 def center_rows(x: Tensor, mask: Tensor) -> Tensor:
     """From each row of x, subtract the mean of its valid elements. Masked elements become 0.
 
-    x: (n, d), float32 or float64. mask: (n, d) bool, True where an element is valid. n and d may be 0, and strides may be
-    any. Neither is changed.
+    x: (n, d), float32 or float64. mask: (n, d) bool, True where an element is valid. n and d may be 0,
+    and any strides are allowed. Neither argument is changed.
     Masked elements may be anything, even NaN or inf. A row without valid elements becomes 0.
-    A valid NaN or inf isn't a missing value: it counts in its row's mean, as in any mean. The masked elements of such a
-    row still become 0.
+    A valid NaN or inf isn't a missing value: it counts toward its row's mean, as in any mean. The masked elements of
+    such a row still become 0.
     Returns a new tensor (n, d) of x's dtype.
     """
     ### BEGIN SOLUTION
@@ -22,7 +22,7 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
 # x: (n, d), float32 -> float64
 # mask: (n, d) bool -> several_masked, none_or_one
 # n and d may be 0 -> non_contiguous
-# Neither is changed -> keeps_input
+# Neither argument is changed -> keeps_input
 # Masked elements may be -> nan
 # A row without valid -> none_or_one
 # A valid NaN or inf -> nan_stays
@@ -84,7 +84,7 @@ with check(
     "one element masked",
     weight=2,
     hint=(
-        "How many elements of the second row count, and what is their mean?",
+        "How many elements of the second row are valid, and what is their mean?",
         "Divide each row's sum by the number of True in its mask, with keepdim=True. Set masked elements to 0 last.",
     ),
 ):

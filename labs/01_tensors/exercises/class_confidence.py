@@ -3,8 +3,8 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
     """For each class: the mean probability of that class over its samples.
 
     probs: (n, c), float32 or float64, row i for sample i. labels: (n,) int64, the true classes, 0 to c - 1.
-    Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0, c is at least 1. Strides may be any. The
-    arguments aren't changed.
+    Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0; c is at least 1. Any strides are
+    allowed. The arguments aren't changed.
     """
     ### BEGIN SOLUTION
     classes = probs.shape[1]
@@ -22,7 +22,7 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
 # Returns (c,) -> shape_dtype, float64
 # A class without samples -> example, empty_class
 # n may be 0 -> non_contiguous
-# Strides may be any -> non_contiguous
+# Any strides -> non_contiguous
 # The arguments aren't changed -> keeps_input
 
 
@@ -94,7 +94,7 @@ with check(
         torch.tensor([0.6, 0.0, 0.45]),
         {
             "only the last sample of each class was added": torch.tensor([0.25, 0.0, 0.15]),
-            "the total was divided by the number of all samples": torch.tensor([0.3, 0.0, 0.225]),
+            "each total was divided by the number of all samples": torch.tensor([0.3, 0.0, 0.225]),
             "these are the totals: divide them by the counts": torch.tensor([1.2, 0.0, 0.9]),
             "the mean was taken over all samples, whatever their class": t.mean(0),
             "the predicted class was used instead of the label": torch.tensor([0.6, 0.0, 0.5]),
@@ -120,7 +120,7 @@ with check(
         total / size,
         {
             "only the last sample of each class was added": last,
-            "the total was divided by the number of all samples": total / 9,
+            "each total was divided by the number of all samples": total / 9,
             "the mean was taken over all samples, whatever their class": mean,
             "the predicted class was used instead of the label": predicted,
         },

@@ -5,7 +5,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     By hand: without torch's softmax, log_softmax and logsumexp, and without its loss functions.
 
     logits: (n, c), float32 or float64, any finite numbers up to 1e4 in magnitude. labels: (n,) int64, from 0 to c - 1.
-    n and c are at least 1, and strides may be any. Neither argument is changed.
+    n and c are at least 1, and any strides are allowed. Neither argument is changed.
     Returns a 0-dim tensor of logits' dtype. It's finite, and off by at most 1e-6 (for float64, 1e-14) times the larger
     of 1 and the largest abs(logit).
     """
@@ -121,7 +121,7 @@ with check(
         cross_entropy(t, torch.tensor([0, 0])),
         torch.tensor(1000.0),
         {
-            "exp(1000) is inf: subtract the row's largest score first": torch.tensor(float("nan")),
+            "exp(1000) is inf: first subtract the row's largest score": torch.tensor(float("nan")),
             "a probability became 0, and its log is -inf: subtract logs instead of dividing first": torch.tensor(
                 float("inf")
             ),
@@ -141,7 +141,7 @@ with check(
     arguments.assert_results(cross_entropy, "", "square", "many samples", rtol=0, atol=1.5e-5)  # scores up to 13
 with check(
     "rows_apart",
-    "rows that are far apart, and certain ones",
+    "rows that are far apart, and rows that are certain",
     weight=2,
     hint="Is the number that you subtract the largest in its own row? When can a row's exponentials all become 0?",
 ):

@@ -4,10 +4,10 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 
     Each is off by at most 1e-6 times the larger of abs(start) and abs(stop), however large n is.
 
-    endpoint: True puts the last of two or more points on stop, so the step is (stop - start) / (n - 1).
-        False ends one step before stop, so the step is (stop - start) / n.
-    start, stop: finite, at most 1e30 in magnitude. stop may be below start or equal to it. n may be 0 (no points) or 1
-        (only start).
+    endpoint: if True, the last of two or more points is stop, so the step is (stop - start) / (n - 1). If False, the
+        last point is one step before stop, so the step is (stop - start) / n.
+    start, stop: finite, at most 1e30 in magnitude. stop may be less than or equal to start. n may be 0 (no points) or
+        1 (only start).
     """
     ### BEGIN SOLUTION
     if endpoint:
@@ -20,10 +20,10 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 # n evenly spaced points -> example, other_cases
 # Returns float32 -> shape_dtype, point_count
 # Each is off by at most -> no_drift, other_cases
-# endpoint: True puts -> example, other_cases
-# False ends one step -> example, other_cases
+# endpoint: if True -> example, other_cases
+# If False -> example, other_cases
 # start, stop: finite -> other_cases
-# stop may be below -> same_ends, other_cases
+# stop may be less -> same_ends, other_cases
 # n may be 0 -> none_or_one
 
 
@@ -83,10 +83,10 @@ with check(
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
 with check(
     "example",
-    "five points from 0 to 1, with and without the end",
+    "five points from 0 to 1, with and without the endpoint",
     hint=(
-        "How large is the step between five points from 0 to 1, with and without the end?",
-        "Without the end, stop would be the next point. Create that point too, then drop it.",
+        "How large is the step between five points from 0 to 1, with and without the endpoint?",
+        "Without the endpoint, stop would be the next point. Create that point too, then drop it.",
     ),
 ):
     with_end, without_end = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]), torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8])
@@ -100,7 +100,7 @@ with check(
         without_end,
         {
             "the last point is stop even though endpoint is False": with_end,
-            "the last point was dropped, but the step is still the one that includes the end": with_end[:-1],
+            "the last point was dropped, but the step is still the one that includes the endpoint": with_end[:-1],
         },
     )
 
@@ -118,10 +118,10 @@ def assert_points(function, *edges):
 
 with check(
     "other_cases",
-    "any start, stop and n gives evenly spaced points",
+    "evenly spaced points for any start, stop and n",
     weight=2,
     required=True,
-    hint="What is the step with and without the end?",
+    hint="What is the step with and without the endpoint?",
 ):
     for start, stop, n in ((-1.5, 2.25, 7), (3.0, -4.0, 12)):
         with_end = torch.tensor([start + i * (stop - start) / (n - 1) for i in range(n)])

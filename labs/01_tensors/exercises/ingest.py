@@ -5,8 +5,8 @@ def ingest(array: np.ndarray) -> Tensor:
     Each value is rounded once, straight to float32: an int64 or uint64 that passed through float64 would be rounded
     twice.
 
-    array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (0-dim and empty too), with any
-    strides (negative ones too), possibly read-only. It isn't changed.
+    array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (even 0-dim or empty), with any
+    strides (even negative ones), possibly read-only. It isn't changed.
     """
     ### BEGIN SOLUTION
     own = np.array(array, dtype=np.float32)  # np.array copies by default, and handles every layout
@@ -148,7 +148,7 @@ with check(
 ):
     arguments.assert_results(ingest, "0-dim", "0-dim float32", "empty", check_device=False)
     arguments.assert_memory(ingest, "0-dim", "0-dim float32")
-with check("read_only", "a read-only array, and an unchanged one", guard=True):
+with check("read_only", "read-only arrays work, and the array isn't changed", guard=True):
     arguments.assert_results(ingest, "read-only", check_device=False)
     arguments.assert_arguments(ingest)
 

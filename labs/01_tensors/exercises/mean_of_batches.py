@@ -2,8 +2,8 @@
 def mean_of_batches(batches: list[Tensor]) -> float:
     """The mean over all elements of all batches, as a Python float, to a relative precision of 1e-4.
 
-    batches: float16 tensors of any shapes and strides, 0-dim and empty ones too, with finite elements. Together they
-        have at least one element. Neither the list nor a tensor is changed.
+    batches: float16 tensors of any shapes and strides, even 0-dim or empty, with finite elements. Together they have
+        at least one element. Neither the list nor any tensor is changed.
     The precision is required only if all elements have the same sign.
     """
     ### BEGIN SOLUTION
@@ -69,8 +69,8 @@ with check(
     "example",
     "two batches of equal size",
     hint=(
-        "How many elements do the two batches have in all, and what is their total?",
-        "Accumulate two numbers over all batches: a total, and a count of elements from numel(). Divide once at the end.",
+        "How many elements do the two batches have in total, and what do they add up to?",
+        "Accumulate two numbers over all batches: a total, and a count of elements from numel(). Divide at the end.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 6.0], [4.0, 8.0, 3.0]], dtype=torch.float16)
@@ -127,7 +127,7 @@ with check(
     explain(
         mean_of_batches([t[:3], t[3:]]),
         exact,
-        {"the mean over everything was rounded to float16": t.mean().item()},
+        {"the mean over all elements was rounded to float16": t.mean().item()},
         rtol=1e-4,
     )
     arguments.assert_results(mean_of_batches, "", "negative", rtol=1e-4)

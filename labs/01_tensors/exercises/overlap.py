@@ -2,8 +2,8 @@
 def overlap(a: Tensor, b: Tensor) -> bool:
     """Whether a and b have an element at the same position in memory.
 
-    a, b: CPU tensors of one dtype, which may be any (bfloat16 too), with any shapes and strides, and at most 1000
-        elements each. Each has its own storage or is a view. Neither is changed. An empty tensor overlaps nothing.
+    a, b: CPU tensors of the same dtype, which can be any (even bfloat16), with any shapes and strides, and at most
+        1000 elements each. Each has its own storage or is a view. Neither is changed. An empty tensor overlaps nothing.
     You don't have to recognize two tensors that were created separately from one NumPy array.
     """
     ### BEGIN SOLUTION
@@ -69,7 +69,8 @@ with check(
     required=True,
     hint=(
         "What does your last line return: a bool, a set, a number or a tensor?",
-        "Comparing two Python numbers with == gives a bool, and so does isdisjoint of two sets. An intersection is a set.",
+        "Comparing two Python numbers with == returns a bool, and so does calling isdisjoint on two sets. An "
+        "intersection is a set.",
     ),
 ):
     t = torch.arange(8.0)
@@ -120,7 +121,7 @@ with check(
     "adjacent slices of one storage",
     weight=3,
     required=True,
-    hint="Is it enough if the storage is the same?",
+    hint="Is it enough for two tensors to share a storage?",
 ):
     t = torch.arange(20.0).reshape(4, 5)
     for a, b in ((t[:2], t[2:]), (t[0], t[3]), (t[1, 1], t[1, 2]), (t[3, 4:], t[:3])):
@@ -139,7 +140,9 @@ with check(
     t = torch.zeros(2, 1000)
     assert_close(overlap(t[:, ::2], t[:, 1::2]), False)
     arguments.assert_results(overlap, "interleaved", "once in the middle")
-with check("separate_memory", "equal values in separate memory", weight=2, hint="What do values say about memory?"):
+with check(
+    "separate_memory", "equal values in separate memory", weight=2, hint="What do equal values tell you about memory?"
+):
     t = torch.full((3, 2), 4.0)
     assert_close(overlap(t[[0, 1]], t), False)
     arguments.assert_results(overlap, "separate memory", "equal values")

@@ -1,8 +1,8 @@
 # %% exercise
 def slots(t: Tensor) -> list[int]:
-    """The storage slot that each element of t reads, in t's own order: the last index changes fastest.
+    """The storage slot of each element of t, in t's own order: the last index changes fastest.
 
-    t: any shape (0-dim and empty too), any strides, any dtype. It isn't changed.
+    t: any shape (even 0-dim or empty), any strides, any dtype. It isn't changed.
     Slots are counted in elements from the start of the storage.
     """
     ### BEGIN SOLUTION
@@ -65,7 +65,7 @@ with check(
     "matrix",
     "the slots of a matrix",
     hint=(
-        "In what order does t show its elements? Which index changes from one element to the next?",
+        "In what order are t's elements printed? Which index changes from one element to the next?",
         "If you write one loop per dimension, the innermost is over the last dimension.",
     ),
 ):
