@@ -112,14 +112,14 @@ print("element_size()", image.element_size(), " nbytes", image.nbytes)
 # | dtype | bytes | what it's for |
 # |---|---|---|
 # | float32 | 4 | weights, inputs and gradients: PyTorch's default |
-# | bfloat16 | 2 | the same in half the memory: float32's range, two to three digits |
+# | bfloat16 | 2 | the same in half the memory: float32's range, but only two to three digits |
 # | float16 | 2 | three to four digits, but nothing above 65504 |
 # | float64 | 8 | NumPy's default, and computations that need many digits |
 # | int64 | 8 | labels, indices and counts |
 # | uint8 | 1 | images, with values from 0 to 255 |
 # | bool | 1 | masks |
 #
-# Which dtype does each of these seven calls return?
+# What's the dtype of the result of each of these seven calls?
 
 # %% example
 for text, made in {
@@ -134,10 +134,10 @@ for text, made in {
     print(f"{text:22} {made.dtype}")
 
 # %% [markdown]
-# A list of integers becomes int64. If one of its numbers is a float, all become float32, which is PyTorch's *default
-# dtype*; NumPy's is float64. `torch.Tensor([1, 2])`, with a capital T, always returns float32. `zeros`, `ones` and
-# `linspace` use the default dtype whatever you pass, while `full` and `arange` look at their arguments. To choose a
-# different dtype, pass `dtype=`.
+# A list of integers becomes int64. If any of its numbers is a float, they all become float32, which is PyTorch's
+# *default dtype*; NumPy's is float64. `torch.Tensor([1, 2])`, with a capital T, always returns float32. `zeros`, `ones`
+# and `linspace` use the default dtype whatever you pass, while `full` and `arange` infer it from their arguments. To
+# choose a different dtype, pass `dtype=`.
 #
 # Two factory functions draw random numbers in the default dtype: `rand` uniformly from 0 up to, but not including, 1,
 # and `randn` from the normal distribution with mean 0 and standard deviation 1. `randint` draws integers. The numbers
@@ -180,7 +180,7 @@ print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 # because you specify the number of points.
 #
 # ### Your turn: grid_points
-# Create a grid with a guaranteed length. As in `numpy.linspace`, the endpoint can be included or excluded.
+# Create a grid with a guaranteed length. As with `numpy.linspace`, the endpoint can be included or excluded.
 
 # %% given
 hint(
@@ -257,7 +257,7 @@ print("argmax       ", votes.argmax().item())
 #
 # When you combine two dtypes, PyTorch computes in a common one, which is called *type promotion*. Every dtype belongs
 # to a category: bool, integer, float or complex, from lowest to highest. The higher category wins. Within a category,
-# the result is a dtype that's large enough for both:
+# the result's dtype is one that's large enough for both:
 #
 # | left | right | result | why |
 # |---|---|---|---|
@@ -367,7 +367,7 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 # just the shape and dtype.
 
 # %% [markdown]
-# ## Sixteen bits aren't many
+# ## Sixteen bits don't go far
 #
 # A loss of `inf`, or an average that's wrong in the third digit, often means that a number was stored in 16 bits.
 # float16 has one bit for the sign, five for the exponent and ten for the fraction. Its largest number is 65504, and it
@@ -420,7 +420,7 @@ hint(
 # but not the mean of 1 and 2?
 
 # %% answer [markdown]
-# Between 1024 and 2048, float16 numbers are 1 apart, so 2000.5 is rounded to 2000. Between 1 and 2 they're about 0.001
+# Between 1024 and 2048, float16 numbers are 1 apart, so 2000.5 is rounded to 2000. Between 1 and 2, they're about 0.001
 # apart, and 1.5 is one of them.
 
 # %% [markdown]
@@ -529,9 +529,9 @@ hint(
 # you index it.
 #
 # *Basic indexing* uses only integers, slices, `None` and `...`. Its result can be described by an offset and strides,
-# so it's a view. Iterating over a tensor yields views, too: one for each row. *Advanced indexing* has a list, a boolean
-# tensor or an integer tensor among its indices. (A 0-dim integer tensor counts as an integer.) Strides can't describe
-# arbitrary positions, so reading with advanced indexing makes a copy.
+# so it's a view. Iterating over a tensor yields views, too: one for each row. *Advanced indexing* uses at least one
+# list, boolean tensor or integer tensor as an index. (A 0-dim integer tensor counts as an integer.) Strides can't
+# describe arbitrary positions, so reading with advanced indexing makes a copy.
 #
 # Each of these three lines tries to set some elements to 5.
 
@@ -639,7 +639,7 @@ hint(
 # %% exercise: center_rows points=3 level=medium further
 
 # %% [markdown]
-# Do you remove the missing values before or after the subtraction? Either works here. But if you need gradients,
+# Did you remove the missing values before or after the subtraction? Either works here. But if you need gradients,
 # calling `where` after a bad computation isn't enough, because NaN comes back through the branch that wasn't taken. How
 # would you avoid computing with NaN at all?
 
@@ -693,11 +693,11 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # dimensions as the input, so `labels[:, None]` turns `labels` into a column.
 #
 # `totals[index] += amounts` reads `totals[index]`, adds `amounts`, and writes the sums back. Both additions at position
-# 0 start from 0, and here the last write won, leaving 2 instead of 3. PyTorch doesn't guarantee which one wins.
+# 0 started from 0, and here the last write won, leaving 2 instead of 3. PyTorch doesn't guarantee which one wins.
 # `scatter_add` adds them all: `t.scatter_add(0, index, src)` returns a copy of `t` with each `src[i]` added at position
 # `index[i]`.
 #
-# `torch.bincount(labels)` counts how often each label occurs, from 0 to the largest label. Pass `minlength=c` to get at
+# `torch.bincount(labels)` counts how often each label from 0 to the largest one occurs. Pass `minlength=c` to get at
 # least `c` counts, even if the last classes don't occur.
 #
 # ### Your turn: class_confidence
@@ -887,7 +887,7 @@ hint(
 # %% [markdown]
 # ## Do two tensors overlap?
 #
-# Two tensors *overlap* if they have an element in the same slot of memory, so writing to one can change the other. For
+# Two tensors *overlap* if they have at least one slot of memory in common, so writing to one can change the other. For
 # that reason, PyTorch rejects some in-place operations.
 #
 # There are two addresses that you could compare: `t.data_ptr()` is the address of a tensor's first element, and
@@ -942,8 +942,8 @@ hint(
 # What would you compare instead of slots?
 
 # %% answer [markdown]
-# A "yes" that's sometimes wrong is good enough if all it costs you is time, for instance for an unnecessary copy. A
-# "no" from `may_share_memory` is always right.
+# A "yes" that's sometimes wrong is good enough if all it costs you is time, as with an unnecessary copy. A "no" from
+# `may_share_memory` is always right.
 #
 # Instead of slots, compare addresses in bytes: `t.data_ptr()` plus `t.element_size()` times an element's distance from
 # the first one. They're comparable across storages.
@@ -967,7 +967,7 @@ hint(
 # - [ ] `torch.tensor([1, 2.5])` has dtype float64, as in NumPy.
 #   > If any number is a float, you get the default dtype, which is float32 in PyTorch. NumPy's is float64.
 # - [x] `torch.linspace(0, 10, 3)` has dtype float32, although its endpoints are integers.
-#   > `linspace` uses the default dtype whatever you pass. `arange` is the one that looks at its arguments.
+#   > `linspace` uses the default dtype whatever you pass. `arange` is the one that infers it from its arguments.
 # - [ ] `torch.arange(a, a + 1, 0.1)` has 10 elements for every float `a`.
 #   > The length is a quotient of floats, rounded up, and rounding errors can add one element: `arange(1, 1.3, 0.1)` had
 #   > four elements instead of three. Use `linspace` if you need a guaranteed length.
@@ -989,7 +989,7 @@ hint(
 #
 # Hint: What is the difference between the shapes () and (1,)?
 #
-# **Views**, with `x` of shape (4, 6), contiguous
+# **Views**, with a contiguous `x` of shape (4, 6)
 # - [x] Writing to `x[1:3]` changes `x`.
 #   > Slicing is basic indexing, so the result is a view: an offset and strides over the storage of `x`.
 # - [ ] After `y = x[[1, 2]]`, the assignment `y[0] = 0` changes `x`.
@@ -1005,7 +1005,7 @@ hint(
 #
 # **Strides**, with `x = torch.arange(24).reshape(4, 6)`
 # - [ ] `x.T` makes a copy with the elements in a new order.
-#   > Transposing doesn't move any elements. It swaps the strides over the same storage.
+#   > Transposing doesn't move any elements. It swaps the strides but keeps the same storage.
 # - [x] `x[2, 3]` reads slot 15 of the storage.
 #   > The strides are (6, 1) and the offset is 0, so the slot is 2 * 6 + 3.
 # - [ ] `x.stride()` is (48, 8), because an int64 has 8 bytes.
@@ -1047,7 +1047,7 @@ hint(
 # Hint: Which of these did you see in this lab's output?
 #
 # **From scores to a loss**
-# - [x] Adding 100 to all scores in a row doesn't change its softmax.
+# - [x] Adding 100 to all scores in a row doesn't change their softmax.
 #   > Each exponential is multiplied by the same factor, and so is their sum.
 # - [ ] `torch.softmax(x, 1).log()` is finite for all finite scores, because softmax subtracts the largest one.
 #   > A probability can underflow to 0, and log 0 is -inf. Use `log_softmax` instead.
@@ -1101,4 +1101,4 @@ hint(
 # | `torch.tensor(a)`, `t.clone()` | copies |
 #
 # Before you trust a line, ask which dtype it computes in and whether the largest result fits, what else reads the
-# memory it writes to, and whether it would work if the input weren't square or an index occurred twice.
+# memory that it writes to, and whether it would work if the input weren't square or an index occurred twice.

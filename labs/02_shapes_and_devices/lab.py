@@ -1,21 +1,21 @@
 # %% [markdown]
 # # Shapes, strides and devices
 #
-# Your model's accuracy is 10%, although there's no error and the loss falls as it should. The bug isn't in the network
-# but in the line that counts correct answers: two shapes didn't match, and PyTorch made them fit. This lab starts with
-# that bug, in lab 1's digits script.
+# Your model's accuracy is 10%, even though there's no error and the loss falls as it should. The bug isn't in the
+# network but in the line that counts correct answers: two shapes didn't match, but PyTorch made them fit. This lab
+# starts with that bug, which is in lab 1's digits script.
 #
-# After this lab you can
+# After this lab, you can
 #
 # - add and remove a batch dimension without affecting the others;
 # - predict what broadcasting does with two shapes;
-# - write attention with multiple heads;
+# - implement multi-head attention;
 # - tell from sizes and strides whether a `view` is possible;
 # - write code that runs on any device.
 #
-# You need lab 1, but you don't need a GPU. The core is five exercises, `with_batch`, `split_heads`, `safe_mse`,
-# `attention` and `Normalize`, in two sittings of about an hour each. The rest is further practice, which later labs
-# don't rely on. All numbers were measured with PyTorch 2.13 on a CPU.
+# You should have done lab 1, but you don't need a GPU. The core consists of five exercises (`with_batch`,
+# `split_heads`, `safe_mse`, `attention` and `Normalize`) and takes two sittings of about an hour each. The rest is
+# further practice that later labs don't rely on. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. Checks marked *later* run when you press *Mark
 # my work* or submit the lab. The last question is graded by hand.
@@ -46,14 +46,14 @@ from labkit import (
 # %% [markdown]
 # ## A network that got worse
 #
-# This is the script from lab 1, which reached 88% after three fixes. Only the last lines are new. Run it. What do the
-# two losses say about the network, and what does the accuracy say?
+# This is the script from lab 1, which reached 88% after three fixes. Only the last lines are new. Run the script. What
+# do the two losses say about the network, and what does the accuracy say?
 
 # %% scratch
 from sklearn.datasets import load_digits
 
 torch.manual_seed(0)
-pixels = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8  # a row of 64 per image
+pixels = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8  # 64 numbers per image
 digits = torch.tensor(load_digits().target)  # the digit in each image
 
 network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
@@ -68,11 +68,11 @@ for epoch in range(10):
         print(f"after epoch {epoch + 1:2}: loss {loss.item():.2f}")
 
 labels = digits[1500:]
-guesses = network(pixels[1500:]).argmax(dim=1, keepdim=True)  # each image's class with the highest score
+guesses = network(pixels[1500:]).argmax(dim=1, keepdim=True)  # the class with the highest score for each image
 print(f"right for {(guesses == labels).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# The network learns, yet it seems no better than guessing. You'll find the wrong line after the section on
+# The network learns, yet it seems no better than guessing. You'll find the faulty line after the section on
 # broadcasting.
 
 # %% [markdown]
@@ -82,8 +82,8 @@ print(f"right for {(guesses == labels).float().mean():.0%} of the images that it
 # an error or, worse, a result. A batch of images has shape `(N, C, H, W)`: samples, channels, height, width. A single
 # image of shape `(C, H, W)` needs an extra first dimension of size 1.
 #
-# `unsqueeze(0)` adds it, and so does the index `None`. `squeeze()` removes dimensions of size 1, and `squeeze(0)`
-# considers only dimension 0. The image below is grayscale, with one channel.
+# `unsqueeze(0)` adds it, and so does indexing with `None`. `squeeze()` removes dimensions of size 1, whereas
+# `squeeze(0)` considers only dimension 0. The image below is grayscale, so it has one channel.
 
 # %% predict: squeezed_shape
 # **Predict.** `grey` has shape (1, 28, 28). What's the shape of `grey.unsqueeze(0).squeeze()`?
@@ -107,12 +107,12 @@ for text, t in {
 # %% [markdown]
 # `squeeze()` without an argument removes every dimension of size 1, so the grayscale image lost its channel along with
 # the batch dimension. In the last line, a batch of one sample lost its batch dimension: code with `squeeze()` can work
-# for months, until the last batch of an epoch has only one sample. In the fifth line, `squeeze(0)` found size 5 and
-# silently did nothing.
+# for months, until the last batch of an epoch has only one sample. In the fifth line, `squeeze(0)` found a size of 5
+# and silently did nothing.
 #
 # ### Your turn: with_batch
-# Make a function that takes only batches accept a single sample too. Shape `(1, 28, 28)` could be either, so how do you
-# tell a sample from a batch?
+# Take a function that accepts only batches, and make it accept a single sample too. A tensor of shape `(1, 28, 28)`
+# could be either, so how do you tell a sample from a batch?
 
 
 # %% given
@@ -144,33 +144,33 @@ def identity(batch):
 
 # %% given
 hint(
-    "You can't tell a sample from a batch by its sizes. What does ndim say?",
-    "Where is the batch dimension in f's result? Remove that one, whatever the other sizes are.",
+    "You can't tell a sample from a batch by its sizes. What does ndim tell you?",
+    "Where is the batch dimension in f's result? Remove only that one, no matter what the other sizes are.",
 )
 
 # %% exercise: with_batch points=2 level=easy
 
 # %% [markdown]
-# You can tell by the number of dimensions, never by a size. Many PyTorch layers follow this rule and document both
-# forms: `nn.Conv2d` takes `(N, C, H, W)` or `(C, H, W)`. In which of your own functions would an error be better than
-# accepting both?
+# You can tell them apart by the number of dimensions, never by a size. Many PyTorch layers follow this rule and
+# document both forms: `nn.Conv2d` takes `(N, C, H, W)` or `(C, H, W)`. In which of your own functions would an error be
+# better than accepting both?
 
 # %% answer [markdown]
-# In any function that reduces over the batch, such as a loss or batch statistics: given one sample of shape (D,), it
-# would treat the D features as D samples. An error is also better in training code, where a missing batch dimension is
-# almost always a bug. Accepting both forms helps where people pass single images by hand.
+# In any function that reduces over the batch, such as a loss or batch statistics: given a single sample of shape (D,),
+# it would treat the D features as D samples. An error is also better in training code, where a missing batch dimension
+# is almost always a bug. Accepting both forms is helpful when people pass single images by hand.
 
 # %% [markdown]
-# ## The same shape, other values
+# ## The same shape, different values
 #
-# A tensor can have the shape that your model expects and still contain scrambled images. An image file often stores
-# `(H, W, C)`, while PyTorch expects `(C, H, W)`. Two methods convert between these shapes. `reshape` takes the elements
-# in order and splits them into the new sizes. `permute` reorders the dimensions: with `permute(1, 2, 0)`, element `[c,
-# h, w]` becomes element `[h, w, c]`.
+# A tensor can have the shape that your model expects and still contain scrambled images. An image file often stores its
+# pixels as `(H, W, C)`, while PyTorch expects `(C, H, W)`. Two methods convert between these shapes. `reshape` takes
+# the elements in order and arranges them in the new shape. `permute` reorders the dimensions: with `permute(1, 2, 0)`,
+# element `[c, h, w]` becomes element `[h, w, c]`.
 #
-# In the image below, all values in channel 0 start with a 1, and those in channel 1 with a 2. Its shape should change
-# from `(2, 2, 3)` to `(2, 3, 2)`, with each pair in the result holding both channels of one pixel. Which line does
-# that?
+# In the image below, all values in channel 0 start with a 1, and those in channel 1 start with a 2. Its shape should
+# change from `(2, 2, 3)` to `(2, 3, 2)`, with each pair in the result holding both channels of one pixel. Which line
+# does that?
 
 # %% example
 image = torch.tensor([[[10, 11, 12], [13, 14, 15]], [[20, 21, 22], [23, 24, 25]]])
@@ -187,43 +187,43 @@ for panel, (text, t) in zip(panels, results.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# In the picture, each row is a pixel of the result; blue values are from channel 0, red ones from channel 1. With
-# `permute`, each column has one color, and each row is a pixel such as 10 and 20. With `reshape`, the top three rows
-# are blue and the bottom three red: each pair holds two neighbors from one channel. There's no error, but a model
-# learns less from such images.
+# In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones are from channel 1.
+# With `permute`, each column has one color, and each row is one pixel, such as 10 and 20. With `reshape`, the top three
+# rows are blue, and the bottom three are red: each pair holds two neighbors from one channel. There's no error, but a
+# model learns less from such images.
 #
-# Distinguish three families:
+# These operations fall into three families:
 #
 # - `view`, `reshape`, `flatten`, `unflatten`: the same elements in the same order, split differently. `view` never
 #   copies: what you write to it appears in the original too. If that's impossible, it raises an error. `reshape`
 #   returns a view if it can, and copies if it must.
-# - `permute`, `transpose`, `movedim`, `.mT` (which swaps the last two): the dimensions in a different order. They never
-#   copy: they reorder strides.
+# - `permute`, `transpose`, `movedim`, `.mT` (which swaps the last two): the same dimensions in a different order. They
+#   never copy; they only reorder the strides.
 # - `einsum("chw->hwc", image)`: the same as `permute(1, 2, 0)`, with letters instead of numbers.
 #
-# `einsum` can do more. It aligns and multiplies dimensions with the same letter, and sums over a letter that's missing
-# after the arrow. What do the three lines print?
+# `einsum` can do more: it aligns dimensions with the same letter, multiplies the elements, and sums over any letter
+# that's missing after the arrow. What do the three lines print?
 
 # %% example
 query = torch.arange(12.0).reshape(2, 3, 2)  # batch, time, features
-key = torch.arange(16.0).reshape(2, 4, 2)  # batch, a different time, features
+key = torch.arange(16.0).reshape(2, 4, 2)  # batch, a different number of time steps, features
 print(tuple(torch.einsum("btd,bsd->bts", query, key).shape))
 print(torch.equal(torch.einsum("btd,bsd->bts", query, key), query @ key.transpose(1, 2)))
 print(tuple(torch.einsum("btd->d", query).shape))
 
 # %% [markdown]
-# For each sample, the first takes the dot product of every row of `query` with every row of `key`. `@` does the same if
-# you transpose one operand. The last sums over batch and time.
+# For each sample, the first line takes the dot product of every row of `query` with every row of `key`. `@` does the
+# same if you transpose one operand. The last line sums over the batch and time dimensions.
 #
 # ### Your turn: split_heads
 # *Attention*, which you'll write below, splits the features at each position among several heads: with 8 features and 4
-# heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next to the batch,
-# so each head can compute independently. Do you split or transpose first?
+# heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next to the batch
+# dimension, so each head can compute independently. Do you split first or transpose first?
 
 # %% given
 hint(
-    "Which dimension do you split, and into which two? Write down the shape after the split, with names.",
-    "After the split you have batch, time, head, feature. Which two do you have to swap?",
+    "Which dimension do you split, and into which two? Write down the shape after the split, naming each size.",
+    "After the split, the dimensions are batch, time, head and feature. Which two do you have to swap?",
 )
 
 # %% exercise: split_heads points=3 level=medium
@@ -233,7 +233,7 @@ hint(
 # a mixture of positions. Which values in a test tensor would expose any wrong order?
 
 # %% answer [markdown]
-# A reshaped `torch.arange(n)`: all elements differ, so you'll notice any that's out of order. Also choose sizes that
+# A reshaped `torch.arange(n)`: all elements differ, so you'll notice any that are out of order. Also choose sizes that
 # all differ, such as (2, 5, 12) with 3 heads. If two sizes are equal, swapping their dimensions doesn't change the
 # shape. As for the order: split first, then transpose. Splitting a transposed tensor divides time among the heads.
 
@@ -246,7 +246,8 @@ hint(
 # 1. The shapes are aligned at their *last* dimension. The shorter one gets dimensions of size 1 at the front.
 # 2. In each dimension, the sizes must be equal, or one of them must be 1. A size of 1 is stretched to match the other.
 #
-# What shape do `(4, 1)` and `(3,)` give? What about `(4,)` and `(4, 1)`? Write down both before you look.
+# What shape do you get from `(4, 1)` and `(3,)`? What about `(4,)` and `(4, 1)`? Write down both answers before you
+# look.
 
 # %% example
 show_broadcasting((4, 1), (3,))
@@ -255,22 +256,23 @@ show_broadcasting((4, 1), (3,))
 show_broadcasting((4,), (4, 1))
 
 # %% [markdown]
-# `(4,)` is a row and `(4, 1)` is a column, so you get a matrix without a warning.
+# `(4,)` acts as a row and `(4, 1)` as a column, so you get a matrix without a warning.
 #
 # Try your own shapes below, in the form `4, 1`. Find two three-dimensional shapes that are both stretched, and two that
-# don't fit although they differ in only one size. Can a size be 0?
+# are incompatible even though they differ in only one size. Can a size be 0?
 
 # %% example
 explore_broadcasting((2, 1, 4), (3, 1))
 
 # %% answer [markdown]
 # `2, 1, 3` and `1, 4, 3` are both stretched, to (2, 4, 3). `2, 3, 4` and `2, 5, 4` differ only in the middle, where
-# neither size is 1, so they don't fit. A 0 follows the same rule: `0, 3` and `1, 3` give (0, 3), because the 1 is
-# stretched to 0. `0` and `2` don't fit.
+# neither size is 1, so they're incompatible. A size of 0 follows the same rule: `0, 3` and `1, 3` give (0, 3), because
+# the 1 is stretched to 0. `0` and `2` are incompatible.
 
 # %% [markdown]
-# Stretching takes no extra memory: `t.expand(sizes)` gives the dimension a stride of 0. `repeat` copies instead. How
-# many bytes does each keep? And what does the last line print after a write to one element?
+# Stretching takes no extra memory: `t.expand(sizes)` gives each stretched dimension a stride of 0. `repeat` copies the
+# elements instead. How many bytes does each storage take? And what does the last line print after a write to one
+# element?
 
 # %% example
 column = torch.tensor([[1.0], [2.0], [3.0]])
@@ -281,12 +283,12 @@ wide[0, 0] = 50
 print("column after a write to wide[0, 0]:", column.flatten().tolist(), " wide[0, 999]:", wide[0, 999].item())
 
 # %% [markdown]
-# The write changed the original: all thousand elements of that row are one slot. An in-place operation on all of
+# The write changed the original: all thousand elements of that row share one slot. An in-place operation on all of
 # `wide`, such as `wide.add_(1)`, raises a RuntimeError. Read from an expanded tensor, but write to a copy.
 #
 # ### The accident
-# A model returns predictions of shape `(N, 1)`, one column. The targets were read from a file and have shape `(N,)`.
-# Below, each prediction is off by exactly 1, in either direction. What should the mean squared error be?
+# A model returns predictions of shape `(N, 1)`, which is a column. The targets were read from a file and have shape
+# `(N,)`. Below, each prediction is off by exactly 1, in either direction. What should the mean squared error be?
 
 # %% predict: difference_shape
 # **Predict.** `predicted` has shape (3, 1), and `target` has shape (3,). What is `predicted - target`?
@@ -317,16 +319,16 @@ plt.show()
 # `(3,)` broadcast to `(3, 3)`, so every prediction was compared with every target. The loss still falls during
 # training. At the end of this lab, you'll explain what the model learns from it.
 #
-# `nn.functional.mse_loss` computes the same wrong number, with a warning.
+# `nn.functional.mse_loss` computes the same wrong number, but with a warning.
 #
 # ### Your turn: safe_mse
-# Write a mean squared error that's safe from this accident. Which pairs of shapes do you accept?
+# Write a mean squared error function that's safe from this accident. Which pairs of shapes should it accept?
 
 # %% given
 hint(
-    "How many shapes are allowed for each argument? What do they have in common?",
-    "First decide which shapes are allowed, and raise the error for all others. Only then give both the same shape. "
-    "Which function turns (N, 1) into (N,), even if N is 1?",
+    "How many shapes are allowed for each argument? What do those shapes have in common?",
+    "First decide which shapes are allowed, and raise an error for all others. Only then give both tensors the same "
+    "shape. Which function turns (N, 1) into (N,), even if N is 1?",
 )
 
 # %% exercise: safe_mse points=3 level=easy
@@ -348,9 +350,9 @@ print(f"right: {matches.float().mean():.1%}")
 
 # %% answer [markdown]
 # `keepdim=True` kept the reduced dimension, so `guesses` has shape (297, 1). Comparing it with labels of shape (297,)
-# gives a 297-by-297 table that compares each guess with all labels. About a tenth of the labels equal any given digit,
-# so about a tenth of the table is True, whatever the network learned. For this network it's 10.0%, and for an untrained
-# one 9.9%.
+# gives a 297-by-297 table that compares each guess with every label. About a tenth of the labels equal any given digit,
+# so about a tenth of the table is True, no matter what the network learned. For this network, it's 10.0%, and for an
+# untrained one, it's 9.9%.
 #
 # Delete `, keepdim=True`. All three shapes are then (297,), and the accuracy is 88.2%. The line `assert guesses.shape
 # == labels.shape` would have caught the bug on the first run.
@@ -358,17 +360,17 @@ print(f"right: {matches.float().mean():.1%}")
 # %% [markdown]
 # ## A good place to stop
 #
-# Your network is back at 88%. Next are attention and devices. When you come back, your variables may be gone: choose
+# Your network is back at 88%. Attention and devices come next. When you come back, your variables may be gone: choose
 # *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Attention
 #
-# Every transformer is built around this function, and it's a popular interview question. You've written the first step,
-# `split_heads`. The next multiplies matrices for each sample and head.
+# Every transformer is built around attention, which is also a popular interview question. You've already written the
+# first step, `split_heads`. The next step multiplies matrices for each sample and head.
 #
 # `@` multiplies matrices in the last two dimensions: `(t, d) @ (d, s)` gives `(t, s)`. All earlier dimensions are batch
-# dimensions, which are broadcast according to the rules above. The last two never are: both sizes `d` must be equal.
+# dimensions, which are broadcast according to the rules above. The last two never are: the two sizes `d` must be equal.
 
 # %% predict: batched_product
 # **Predict.** What's the shape of `torch.zeros(2, 4, 5, 3) @ torch.zeros(4, 3, 7)`?
@@ -392,11 +394,12 @@ for left_shape, right_shape in (
     print(f"{left_shape!s:13} @ {right_shape!s:13} {outcome}")
 
 # %% [markdown]
-# The third line fails because the batch dimensions (2, 4) and (2,) don't fit. The fourth fails because an inner size of
-# 1 isn't stretched to 3.
+# The third line fails because the batch dimensions (2, 4) and (2,) are incompatible. The fourth fails because an inner
+# size of 1 isn't stretched to 3.
 #
-# In attention, each position in a sequence looks up information at other positions. It has three rows of `d` numbers: a
-# *query* in `q`, a *key* in `k` and a *value* in `v`, each of shape `(n, heads, t, d)`. There are four steps:
+# In attention, each position in a sequence looks up information at other positions. Each has three rows of `d` numbers:
+# a *query* in `q`, a *key* in `k` and a *value* in `v`. All three tensors have shape `(n, heads, t, d)`. There are four
+# steps:
 #
 # 1. The *score* of positions i and j is the dot product of query i and key j. `q @ k.mT` contains all scores, with
 #    shape `(n, heads, t, t)`.
@@ -415,8 +418,8 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
     print(f"scores {text:12} standard deviation {scores.std():.1f}, largest weight {largest:.2f} on average")
 
 # %% [markdown]
-# A sum of `d` products of standard normal numbers has variance `d`. Without the division, one position gets nearly all
-# the weight.
+# A sum of `d` products of standard normal numbers has a variance of `d`. Without the division, one position gets nearly
+# all the weight.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
 # attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
@@ -449,16 +452,16 @@ hint(
 # minus infinity, as in a batch where one sequence is all padding?
 
 # %% answer [markdown]
-# The first position sees only itself, so its weight is 1 and its result is an unchanged `v[..., 0, :]`. If every score
+# The first position sees only itself, so its weight is 1, and its result is `v[..., 0, :]`, unchanged. If every score
 # in a row is minus infinity, the softmax divides 0 by 0, and every weight is NaN. The causal mask never produces such a
-# row, because each position sees itself. A padding mask can, so set the result of such rows to 0 yourself.
+# row, because each position sees itself. But a padding mask can, so set the result of such rows to 0 yourself.
 
 # %% [markdown]
 # `scaled_dot_product_attention(q, k, v, is_causal=True)` does all this in one operation. Its fast kernels never store
-# the full table of scores, so use it everywhere else.
+# the full table of scores, so use it everywhere except in this exercise.
 #
 # The heads then have to be merged, from `(n, heads, t, d)` back to `(n, t, heads * d)`, where each position has head
-# 0's features, then head 1's. Which of the three lines does that?
+# 0's features, followed by head 1's, and so on. Which of the three lines does that?
 
 # %% example
 parts = torch.arange(24).reshape(1, 2, 3, 4)  # n, heads, t, d
@@ -477,7 +480,7 @@ except RuntimeError as error:
 # %% [markdown]
 # ## When is a view possible?
 #
-# You may have read that `view` needs a contiguous tensor. None of the tensors below is contiguous.
+# You may have read that `view` requires a contiguous tensor. None of the tensors below is contiguous.
 #
 # `channels_last` is a batch of images in a different *memory format*: its shape is `(N, C, H, W)`, but each pixel's
 # channels are adjacent in memory, which is faster for some convolution kernels.
@@ -505,7 +508,7 @@ for text, (t, shape) in trials.items():
         print(f"{text:26} strides {t.stride()}: {type(error).__name__}")
 
 # %% [markdown]
-# Three raise an error and four don't. So being contiguous is sufficient but not necessary. The error message recommends
+# Three raise an error, and four don't. So contiguity is sufficient but not necessary. The error message recommends
 # `reshape`, which silently copies in such a case: what you write to the copy never reaches the original.
 #
 # A view needs one stride per dimension, which leads to two rules:
@@ -516,8 +519,8 @@ for text, (t, shape) in trials.items():
 #   one: $\text{outer stride} = \text{inner size} \cdot \text{inner stride}$.
 #
 # `grid.T` has strides (1, 6) and sizes (6, 4). Joining would require $1 = 4 \cdot 6$. `grid[:, ::2]` has strides (6, 2)
-# and sizes (4, 3). Here $6 = 3 \cdot 2$, so the two can be joined into one dimension with stride 2. Follow the colors
-# to the storage:
+# and sizes (4, 3). Here $6 = 3 \cdot 2$, so the two dimensions can be joined into one dimension with stride 2. Follow
+# the colors to the storage:
 
 # %% example
 show_strides(grid[:, ::2])
@@ -541,11 +544,11 @@ for text, t in {
 
 # %% [markdown]
 # Four of them are. Look at the strides, not the operation: a row of a matrix has no gaps, but a column does. Dimensions
-# of size 1 don't matter: there's no step to take along them, so their strides mean nothing.
+# of size 1 don't matter: there's no step to take along them, so their strides are irrelevant.
 #
 # A view is possible if each new dimension stays within one *block* of old dimensions that can be joined. A contiguous
-# tensor is a single block, so `view` always works. `grid.T` is two blocks. How many blocks does `channels_last` have,
-# and which views does it allow?
+# tensor is a single block, so `view` always works. `grid.T` consists of two blocks. How many blocks does
+# `channels_last` have, and which views does it allow?
 
 # %% answer [markdown]
 # Its shape is (2, 3, 4, 5) and its strides are (60, 1, 15, 3). Only the last two dimensions can be joined, because $15
@@ -572,16 +575,16 @@ hint(
 #
 # Your script should run unchanged on a laptop and on a machine with a GPU. A tensor's memory is on the *device* given
 # by `t.device`: a type with an optional index, such as `cpu`, `cuda`, `cuda:1` or `mps`. An operation runs on its
-# operands' device. Choose the device once, at the top, and use it everywhere. You'll often see this line:
+# operands' device. Choose the device once, at the top of the script, and use it everywhere. You'll often see this line:
 #
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
-# It ignores Apple's `mps`, which you can check with `torch.backends.mps.is_available()`.
+# It ignores Apple's `mps`, which you can check for with `torch.backends.mps.is_available()`.
 # `torch.accelerator.current_accelerator()` returns the accelerator that PyTorch was built for, even if the machine
 # doesn't have one, unless you pass `check_available=True`. If there isn't any, it returns `None`. This course uses
-# labkit's `device()`. Don't write `x.cuda()`: it raises an error on every machine without CUDA.
+# labkit's `device()`. Avoid `x.cuda()`: it raises an error on every machine without CUDA.
 #
-# `t.to(device)` returns the tensor on that device. Here everything is on the right device already. Which of the five
+# `t.to(device)` returns the tensor on that device. Here, everything is already on the right device. Which of the five
 # lines print True?
 
 # %% example
@@ -598,8 +601,8 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 # If there's nothing to change, `to` returns the same object; `copy=True` forces a copy.
 #
 # The last line is True for a different reason. On a *module*, an object that holds tensors and computes with them, `to`
-# moves those tensors and returns the module itself. A tensor's `to` never changes the tensor. So you can call
-# `model.to(device)` as a statement, but `x.to(device)` without an assignment has no effect.
+# moves those tensors and returns the module itself. A tensor's `to`, by contrast, never changes the tensor. So you can
+# call `model.to(device)` as a statement, but `x.to(device)` without an assignment has no effect.
 #
 # ### A second device
 # Every machine has a second device called `meta`, whose tensors usually have a shape but no values. Inside `with
@@ -638,14 +641,14 @@ with probes.TwoDevices() as elsewhere:
 # The rule that all tensors must be on the same device has exceptions. A Python number has no device. A 0-dim tensor on
 # the *CPU* works with tensors on any device, because its single value can be passed along like a Python number. The
 # reverse doesn't work: to read the 0-dim `far.sum()`, the program would have to wait until the GPU has computed it.
-# PyTorch leaves that to you: `far.sum().item()` and `far.sum().cpu()` both wait. Finally, a CPU tensor can index a
+# PyTorch leaves that up to you: `far.sum().item()` and `far.sum().cpu()` both wait. Finally, a CPU tensor can index a
 # tensor on the accelerator.
 #
-# `torch.arange(3)` shows a common mistake: a function creates a tensor on the CPU, whatever its input's device. The
-# last line shows the fix: `device=far.device`. Would your `attention` run on the second device?
+# `torch.arange(3)` shows a common mistake: a function creates a tensor on the CPU, no matter which device its input is
+# on. The last line shows the fix: `device=far.device`. Would your `attention` run on the second device?
 
 # %% answer [markdown]
-# Look at the causal mask. `torch.ones(t, t)` creates it on the CPU, so `masked_fill` gets a mask and scores on
+# Look at the causal mask. `torch.ones(t, t)` creates it on the CPU, so `masked_fill` gets scores and a mask on
 # different devices and raises an error. `torch.ones(t, t, device=q.device)` works everywhere, and so does
 # `torch.ones_like(scores)`. The operands of the softmax and both products are on q's device anyway.
 
@@ -656,7 +659,7 @@ with probes.TwoDevices() as elsewhere:
 
 # %% given
 hint(
-    "Convert both devices to a form that you can compare. When are they the same?",
+    "Convert both devices to a form in which you can compare them. When are they the same?",
     "If they differ and one is the CPU, what else must be true, and of which tensor?",
 )
 
@@ -665,15 +668,15 @@ hint(
 # %% [markdown]
 # ## A module that moves as a whole
 #
-# If a model runs on your laptop but raises an error about two devices on a GPU, one of its tensors probably didn't move
-# with it. A module keeps track of two kinds of tensors:
+# If a model runs on your laptop but raises an error about two devices on a machine with a GPU, one of its tensors
+# probably didn't move with it. A module keeps track of two kinds of tensors:
 #
-# - *parameters*, created by `nn.Parameter(...)`, are trained;
-# - *buffers*, created by `self.register_buffer("name", tensor)`, aren't trained.
+# - *parameters*, which are created by `nn.Parameter(...)` and trained;
+# - *buffers*, which are created by `self.register_buffer("name", tensor)` and not trained.
 #
-# Both are moved by `to`, cast by `double()` and `half()`, and included in `state_dict()`, the dict that you save a
-# model with. What about a tensor that is simply assigned, `self.table = tensor`? Below, three modules add the same
-# table to their input. Each is moved to the second device, where it also gets its input. Which of them have their table
+# Both are moved by `to`, cast by `double()` and `half()`, and included in `state_dict()`, the dict that you use to save
+# a model. What about a tensor that's simply assigned, as in `self.table = tensor`? Below, three modules add the same
+# table to their input. Each module is moved to the second device, and so is its input. Which of them have their table
 # in their `state_dict`?
 
 # %% predict: moved_tables
@@ -723,19 +726,20 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 
 # %% [markdown]
 # The attribute stayed on the CPU, which you'd never notice on a machine without a GPU. The parameter moves, but an
-# optimizer would train it, although it's meant to be constant. Use a buffer for constants.
+# optimizer would train it, even though it's meant to be constant. Use a buffer for constants.
 #
 # ### Your turn: Normalize
 # Images are *normalized* before a model sees them: each channel's mean is subtracted, and the difference is divided by
-# the channel's standard deviation. Put that into a module, so both statistics are moved, cast and saved with the model.
+# the channel's standard deviation. Put this into a module, so both statistics are moved, cast and saved with the model.
 #
 # Watch the shapes. `mean` has shape `(C,)`, and must align with dimension 1 of an `(N, C, H, W)` tensor. Which
 # dimension does it align with by default?
 
 # %% given
 hint(
-    "Which of the three modules above should you follow? And does register_buffer copy its argument?",
-    "(C,) is aligned from the right, so it lines up with W. What shape lines up with C? You may store that shape.",
+    "Which of the three modules above should you imitate? And does register_buffer copy its argument?",
+    "(C,) is aligned from the right, so it lines up with W. What shape lines up with C? You may store the "
+    "statistics in that shape.",
 )
 
 # %% exercise: Normalize points=4 level=medium
@@ -744,10 +748,10 @@ hint(
 # How would you find the bug in `AsAttribute` without a GPU? Every machine has `meta`: move the module there, and call
 # it with an input on `meta`. That's often enough, but an index tensor that stayed on the CPU raises no error, since
 # indices are allowed there. So look inside the module as well: `vars(module)` holds its plain attributes. Parameters,
-# buffers and submodules are kept elsewhere, so a tensor that you find there won't move.
+# buffers and submodules are kept elsewhere, so any tensor that you find in `vars(module)` won't move.
 #
-# Some people test with `model.double()`. The next cell tries all three on the modules above and on two that hold
-# integers. What does each find?
+# Some people test with `model.double()`. The next cell tries all three methods on the modules above and on two that
+# hold integers. What does each one find?
 
 
 # %% example
@@ -781,8 +785,8 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 
 # %% [markdown]
 # `double()` finds nothing. `AsAttribute` adds a float32 table to a float64 input and gets float64. The integer buffer,
-# which does move, follows no cast. `meta` finds the table but not the index, and `vars` finds both. If a model has
-# submodules, check each of `model.modules()`. `vars` misses only tensors inside a list or dict.
+# which does move, isn't affected by casts. `meta` finds the table but not the index, and `vars` finds both. If a model
+# has submodules, check each of `model.modules()`. `vars` misses only tensors inside a list or dict.
 #
 # You don't have to save a buffer that can be recomputed: with `register_buffer(name, tensor, persistent=False)`, it
 # moves with the module but isn't in the `state_dict`. Why would that be wrong for `mean` and `std`?
@@ -795,7 +799,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 # ## The digits on any device
 #
 # The digits script assumes that it runs on the CPU. In the function below, only the model is moved. Run the cell. Which
-# line raises the error on the second device, `meta`? Add one line that makes the script run anywhere.
+# line raises the error on the second device, `meta`? Add one line that makes the script run on any device.
 
 
 # %% scratch
@@ -827,7 +831,7 @@ with probes.TwoDevices() as second_device:
 #
 # `inputs, targets = inputs.to(where), targets.to(where)`
 #
-# Both devices then give 88.2%. The weights are the same because they're drawn on the CPU before they're moved. `rows`
+# Both devices then reach 88.2%. The weights are the same because they're drawn on the CPU before they're moved. `rows`
 # can stay on the CPU, since it's an index. If your machine has a GPU, `train(device())` trains on it.
 
 # %% [markdown]
@@ -854,11 +858,11 @@ show_strides(torch.arange(10, 16).as_strided((4, 3), (1, 1)))
 
 # %% [markdown]
 # A copy of the windows would take nearly 400 million bytes; the view takes no memory beyond the signal's. Several
-# elements share one slot, which is fine for reading. What about writing? Below, three windows are set to their index
-# plus one in turn. Then, in a new `line` of zeros, 1 is added to all windows at once.
+# elements share one slot, which is fine for reading. What about writing? Below, each of three windows in turn is set to
+# its index plus one. Then, in a new `line` of zeros, 1 is added to all windows at once.
 
 # %% predict: written_windows
-# **Predict.** `line` has five zeros, and its three windows have three elements each. What is `line` after
+# **Predict.** `line` contains five zeros, and its three windows have three elements each. What is `line` after
 # `line.as_strided((3, 3), (1, 1)).add_(1)`?
 #
 # - [ ] `[1, 1, 1, 1, 1]`
@@ -883,8 +887,8 @@ print("1 added to all windows: ", line.tolist())
 # such a view, `clone()` it.
 #
 # ### Your turn: windows
-# Create windows along the last dimension of any tensor, as a view, with a step between them. The tensor itself can be a
-# view. Where do its strides appear in your result?
+# Return a view of the windows along the last dimension of any tensor, with a given step between them. The tensor itself
+# can be a view. Where do its strides appear in your result?
 
 # %% given
 hint(
@@ -897,21 +901,21 @@ hint(
 # %% exercise: windows points=3 level=medium further
 
 # %% [markdown]
-# In PyTorch, this is `x.unfold(-1, k, step)`. You can write a convolution as such windows times a kernel, and a max
-# pooling layer as their maximum. What would you do about the memory that `windows(signal, 100, 1) - windows(signal,
-# 100, 1).mean(-1, keepdim=True)` takes?
+# In PyTorch, this is `x.unfold(-1, k, step)`. You can write a convolution as the product of such windows and a kernel,
+# and a max pooling layer as their maximum. What would you do about the memory that `windows(signal, 100, 1) -
+# windows(signal, 100, 1).mean(-1, keepdim=True)` takes?
 
 # %% answer [markdown]
-# The windows are views, but their difference is a new tensor of 399,960,400 bytes. If you need only one number per
-# window, reduce without the difference: a window's variance, for instance, is the mean of the squares minus the square
-# of the mean, and both are averages over windows. Otherwise, process a few thousand windows at a time. For the strides,
-# keep all of x's but the last, then append step times that last stride, followed by the last stride itself.
+# The windows are a view, but the difference is a new tensor of 399,960,400 bytes. If you need only one number per
+# window, compute it without the difference: a window's variance, for instance, is the mean of the squares minus the
+# square of the mean, and both are averages over windows. Otherwise, process a few thousand windows at a time. For the
+# strides, keep all of x's but the last, then append step times that last stride, followed by the last stride itself.
 
 # %% [markdown]
 # ## Every pair of points
 #
-# Broadcasting is useful if you do it intentionally. To pair each point in `a` with each point in `b`, give `a` shape
-# `(n, 1, d)` and `b` shape `(1, m, d)`. What's the shape of their difference? In the picture, n = 4, m = 5 and d = 3.
+# Broadcasting is useful when it's intentional. To pair each point in `a` with each point in `b`, give `a` shape `(n, 1,
+# d)` and `b` shape `(1, m, d)`. What's the shape of their difference? In the picture, n = 4, m = 5 and d = 3.
 
 # %% example
 show_broadcasting((4, 1, 3), (1, 5, 3))
@@ -919,9 +923,9 @@ show_broadcasting((4, 1, 3), (1, 5, 3))
 # %% [markdown]
 # To get distances from the differences, square them, sum over the last dimension, and take the square root.
 #
-# Many programs avoid the large table of differences with the expansion $|a - b|^2 = |a|^2 - 2\,a \cdot b + |b|^2$,
+# Many programs avoid the large table of differences by using the expansion $|a - b|^2 = |a|^2 - 2\,a \cdot b + |b|^2$,
 # whose middle term is a matrix product. In exact arithmetic, both give the same result. Below, two points are 0.01
-# apart, and 1000 away from zero. What will the three lines print?
+# apart and 1000 units from the origin. What will the three lines print?
 
 # %% example
 first, second = torch.tensor([1000.0, 0.0]), torch.tensor([1000.01, 0.0])
@@ -932,11 +936,12 @@ print("in float64:             ", (first.double() - second.double()).square().su
 
 # %% [markdown]
 # The large terms agree in nearly all their digits, so in float32 only rounding error is left after the subtraction.
-# Here it's 0. It can even be negative, and then its root is NaN. The difference between the points themselves is the
-# same as in float64. (1000.01 isn't exact in float32, so the points are a little more than 0.01 apart.)
+# Here, the result is 0. It can even be negative, and then its square root is NaN. The difference between the points
+# themselves is the same as in float64. (1000.01 can't be represented exactly in float32, so the points are a little
+# more than 0.01 apart.)
 #
 # ### Your turn: pairwise_distances
-# Write a function for the table of distances. Are there points for which your approach loses digits?
+# Write a function that returns the table of distances. Are there points for which your approach loses digits?
 
 # %% given
 hint(
@@ -947,29 +952,29 @@ hint(
 # %% exercise: pairwise_distances points=3 level=easy further
 
 # %% answer [markdown]
-# The difference between two floats that are close together is exact, so the distance from zero doesn't cost any digits.
-# The squares can go wrong, though: in float32, they underflow for points 1e-25 apart and overflow for points 1e20
-# apart.
+# The difference between two floats that are close together is exact, so a large distance from the origin doesn't cost
+# any digits. The squares can go wrong, though: in float32, they underflow for points 1e-25 apart and overflow for
+# points 1e20 apart.
 
 # %% [markdown]
 # PyTorch has `torch.cdist(a, b)`. By default, it uses the expansion if one side has more than 25 points, because a
-# matrix product is fast. For 30 random points in a unit cube a thousand away from zero, we measured a distance error of
-# 0.8 on our machine. For 20 such points it was 8e-8. `compute_mode="donot_use_mm_for_euclid_dist"` turns off the
-# expansion. When would you accept the error?
+# matrix product is fast. For 30 random points in a unit cube a thousand units from the origin, we measured a distance
+# error of 0.8 on our machine. For 20 such points, it was 8e-8. `compute_mode="donot_use_mm_for_euclid_dist"` turns off
+# the expansion. When would you accept the error?
 
 # %% answer [markdown]
-# When the points are about as far apart as they are from zero, and only the order of the distances matters, as in a
-# nearest-neighbor search over embeddings. Subtract the mean of all points first: that brings them closer to zero
-# without changing any distance.
+# When the points are about as far from one another as from the origin, and only the order of the distances matters, as
+# in a nearest-neighbor search over embeddings. Subtract the mean of all points first: that brings them closer to the
+# origin without changing any distance.
 
 # %% [markdown]
 # ## Moving a whole batch
 #
 # A data loader can return anything: a dict of tensors and names, a list of pairs, tensors inside tuples inside dicts.
-# Before the model sees it, all tensors have to move, and floating-point ones may need a cast to the model's dtype.
-# `module.to(device, dtype)` casts floating-point and complex tensors, and leaves integers alone: `to(torch.float64)`
-# turns a complex64 buffer into float64, and loses its imaginary part, with a warning. (`module.double()` casts only
-# floating-point tensors.) What would happen if you cast labels to bfloat16?
+# Before the model sees a batch, all its tensors have to be moved, and floating-point ones may have to be cast to the
+# model's dtype. `module.to(device, dtype)` casts floating-point and complex tensors, and leaves integers alone:
+# `to(torch.float64)` turns a complex64 buffer into float64 and discards its imaginary part, with a warning.
+# (`module.double()` casts only floating-point tensors.) What would happen if you cast labels to bfloat16?
 
 # %% example
 class_numbers = torch.tensor([255, 256, 257, 1000])
@@ -980,8 +985,9 @@ print(class_numbers.to(torch.bfloat16).long().tolist())
 # times 8, and 125 fits in eight bits.
 #
 # ### Your turn: to_device
-# Handle any nesting. A *named tuple*, such as `Sample` or `Pair` below, is a tuple whose items have names. You create
-# one with `Sample(image, label)`, not `Sample([image, label])`. Its class has a `_fields` attribute.
+# Write a function that handles any nesting. A *named tuple*, such as `Sample` or `Pair` below, is a tuple whose items
+# have names. You create one with `Sample(image, label)`, not `Sample([image, label])`. Its class has a `_fields`
+# attribute.
 
 
 # %% given
@@ -1003,7 +1009,8 @@ class Pair(NamedTuple):
 hint(
     "What does the function do with a tensor? And with a list, if it knows how to handle each item?",
     "type(batch) is the container's class. A named tuple takes its items as separate arguments, and a list or tuple "
-    "takes them as one iterable. Which tensors can be cast? Check t.is_floating_point().",
+    "takes them as one iterable. Which tensors should be cast? Check "
+    "t.is_floating_point().",
 )
 
 # %% exercise: to_device points=4 level=hard further
@@ -1017,7 +1024,7 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# **`view` against `reshape`**
+# **`view` versus `reshape`**
 # - [x] `view` never copies.
 #   > It raises an error if no strides can describe the result. What you write to a view appears in the original.
 # - [ ] `view` works only on contiguous tensors.
@@ -1031,11 +1038,11 @@ hint(
 # - [x] `x.contiguous().view(-1)` works for every tensor `x`.
 #   > A contiguous tensor is a single block, and `contiguous()` creates one if needed.
 #
-# Hint: Which of the views of grid.T worked? What does reshape say?
+# Hint: Which of the views of grid.T worked? Does reshape tell you whether it copied?
 #
 # **Layout**, with `x = torch.arange(24).reshape(2, 3, 4)`
 # - [ ] `x.permute(0, 2, 1)` and `x.reshape(2, 4, 3)` have the same shape and the same values.
-#   > The shapes are the same, but `reshape` keeps the order of the elements, and `permute` changes it.
+#   > The shapes are the same, but `reshape` keeps the order of the elements, whereas `permute` changes it.
 # - [x] `x.permute(0, 2, 1)` doesn't copy any elements.
 #   > It swaps strides: (12, 4, 1) becomes (12, 1, 4), over the same storage.
 # - [x] `x.transpose(0, 1).is_contiguous()` is False.
@@ -1054,13 +1061,13 @@ hint(
 #   > Without an argument, `squeeze` removes every dimension of size 1, leaving (28,). That's how the grayscale image
 #   > lost its channel.
 # - [ ] `torch.zeros(5, 10).squeeze(0)` raises an error.
-#   > That dimension has size 5, so `squeeze` silently does nothing. It's a trap because there's no error.
+#   > That dimension has size 5, so `squeeze` silently does nothing. This is a trap because there's no error.
 # - [x] `torch.zeros(3)[:, None]` has shape (3, 1).
 #   > `None` in an index inserts a dimension of size 1 at that position, here after the first.
 # - [x] `torch.zeros(3).unsqueeze(-1)` has shape (3, 1).
 #   > Since -1 counts from the end, the new dimension comes last. `[:, None]` does the same here.
 # - [ ] `t.unsqueeze(0)` copies the elements of `t`.
-#   > A dimension of size 1 needs another stride but no memory. The result is a view of `t`.
+#   > An extra dimension of size 1 requires an extra stride but no extra memory. The result is a view of `t`.
 #
 # Hint: What did squeeze(0) do when the size was 5?
 #
@@ -1072,7 +1079,7 @@ hint(
 # - [x] Shapes (7, 1) and (7,) give (7, 7).
 #   > A column and a row give a table of all pairs. That was the accident in the mean squared error and in the digits
 #   > script.
-# - [ ] For a `t` of shape (3, 1), `t.expand(3, 1000)` takes a thousand times the memory.
+# - [ ] For a `t` of shape (3, 1), `t.expand(3, 1000)` takes a thousand times as much memory.
 #   > It gives the dimension a stride of 0 over the same 3 elements. `repeat` would copy.
 # - [ ] `x.add_(y)` works if `x` has shape (3,) and `y` has shape (2, 3).
 #   > The result would have shape (2, 3), and an in-place operation can't make `x` larger.
@@ -1081,7 +1088,7 @@ hint(
 #
 # **Devices**, with `c` of shape (3,) on the CPU and `g` of shape (3,) on a GPU
 # - [x] `c + g` raises an error.
-#   > Both have a dimension, and they're on different devices, as `near` and `far` were.
+#   > Neither is 0-dim, and they're on different devices, as `near` and `far` were.
 # - [ ] `g + torch.tensor(2.0)` raises an error.
 #   > The 0-dim tensor is on the CPU, and its single value can be passed along like a Python number.
 # - [ ] `g[torch.tensor([0, 2])]` raises an error.
@@ -1089,7 +1096,7 @@ hint(
 # - [ ] `c.to(g.device)` changes the device of `c`.
 #   > A tensor's `to` never changes the tensor. Without an assignment, the line has no effect.
 # - [x] `torch.device("cuda") == torch.device("cuda:0")` is False.
-#   > `cuda` without an index means the current device, and the comparison doesn't look up which one that is.
+#   > `cuda` without an index means the current device, but the comparison doesn't look up which one that is.
 #
 # Hint: Which of the seven lines with far and near raised an error?
 #
@@ -1102,7 +1109,8 @@ hint(
 #   > The one in `AsAttribute` stayed on the CPU, which raised an error on the second device. Only parameters and
 #   > buffers move.
 # - [x] `torch.zeros(3, device=x.device)` is on the same device as `x`.
-#   > `device=x.device` uses the input's device. Without it, the tensor is created on the CPU, a common mistake.
+#   > `device=x.device` uses the input's device. Without it, the tensor is created on the CPU, which is a common
+#   > mistake.
 # - [x] A buffer is in the `state_dict` unless it was registered with `persistent=False`.
 #   > Buffers are saved by default, as the one in `AsBuffer` was. `persistent=False` is for values that can be
 #   > recomputed.
@@ -1112,18 +1120,18 @@ hint(
 # %% [markdown]
 # ## Asked in interviews
 #
-# Answer aloud before you open the sample answer.
+# Answer out loud before you open the sample answer.
 #
 # **What is the difference between `view` and `reshape`?**
 #
 # <details><summary>A good answer</summary>
 #
 # Both give a tensor a new shape and keep its elements in order. `view` never copies. Its result shares the storage, so
-# a write to one shows up in the other, and if no strides can describe the result, it raises an error. `reshape` returns
-# a view if it can and copies otherwise, without saying which. The common misconception is that `view` needs a
-# contiguous tensor. That's sufficient but not necessary: each new dimension has to stay within one block of dimensions
-# that can be joined. I use `view` if a copy would be a mistake, and `reshape` if I only read. To reorder dimensions,
-# neither is right: that's `permute`.
+# a write to one shows up in the other, and if no strides can describe the result, `view` raises an error. `reshape`
+# returns a view if it can and copies otherwise, without telling you which. A common misconception is that `view`
+# requires a contiguous tensor. Contiguity is sufficient but not necessary: each new dimension has to stay within one
+# block of dimensions that can be joined. I use `view` if a copy would be a mistake, and `reshape` if I only read the
+# result. Neither reorders dimensions: that's what `permute` is for.
 #
 # </details>
 
@@ -1148,20 +1156,20 @@ hint(
 # Fix: give both the same shape, with `predicted.squeeze(1) - target` or `target[:, None]`. `assert predicted.shape ==
 # target.shape` would have caught it, and so would the warning from `nn.functional.mse_loss`.
 #
-# Grading: one point for the table of all pairs and for the targets' mean as its minimum, and one for a fix and a line
-# that catches the bug.
+# Grading: one point for the table of all pairs and for the fact that the targets' mean minimizes the loss, and one for
+# a fix and a line that catches the bug.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## On one sheet
 #
 # - Tell a batch from a sample by the number of dimensions, never by a size.
-# - `reshape` keeps the order of the elements, `permute` changes it. Test with values and sizes that all differ.
+# - `reshape` keeps the order of the elements; `permute` changes it. Test with values and sizes that all differ.
 # - Broadcasting aligns shapes from the right.
 # - `@` multiplies matrices in the last two dimensions and broadcasts the others.
 # - Attention: `softmax(q @ k.mT / sqrt(d)) @ v`; if it's causal, set later scores to minus infinity before the softmax.
 # - A view is possible if each new dimension stays within one block of dimensions that can be joined.
-# - All operands must be on one device, except for Python numbers, 0-dim CPU tensors and indices.
+# - All operands must be on the same device, except for Python numbers, 0-dim CPU tensors and indices.
 # - Store a model's constants in buffers. Run the model on `meta`, and check `vars(module)` for tensors that wouldn't
 #   move.
 #
@@ -1170,12 +1178,12 @@ hint(
 # | `squeeze()` | removes every dimension of size 1, including a channel dimension |
 # | `view` | never copies; raises an error if it would have to |
 # | `reshape` | a view if possible, otherwise a silent copy |
-# | `permute`, `transpose`, `.mT` | reorder strides, never copy |
+# | `permute`, `transpose`, `.mT` | reorder the strides; never copy |
 # | `expand`, overlapping windows | take no extra memory; read from them, but write to a clone |
 # | `repeat` | copies |
 # | (N, 1) with (N,) | (N, N), without a warning |
 # | (…, t, d) @ (…, d, s) | (…, t, s): only the other dimensions are broadcast |
-# | `x.to(device)` | returns a tensor that you must assign, possibly `x` itself |
+# | `x.to(device)` | returns a tensor, possibly `x` itself, that you must assign |
 # | `model.to(device)` | moves only parameters and buffers |
 # | `torch.arange(n, device=x.device)` | is created on the same device as `x` |
 #
@@ -1185,4 +1193,4 @@ hint(
 # - Is this a view or a copy, and will anything write to it?
 # - Which line of my model would fail on a machine with a GPU?
 #
-# Lab 3 covers what an operation produces besides values: the record that gradients are computed from.
+# Lab 3 covers what an operation produces besides values: the graph that gradients are computed from.

@@ -72,11 +72,11 @@ def normalised_elsewhere(make, mean, std, x):
 class Normalize(nn.Module):
     """Subtracts each channel's mean, and divides by its standard deviation.
 
-    mean, std: shape (C,), C at least 1, both of the same floating-point dtype, which becomes the module's, any strides,
-        std above 0. Neither requires grad, and neither is changed. Later changes to the caller's tensors have no effect
-        on the module.
-    Normalize(mean, std)(x): x of shape (N, C, H, W), any strides, in the module's dtype and on its device, not changed.
-        N may be 0. Returns x's shape and dtype. Training and evaluation give the same result.
+    mean, std: shape (C,), with C at least 1 and any strides, both of the same floating-point dtype, which becomes the
+        module's; std is above 0. Neither requires grad, and neither is changed. Later changes to the caller's tensors
+        have no effect on the module.
+    Normalize(mean, std)(x): x has shape (N, C, H, W), any strides, and the module's dtype and device. It isn't changed.
+        N may be 0. Returns x's shape and dtype. Training and evaluation modes give the same result.
     Both tensors follow the module's to(), double() and so on, even after a call. They're never trained. The state_dict
         contains their values under the names mean and std, in any shape, and nothing else. load_state_dict replaces
         them.
@@ -103,7 +103,8 @@ class Normalize(nn.Module):
 # mean, std: shape (C,) -> other_cases, cast, state_dict
 # Neither requires grad -> keeps_input, later_writes
 # Later changes to -> later_writes, keeps_input
-# Normalize(mean, std)(x): -> other_cases, keeps_input
+# Normalize(mean, std)(x): -> other_cases
+# It isn't changed -> keeps_input
 # N may be 0 -> empty
 # Returns x's shape -> cast, other_cases
 # Training and evaluation -> modes_agree
@@ -165,7 +166,7 @@ def cast_arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two channels of 2 by 3",
+    "two channels of 2-by-3 pixels",
     weight=3,
     required=True,
     hint=(
@@ -259,7 +260,7 @@ with check(
     assert_close(got["devices"], "meta")
     assert got["mixed"] == [], "an operation got tensors on both devices"
 with check(
-    "modes_agree", "training and evaluation are the same", guard=True, hint="What does eval() change in your module?"
+    "modes_agree", "training and evaluation modes agree", guard=True, hint="What does eval() change in your module?"
 ):
     evaluated.assert_results(Normalize, "", "one channel")
 with check("keeps_input", "mean, std and x keep their values", guard=True):

@@ -10,12 +10,12 @@ def count_fused_calls(attention, q, k, v, causal):
 def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
     """Scaled dot-product attention: for each position, a weighted mean of the rows of v.
 
-    q, k, v: shape (n, heads, t, d), all float32 or all float64, any strides. n may be 0. The other sizes are at least
-    1. None of them is changed.
+    q, k, v: shape (n, heads, t, d), all float32 or all float64, any strides. n may be 0; the other sizes are at
+    least 1. None of the tensors is changed.
     The score of positions i and j is the dot product of q's row i and k's row j, divided by the square root of d. The
     weights of position i are the softmax of its scores over all j. Scores may be as large as 1000 or as low as -1000.
     causal: if True, only positions j up to i take part in that softmax, and the weights of later ones are 0.
-    Returns shape (n, heads, t, d) and that dtype. Doesn't call scaled_dot_product_attention, directly or indirectly.
+    Returns shape (n, heads, t, d) in the same dtype. Doesn't call scaled_dot_product_attention, directly or indirectly.
     """
     ### BEGIN SOLUTION
     scores = q @ k.mT / q.shape[-1] ** 0.5
@@ -29,9 +29,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
 # %% promises
 # Scaled dot-product attention -> example, other_cases
 # q, k, v: shape -> other_cases, non_contiguous
-# n may be 0 -> empty
-# The other sizes -> sizes_of_one, equal_sizes
-# None of them -> keeps_input
+# n may be 0; the other sizes -> empty, sizes_of_one, equal_sizes
+# None of the tensors -> keeps_input
 # The score of positions -> example, other_cases, equal_sizes
 # The weights of position -> example, other_cases
 # Scores may be -> large_scores
@@ -132,7 +131,7 @@ with check(
 with check("causal", "a causal mask, with more positions", weight=2, hint="Which positions can position 2 see?"):
     arguments.assert_results(attention, "causal", "causal, float64")
 with check(
-    "equal_sizes", "equal sizes", hint="If two sizes are equal, a wrong dimension fits too. Which one do you use?"
+    "equal_sizes", "equal sizes", hint="If two sizes are equal, a wrong dimension works too. Which one do you use?"
 ):
     arguments.assert_results(attention, "as many features as positions", "as many heads as positions", "all equal")
 with check("sizes_of_one", "one position, one head, one feature", hint="Is there a squeeze() in your code?"):

@@ -4,9 +4,9 @@ def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
 
     a: shape (n, d), b: shape (m, d), of one dtype, float32 or float64, any strides, all numbers finite. n, m and d may
     differ or be equal, and each may be 0. Neither is changed.
-    Returns shape (n, m) and that dtype: entry [i, j] belongs to a[i] and b[j]. The distance between
-    equal points is exactly 0. Any other distance is between 1e-15 and 1e15, and its relative error is at most 1e-3, even if the points
-    are close together and far from zero.
+    Returns shape (n, m) in the same dtype: entry [i, j] belongs to a[i] and b[j]. The distance between equal points is
+    exactly 0. Any other distance is between 1e-15 and 1e15, and its relative error is at most 1e-3, even if the points
+    are close together and far from the origin.
     """
     ### BEGIN SOLUTION
     return (a[:, None, :] - b[None, :, :]).square().sum(dim=-1).sqrt()
@@ -74,7 +74,7 @@ with check(
     required=True,
     hint=(
         "Which two points belong to entry [0, 2], and how far apart are they?",
-        "Compute differences of shape (n, m, d). Square them, sum over the last dimension, and take the root.",
+        "Compute differences of shape (n, m, d). Square them, sum over the last dimension, and take the square root.",
     ),
 ):
     t = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
@@ -93,7 +93,7 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other numbers of points, dimensions and float64",
+    "other numbers of points and dimensions, and float64",
     weight=3,
     required=True,
     hint="Which sizes can n, m and d have? Which of them does your code assume?",
@@ -108,23 +108,23 @@ with check(
     arguments.assert_results(pairwise_distances, "equal sizes", rtol=1e-3, atol=0)
 with check(
     "far_from_zero",
-    "points that are close together and far from zero",
+    "points that are close together and far from the origin",
     weight=3,
     hint="Which two large numbers are subtracted in your code, and how many of their digits agree?",
 ):
     arguments.assert_results(pairwise_distances, "close together", "float64, close together", rtol=1e-3, atol=0)
 with check(
     "two_groups",
-    "two groups far from zero, on opposite sides of it",
+    "two groups far from the origin, on opposite sides of it",
     weight=2,
     hint="Does moving the points or computing in float64 help if you then subtract two large numbers?",
 ):
     arguments.assert_results(pairwise_distances, "two groups", "two groups, float64", rtol=1e-3, atol=0)
 with check(
     "thirty_points",
-    "two groups of thirty points far from zero",
+    "two groups of thirty points far from the origin",
     weight=2,
-    hint="Do you call a PyTorch function that computes it? What does it do for more than 25 points?",
+    hint="Do you call a PyTorch function that computes distances? What does it do for more than 25 points?",
 ):
     arguments.assert_results(pairwise_distances, "thirty points", "thirty others, float64", rtol=1e-3, atol=0)
 with check(
@@ -134,7 +134,7 @@ with check(
 with check(
     "same_point",
     "equal points have distance 0",
-    hint="Can your number under the root be negative or nearly 0?",
+    hint="Can the number under your square root be negative or nearly 0?",
 ):
     arguments.assert_results(pairwise_distances, "the same points", "some points equal", rtol=1e-3, atol=0)
 with check("non_contiguous", "transposed, sliced and expanded arguments", guard=True):

@@ -1,6 +1,6 @@
 # %% exercise
 def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
-    """The mean squared error of N predictions, a 0-dim tensor.
+    """The mean squared error of N predictions, as a 0-dim tensor.
 
     predicted, target: both float32 or both float64, and the result has that dtype. Neither is empty, and both may have
     any strides. Each has shape (N,) or (N, 1), in any combination, and N is the same for both.
@@ -114,7 +114,7 @@ with check(
     "raises_count",
     "different numbers of predictions and targets raise a ValueError",
     weight=2,
-    hint="Does a 1 fit any size?",
+    hint="Is a size of 1 compatible with any other size?",
 ):
     refused.assert_results(safe_mse, "", "one target", "one prediction", "twice as many targets")
 with check(

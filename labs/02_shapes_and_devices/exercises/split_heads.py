@@ -91,10 +91,10 @@ with check(
     assert got.dtype == torch.float32, f"your result has dtype {got.dtype}"
 with check(
     "example",
-    "head 1 gets features 2 and 3 of each position",
+    "head 1 gets features 2 and 3 at each position",
     weight=2,
     hint=(
-        "Which of the first position's features belong to head 1? Which numbers does your result have there?",
+        "Which of the first position's features belong to head 1? Which numbers are there in your result?",
         "unflatten splits one dimension without affecting the others. Transpose time and heads only after that.",
     ),
 ):
@@ -103,7 +103,7 @@ with check(
         split_heads(t, 2),
         torch.stack([t[:, :, :2], t[:, :, 2:]], dim=1),
         {
-            "the elements were split in order: a head gets other positions instead of its features": t.reshape(
+            "the elements were split in order, so a head gets other positions instead of its features": t.reshape(
                 2, 2, 3, 2
             ),
             "each head got every second feature: split the features into (heads, features per head)": torch.stack(
@@ -125,7 +125,7 @@ with check(
     "equal_sizes",
     "equal sizes in all dimensions",
     weight=2,
-    hint="If two sizes are equal, a wrong order still has the right shape.",
+    hint="If two sizes are equal, the wrong order still gives the right shape.",
 ):
     arguments.assert_results(split_heads, "equal sizes", "as many heads as positions")
 with check(
@@ -145,7 +145,7 @@ with check(
     "raises", "heads that don't divide the features raise a ValueError", hint="What does // do with the remainder?"
 ):
     refused.assert_results(split_heads, "", "more heads than features", "twice as many", "no position")
-with check("empty", "no sample, no position", guard=True):
+with check("empty", "no samples, no positions", guard=True):
     arguments.assert_results(split_heads, "no sample", "no position")
 with check("keeps_input", "x keeps its shape and values", guard=True):
     arguments.assert_arguments(split_heads)

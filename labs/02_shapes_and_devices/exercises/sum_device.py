@@ -33,11 +33,11 @@ def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device:
 # %% checks
 with check(
     "same_device",
-    "both on the CPU, and both on cuda:1",
+    "both on the CPU, or both on cuda:1",
     weight=2,
     required=True,
     hint=(
-        "When are two devices the same: if their types match, or only if their indices match too?",
+        "When are two devices the same: if their types match, or only if their indices also match?",
         "Compare both type and index. If the devices are equal, that's where the sum is.",
     ),
 ):
@@ -85,14 +85,14 @@ with check(
             assert got is None, "a 0-dim tensor on a CUDA device was added to a tensor on another device"
             got = sum_device(shape, torch.device(b), (), torch.device(a))
             assert got is None, "a 0-dim tensor on a CUDA device was added to a tensor on another device"
-with check("cuda_index", "cuda and cuda:0 are one device", weight=2, hint="What is torch.device('cuda').index?"):
+with check("cuda_index", "cuda and cuda:0 are the same device", weight=2, hint="What is torch.device('cuda').index?"):
     for p, q in (((3,), (3,)), ((2, 3), ()), ((), (4,)), ((), ()), ((1,), (0,))):
         for a, b in (("cuda", "cuda:0"), ("cuda:0", "cuda"), ("cuda", "cuda"), ("cuda:0", "cuda:0")):
             assert_close(sum_device(p, torch.device(a), q, torch.device(b)), torch.device("cuda:0"))
     for shape in ((), (1,), (4,)):
         assert_close(sum_device((), torch.device("cpu"), shape, torch.device("cuda")), torch.device("cuda:0"))
         assert_close(sum_device(shape, torch.device("cuda"), (), torch.device("cpu")), torch.device("cuda:0"))
-with check("same_index", "two tensors on one device, of any shapes", hint="Which devices can be equal?"):
+with check("same_index", "two tensors of any shapes on the same device", hint="Which devices can be equal?"):
     for name in ("cpu", "cuda:1", "cuda:12"):
         for p, q in (((3,), (3,)), ((2, 3), ()), ((), (4,)), ((), ()), ((1,), (0,))):
             assert_close(sum_device(p, torch.device(name), q, torch.device(name)), torch.device(name))

@@ -14,12 +14,12 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
 
     batch: a tensor, or a list, tuple, named tuple or dict of such batches, to any depth. Named tuples are the only
     subclasses of list, tuple and dict in it. Everything else (None, strings, numbers, ranges and so on) may be mixed
-    with tensors, and is returned itself, never as a copy.
-    dtype: a floating-point dtype, or None, which keeps all dtypes. Tensors of integers, booleans and complex numbers
+    with tensors, and is returned as is, never as a copy.
+    dtype: a floating-point dtype, or None to keep all dtypes. Tensors of integers, booleans and complex numbers
     always keep theirs.
     Returns the same nesting, with containers of the same types. Its lists and dicts are new ones, even if nothing had
     to be moved. batch, its containers and its tensors aren't changed. A tensor that needs no change may be returned
-    itself.
+    as is.
     """
     ### BEGIN SOLUTION
     if isinstance(batch, Tensor):
@@ -109,7 +109,7 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Does a tensor's to() change the tensor? And which of the entries may get the new dtype?",
+        "Does a tensor's to() change the tensor? And which of the entries should be cast to the new dtype?",
         "Put the results of to() in a new dict. Cast only where is_floating_point() says True.",
     ),
 ):
@@ -123,7 +123,7 @@ with check(
         want,
         {
             "the labels were cast too: they're integers, so they should keep their dtype": cast,
-            "to() doesn't change a tensor, and its result was discarded": dropped,
+            "to() doesn't change the tensor itself, and its result was discarded": dropped,
         },
     )
 with check(
@@ -133,7 +133,7 @@ with check(
     observed=True,
     hint=(
         "What happens to the result of to()? Is the device used even if dtype is None?",
-        "Call to(device) on each tensor, cast or not, and put the result in the new nesting.",
+        "Call to(device) on each tensor, whether or not it's cast, and put the result in the new nesting.",
     ),
 ):
     t = torch.tensor([[0.5, 1.5, -2.0], [3.0, 0.25, 8.0]])
@@ -221,7 +221,7 @@ with check(
     assert truck.rides == [], "an object with a method to() that isn't a tensor was moved"
 with check(
     "nested_second_device",
-    "every tensor of a nested batch moves to the second device",
+    "every tensor in a nested batch moves to the second device",
     weight=4,
     observed=True,
     hint="Do you use the result of to()? Which tensors does your function miss?",
@@ -239,7 +239,7 @@ with check(
     assert_close(got["devices"], places)
 with check(
     "back_to_cpu",
-    "and moves back to the CPU",
+    "a nested batch moves back to the CPU",
     weight=2,
     observed=True,
     hint="Does your function use its device argument in both directions?",

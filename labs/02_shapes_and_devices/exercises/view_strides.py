@@ -2,10 +2,10 @@
 def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     """The strides of t.view(shape) for a tensor t of this size and stride, or None if such a view is impossible.
 
-    size, stride: those of t, two tuples of the same length, which may be 0. Strides are at least 0, in any order, and
+    size, stride: those of t: two tuples of the same length, which may be 0. Strides are at least 0, in any order, and
     elements may share a slot in memory. shape: the new shape, a tuple, which may be empty. size and shape contain
-    integers of at least 1 (no -1, no 0). The number of elements may differ, and then the view is impossible too.
-    Returns a tuple or list of one integer for each entry of shape, never a float. For an entry of 1, any integer is
+    integers of at least 1 (no -1, no 0). If the numbers of elements differ, the view is impossible too.
+    Returns a tuple or list with one integer, never a float, for each entry of shape. For an entry of 1, any integer is
     accepted.
     """
     ### BEGIN SOLUTION
@@ -33,7 +33,7 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
 # Strides are at least 0 -> expanded
 # shape: the new shape -> zero_dim
 # size and shape contain -> size_one
-# The number of elements -> element_count
+# If the numbers of elements -> element_count
 # Returns a tuple or list -> contiguous, joins_neighbours
 # For an entry of 1 -> size_one
 
@@ -176,7 +176,7 @@ with check(
         )
 with check(
     "joins_neighbours",
-    "adjacent dimensions that fit can be joined, even in a tensor with gaps",
+    "adjacent dimensions that line up can be joined, even in a tensor with gaps",
     weight=3,
     required=True,
     hint="In grid[:, ::2], where does a row end, and where does the next one start?",
@@ -194,7 +194,7 @@ with check(
     impossible.assert_results(view_strides, "", "flat", "a small gap", "a small overlap")
 with check(
     "size_one",
-    "sizes of 1 in the old and in the new shape",
+    "sizes of 1 in the old and new shapes",
     weight=2,
     hint="Does the stride of a dimension of size 1 matter? Can you insert such a dimension anywhere?",
 ):
@@ -202,7 +202,7 @@ with check(
     impossible.assert_results(view_strides, "ones between")
     for trial in arguments.iter_trials(view_strides, "ones in the shape", "ones in both"):
         got, want, shape = trial.report.result, trial.case.report.result, trial.arguments[2]
-        assert isinstance(got, list | tuple), "you found no strides, although a view is possible"
+        assert isinstance(got, list | tuple), "you found no strides, even though a view is possible"
         assert_close(len(got), len(want), name="the number of your strides")
         pairs = zip(got, want, shape, strict=True)  # where the size is 1, the stride may be any number
         assert_close([mine if n > 1 else right for mine, right, n in pairs], list(want))
@@ -227,7 +227,7 @@ with check("zero_dim", "one element, in any number of dimensions", guard=True):
         assert_close(view_strides(size, stride, ()), ())
         for shape in ((1,), (1, 1), (1, 1, 1)):
             got = view_strides(size, stride, shape)
-            assert isinstance(got, list | tuple), "you found no strides, although a view is possible"
+            assert isinstance(got, list | tuple), "you found no strides, even though a view is possible"
             assert_close(len(got), len(shape), name="the number of your strides")
 
 

@@ -70,11 +70,11 @@ def refused(draw, edge):
 # %% checks
 with check(
     "example",
-    "windows of 3 in 6 elements, step 1",
+    "windows of 3 elements in 6, with a step of 1",
     weight=3,
     required=True,
     hint=(
-        "Where does window 1 start, and which is the last window with all its elements?",
+        "Where does window 1 start, and which window is the last one with all its elements?",
         "as_strided needs two strides: between windows, and within a window. How many elements can start a window?",
     ),
 ):
@@ -95,7 +95,7 @@ with check(
     "other windows, steps and dtypes",
     weight=2,
     required=True,
-    hint="Where does window i start, and which is the last whole one?",
+    hint="Where does window i start, and which window is the last whole one?",
 ):
     t = torch.arange(8, dtype=torch.float64).cos()
     explain(
@@ -123,7 +123,7 @@ with check(
     "non_contiguous",
     "an x that is a slice or a column",
     weight=3,
-    hint="What stride do you get with every second element? Where does a slice start in the storage?",
+    hint="What's the stride if you take every second element? Where does a slice start in the storage?",
 ):
     table = torch.arange(60.0).reshape(6, 10)
     for t in (table.flatten()[::2], table[:, 3], table[2, 4:]):
@@ -133,7 +133,7 @@ with check(
             got,
             want,
             {
-                "a stride of 1 was assumed: x has gaps": t.as_strided(want.shape, (2, 1)),
+                "a stride of 1 was assumed, but x has gaps": t.as_strided(want.shape, (2, 1)),
                 "the windows start at the beginning of the storage, but x starts later": t.as_strided(
                     want.shape, (2 * t.stride(0), t.stride(0)), 0
                 ),

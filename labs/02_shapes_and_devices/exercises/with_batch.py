@@ -129,7 +129,7 @@ with check(
     "one_sample",
     "a batch of one sample stays a batch",
     weight=2,
-    hint="Which size do you look at? Which number of dimensions?",
+    hint="Does your code look at a size, or at the number of dimensions?",
 ):
     t = torch.linspace(0, 1, 20).reshape(1, 1, 4, 5)
     want = t.mean(dim=(2, 3))
@@ -138,7 +138,7 @@ with check(
         want,
         {
             "squeeze() without an argument removed every dimension of size 1": want.squeeze(),
-            "this was a batch of one, and its batch dimension is gone": want[0],
+            "this was a batch of one, but its batch dimension is gone": want[0],
         },
     )
     arguments.assert_results(with_batch, "batch of one", "batch of one, sizes of 1")
@@ -183,7 +183,7 @@ with check(
     "passes_on",
     "an exception from f is propagated",
     guard=True,
-    hint="What happens in your code between f's exception and the end?",
+    hint="If f raises an exception, what does your code do with it?",
 ):
     arguments.assert_results(with_batch, "f raises", "f raises for a batch")
 with check(
