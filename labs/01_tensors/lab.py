@@ -119,7 +119,7 @@ print("element_size()", image.element_size(), " nbytes", image.nbytes)
 # | uint8 | 1 | images, with values from 0 to 255 |
 # | bool | 1 | masks |
 #
-# What's the dtype of the result of each of these seven calls?
+# What dtype will each of these seven results have?
 
 # %% example
 for text, made in {
@@ -257,7 +257,7 @@ print("argmax       ", votes.argmax().item())
 #
 # When you combine two dtypes, PyTorch computes in a common one, which is called *type promotion*. Every dtype belongs
 # to a category: bool, integer, float or complex, from lowest to highest. The higher category wins. Within a category,
-# the result's dtype is one that's large enough for both:
+# the result has a dtype that's large enough for both:
 #
 # | left | right | result | why |
 # |---|---|---|---|
@@ -318,8 +318,8 @@ for text, result in {
 print((torch.tensor([True, True]) + 1).dtype)
 
 # %% answer [markdown]
-# The cell prints `torch.int64`: the number 1 is an integer, which is a higher category than bool, and Python integers
-# promote to int64. To find the dtype without computing the result, call `torch.result_type(a, b)`.
+# The cell prints `torch.int64`: the number 1 is an integer, which is a higher category than bool, and a Python integer
+# promotes bool to int64. To find the dtype without computing the result, call `torch.result_type(a, b)`.
 
 # %% [markdown]
 # ### Your turn: brighten
@@ -430,8 +430,9 @@ hint(
 # how a tensor finds its elements.
 #
 # A *storage* is a flat block of memory that holds the elements of one or more tensors. Three things define how a tensor
-# reads it: the tensor's shape, its *storage offset* (the slot of its first element), and its strides. A dimension's
-# *stride* is the number of slots to move when its index increases by one. So the element `t[i, j]` is in slot
+# reads it: the tensor's shape, its *storage offset*, which is the slot of its first element, and its strides. A
+# dimension's *stride* is the number of slots to move when its index increases by one. So the element `t[i, j]` is in
+# slot
 #
 # $$\text{offset} + i \cdot \text{stride}_0 + j \cdot \text{stride}_1$$
 #

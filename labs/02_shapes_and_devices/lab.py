@@ -671,8 +671,8 @@ hint(
 # If a model runs on your laptop but raises an error about two devices on a machine with a GPU, one of its tensors
 # probably didn't move with it. A module keeps track of two kinds of tensors:
 #
-# - *parameters*, which are created by `nn.Parameter(...)` and trained;
-# - *buffers*, which are created by `self.register_buffer("name", tensor)` and not trained.
+# - *parameters*, created by `nn.Parameter(...)`, are trained;
+# - *buffers*, created by `self.register_buffer("name", tensor)`, aren't trained.
 #
 # Both are moved by `to`, cast by `double()` and `half()`, and included in `state_dict()`, the dict that you use to save
 # a model. What about a tensor that's simply assigned, as in `self.table = tensor`? Below, three modules add the same
@@ -804,7 +804,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
 
 # %% scratch
 def train(where):
-    """Train a network on the digits on a device. Return its accuracy and the device that computed it."""
+    """Train a digits network on a device. Return its accuracy and the device that computed it."""
     torch.manual_seed(0)
     inputs, targets = pixels, digits
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).to(where)

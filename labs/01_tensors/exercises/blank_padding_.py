@@ -74,7 +74,7 @@ with check(
     required=True,
     hint=(
         "Which tensor does your last line return: x itself, a selection from it, or a mask?",
-        "Write the zeros into x itself, and return x at the end.",
+        "Write the zeros to x itself, and return x at the end.",
     ),
 ):
     t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
@@ -99,7 +99,7 @@ with check(
         blank_padding_(t, torch.tensor([1, 3])),
         want,
         {
-            "nothing was written into x": before,
+            "nothing was written to x": before,
             "one step too many was kept: the last index inside a sentence is its length minus 1": one_more,
             "the mask is inverted: the sentences are blanked, and the leftovers stay": before - want,
         },
@@ -137,7 +137,7 @@ with check(
         t,
         want,
         {
-            "nothing was written into x": before,
+            "nothing was written to x": before,
             "one step too many was kept: the last index inside a sentence is its length minus 1": one_more,
         },
     )

@@ -2,8 +2,8 @@
 def center_rows(x: Tensor, mask: Tensor) -> Tensor:
     """From each row of x, subtract the mean of its valid elements. Masked elements become 0.
 
-    x: (n, d), float32 or float64. mask: (n, d) bool, True where an element is valid. n and d may be 0,
-    and any strides are allowed. Neither argument is changed.
+    x: (n, d), float32 or float64. mask: (n, d) bool, True where an element is valid. n and d may be 0, and any
+    strides are allowed. Neither argument is changed.
     Masked elements may be anything, even NaN or inf. A row without valid elements becomes 0.
     A valid NaN or inf isn't a missing value: it counts toward its row's mean, as in any mean. The masked elements of
     such a row still become 0.
@@ -72,7 +72,7 @@ with check(
     required=True,
     hint=(
         "Print the shape after each step. Which step loses a dimension or some elements?",
-        "torch.where keeps the shape of x, and x[mask] doesn't. keepdim=True keeps a dimension of size 1.",
+        "torch.where keeps the shape of x, but x[mask] doesn't. keepdim=True keeps a dimension of size 1.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])
@@ -85,7 +85,7 @@ with check(
     weight=2,
     hint=(
         "How many elements of the second row are valid, and what is their mean?",
-        "Divide each row's sum by the number of True in its mask, with keepdim=True. Set masked elements to 0 last.",
+        "Divide each row's sum by the number of valid elements, with keepdim=True. Set masked elements to 0 last.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 6.0], [5.0, 9.0, 3.0]])

@@ -2,7 +2,7 @@
 def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
     """For each class: the mean probability of that class over its samples.
 
-    probs: (n, c), float32 or float64, row i for sample i. labels: (n,) int64, the true classes, 0 to c - 1.
+    probs: (n, c), float32 or float64, row i for sample i. labels: (n,) int64, the true classes, from 0 to c - 1.
     Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0; c is at least 1. Any strides are
     allowed. The arguments aren't changed.
     """
@@ -85,7 +85,8 @@ with check(
     "four samples, three classes, one of them empty",
     hint=(
         "Samples 1 and 3 belong to class 2. Which two numbers are averaged?",
-        "gather takes one number from each row, scatter_add adds them up per class, and bincount counts. Then divide.",
+        "gather takes one number from each row, scatter_add adds them up per class, and bincount counts the samples. "
+        "Then divide.",
     ),
 ):
     t = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.5, 0.2, 0.3], [0.3, 0.4, 0.3]])

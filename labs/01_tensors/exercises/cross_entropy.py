@@ -86,7 +86,7 @@ with check(
     "two samples, three classes",
     hint=(
         "What's the softmax probability of class 0 in the first row, and what's minus its log?",
-        "For each sample: the log of the sum of exp, minus the label's score. Then average over the samples.",
+        "For each sample: the log of the sum of exponentials, minus the label's score. Then average over the samples.",
     ),
 ):
     t = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 2.0]])

@@ -6,8 +6,8 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 
     endpoint: if True, the last of two or more points is stop, so the step is (stop - start) / (n - 1). If False, the
         last point is one step before stop, so the step is (stop - start) / n.
-    start, stop: finite, at most 1e30 in magnitude. stop may be less than or equal to start. n may be 0 (no points) or
-        1 (only start).
+    start, stop: finite, at most 1e30 in magnitude. stop may be below start or equal to it. n may be 0 (no points) or 1
+        (only start).
     """
     ### BEGIN SOLUTION
     if endpoint:
@@ -23,7 +23,7 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 # endpoint: if True -> example, other_cases
 # If False -> example, other_cases
 # start, stop: finite -> other_cases
-# stop may be less -> same_ends, other_cases
+# stop may be below -> same_ends, other_cases
 # n may be 0 -> none_or_one
 
 

@@ -107,7 +107,7 @@ with check(
     "later_writes",
     "later writes to the array don't change the tensor",
     weight=2,
-    hint="For which dtype doesn't a conversion to float32 copy?",
+    hint="For which dtype does a conversion to float32 not make a copy?",
 ):
     for cut in (np.s_[1:], np.s_[:, 1], np.s_[::2], np.s_[:1, 1:], np.s_[:]):
         for turned in (False, True):

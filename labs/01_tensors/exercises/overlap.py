@@ -132,7 +132,7 @@ with check(
     "interleaved",
     "interleaved views",
     weight=2,
-    hint="Do two intersecting ranges always share a slot? Think of odd and even.",
+    hint="Do two intersecting ranges always share a slot? Think of odd and even numbers.",
 ):
     t = torch.arange(24.0).reshape(4, 6)
     for a, b in ((t[:, ::2], t[:, 1::2]), (t[:, 1], t[:, 2]), (t[1], t[::2]), (t[:, 0:2].T, t[:, 3:])):

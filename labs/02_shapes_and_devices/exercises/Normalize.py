@@ -70,7 +70,7 @@ def normalised_elsewhere(make, mean, std, x):
 
 # %% exercise
 class Normalize(nn.Module):
-    """Subtracts each channel's mean, and divides by its standard deviation.
+    """Subtracts each channel's mean and divides by its standard deviation.
 
     mean, std: shape (C,), with C at least 1 and any strides, both of the same floating-point dtype, which becomes the
         module's; std is above 0. Neither requires grad, and neither is changed. Later changes to the caller's tensors

@@ -2,8 +2,8 @@
 def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
     """The Euclidean distance between each point in a and each point in b.
 
-    a: shape (n, d), b: shape (m, d), of one dtype, float32 or float64, any strides, all numbers finite. n, m and d may
-    differ or be equal, and each may be 0. Neither is changed.
+    a: shape (n, d), b: shape (m, d), of the same dtype, float32 or float64, any strides, all numbers finite. n, m and d
+    may differ or be equal, and each may be 0. Neither is changed.
     Returns shape (n, m) in the same dtype: entry [i, j] belongs to a[i] and b[j]. The distance between equal points is
     exactly 0. Any other distance is between 1e-15 and 1e15, and its relative error is at most 1e-3, even if the points
     are close together and far from the origin.

@@ -2,7 +2,7 @@
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """The features of x, divided among the heads. Head i gets the i-th group of adjacent features.
 
-    x: shape (batch, time, features), any dtype, values and strides. batch and time may be 0, features is at least 1.
+    x: shape (batch, time, features), any dtype, values and strides. batch and time may be 0; features is at least 1.
     heads: at least 1. Raises ValueError if it doesn't divide the number of features, whatever the other sizes are.
     Returns shape (batch, heads, time, features // heads), in x's dtype. The result may be a view of x or a copy. x
     isn't changed.
@@ -138,7 +138,7 @@ with check(
 with check(
     "one_head",
     "one head, one feature per head, one sample, one position",
-    hint="Is there a squeeze() or a comparison with 1?",
+    hint="Is there a squeeze() or a comparison with 1 in your code?",
 ):
     arguments.assert_results(split_heads, "one head", "one feature for each head", "one sample", "one position")
 with check(

@@ -2,9 +2,9 @@
 def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     """The strides of t.view(shape) for a tensor t of this size and stride, or None if such a view is impossible.
 
-    size, stride: those of t: two tuples of the same length, which may be 0. Strides are at least 0, in any order, and
-    elements may share a slot in memory. shape: the new shape, a tuple, which may be empty. size and shape contain
-    integers of at least 1 (no -1, no 0). If the numbers of elements differ, the view is impossible too.
+    size, stride: t's size and stride, two tuples of the same length, which may be 0. Strides are at least 0, in any
+    order, and elements may share a slot in memory. shape: the new shape, a tuple, which may be empty. size and shape
+    contain integers of at least 1 (no -1, no 0). If the numbers of elements differ, the view is impossible too.
     Returns a tuple or list with one integer, never a float, for each entry of shape. For an entry of 1, any integer is
     accepted.
     """
@@ -29,7 +29,7 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
 
 # %% promises
 # The strides of t.view -> contiguous, transpose, non_contiguous, separate_blocks, joins_neighbours
-# size, stride: those of t -> zero_dim, joins_neighbours
+# size, stride: t's size -> zero_dim, joins_neighbours
 # Strides are at least 0 -> expanded
 # shape: the new shape -> zero_dim
 # size and shape contain -> size_one

@@ -5,7 +5,7 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     f: takes a batch of ndim dimensions and returns a tensor, which may be its input itself. In both, dimension 0 is the
         batch. f doesn't change its input. An exception that f raises is propagated.
     x: a batch of any size, even 0, with ndim dimensions, or one sample with ndim - 1. Any dtype and strides. ndim is
-        at least 1. A sample may have sizes of 0 and 1, or no dimension at all if ndim is 1.
+        at least 1. A sample may have sizes of 0 and 1, or no dimensions at all if ndim is 1.
     Returns f's result unchanged for a batch. For one sample, returns the result for that sample: without the batch
     dimension, but with all others. Raises ValueError for any other number of dimensions. x isn't changed, even if an
     exception is raised.
