@@ -3,8 +3,8 @@
 #
 # You've trained a network without a single error, but it's no better than guessing. Such bugs cost days because PyTorch
 # sees nothing wrong: a dtype wasn't what you thought, a write to one tensor changed another, or two shapes happened to
-# be compatible. You'll start with a script that recognizes handwritten digits and has three silent bugs, and you'll
-# improve it throughout the course.
+# be compatible. You'll start with a script for recognizing handwritten digits, fix its three silent bugs, and improve
+# it throughout the course.
 #
 # After this lab, you can
 #
@@ -73,8 +73,8 @@ guesses = network(pixels[1500:]).argmax(dim=1)
 print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# Without an error or warning, the script gets only 10% of the images right, which is no better than guessing. Fix three
-# lines in the cell above, one at a time, and rerun the cell after each change.
+# The script gets only 10% right, no better than guessing, with no error or warning. Fix three lines in the cell above,
+# one at a time, and rerun the cell after each change.
 #
 # | | change | accuracy |
 # |---|---|---|
@@ -107,7 +107,7 @@ print("element_size()", image.element_size(), " nbytes", image.nbytes)
 # %% [markdown]
 # `len` returns the size of the first dimension, `numel` the total number of elements, and `element_size` the number of
 # bytes in one element. A tensor's *device* is the CPU or GPU whose memory it's stored in. Above, `use_device()` chose
-# the device for all new tensors; lab 2 covers devices in detail.
+# it for all new tensors; lab 2 covers devices in detail.
 #
 # | dtype | bytes | what it's for |
 # |---|---|---|
@@ -142,8 +142,8 @@ for text, made in {
 # Two factory functions draw random numbers in the default dtype: `rand` uniformly from 0 up to, but not including, 1,
 # and `randn` from the normal distribution with mean 0 and standard deviation 1. `randint` draws integers. The numbers
 # come from a *generator*. `torch.manual_seed(s)` seeds PyTorch's own generator, and
-# `torch.Generator(device).manual_seed(s)` creates one that you can pass as an argument. Which of the first four lines
-# below will show the same numbers?
+# `torch.Generator(device).manual_seed(s)` creates one to pass as an argument. Which of the first four lines below will
+# show the same numbers?
 
 # %% example
 torch.manual_seed(3)
@@ -175,9 +175,9 @@ print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 
 # %% [markdown]
 # The first has three elements and the second has four. The number of elements is (end - start) / step, rounded up.
-# Neither 0.1 nor 1.3 can be represented exactly in binary, so the second quotient is 3.0000000000000004, which rounds
-# up to 4. With floats, `arange` can't guarantee a length, as its documentation says. `linspace(start, end, steps)` can,
-# because you specify the number of points.
+# Neither 0.1 nor 1.3 is exact in binary, so the second quotient is 3.0000000000000004, which rounds up to 4. With
+# floats, `arange` can't guarantee a length, as its documentation says. `linspace(start, end, steps)` can, because you
+# specify the number of points.
 #
 # ### Your turn: grid_points
 # Create a grid with a guaranteed length. As with `numpy.linspace`, the endpoint can be included or excluded.
@@ -209,7 +209,7 @@ hint(
 # `+`, `-`, `*`, `/`, `**`, comparisons, and functions such as `torch.sqrt` work *elementwise*: each element is combined
 # with the one at the same position in the other tensor. `@` is the matrix product: its element `[i, j]` is the sum of
 # row `i` of the left matrix times column `j` of the right one. `sum`, `mean`, `amax` and others *reduce* a tensor over
-# all its elements, or over one dimension, which is then removed. Work out the five results before you run the cell.
+# all its elements, or over one dimension, which is then removed. Work out the five results first.
 
 # %% example
 left = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -230,7 +230,7 @@ print("five matrices at once:", tuple((torch.ones(5, 2, 3) @ torch.ones(5, 3, 4)
 # ## Joining, splitting and sorting
 #
 # These calls prepare data for a network and process its output: in the script, `split` made the batches, and `argmax`
-# made the guesses. Predict each result before you run the cell.
+# the guesses. Predict each result first.
 
 # %% example
 first, second = torch.zeros(2, 3), torch.ones(2, 3)
@@ -272,8 +272,7 @@ print("argmax       ", votes.argmax().item())
 # result's dtype only if its category is higher. The newer dtypes uint16, uint32 and uint64 aren't promoted: combining
 # them with another integer dtype, or with bool, raises an error.
 #
-# Below, `u` is uint8, which holds values from 0 to 255, and `h` is float16. Predict the dtype of each result before you
-# run the cell.
+# Below, `u` is uint8, which holds values from 0 to 255, and `h` is float16. Predict the dtype of each result.
 
 # %% predict: sum_in_uint8
 # **Predict.** What does the first line, `u + 10`, return for `u = torch.tensor([250, 3], dtype=torch.uint8)`?
@@ -308,7 +307,7 @@ for text, result in {
 #
 # A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)`. A cast to an integer dtype truncates decimals
 # but doesn't clamp: an out-of-range integer wraps around, and for an out-of-range float, the result is undefined. So
-# before you cast, round to the nearest integer with `t.round()`, and clamp to the range with `t.clamp(0, 255)`.
+# first round to the nearest integer with `t.round()`, and clamp with `t.clamp(0, 255)`.
 #
 # `mean` raises an error for integers. An in-place operation can't change its tensor's dtype, so `u.mul_(1.5)` raises
 # one too.
@@ -341,8 +340,8 @@ hint(
 
 # %% answer [markdown]
 # Round, clamp, cast. Clamp, round, cast works too: 0 and 255 are integers, so rounding can't take a value out of the
-# range. The cast has to come last, because it truncates decimals, and its result for a number outside the range from 0
-# to 255 is undefined.
+# range. The cast has to come last, because it truncates decimals, and its result for an out-of-range number is
+# undefined.
 
 # %% [markdown]
 # ## Why the network learned nothing
@@ -504,8 +503,8 @@ for name, t in {"line": line, "line.clone()": line.clone()}.items():
     print(f"{name:13} shows {t.nbytes:,} bytes, keeps {t.untyped_storage().nbytes():,}, in a file {file.tell():,}")
 
 # %% [markdown]
-# The row exposes 4,000 bytes but keeps 4,000,000 alive: the whole storage lives as long as `line` does, and it's saved
-# to the file, too. The clone has its own storage with nothing else in it.
+# The row exposes 4,000 bytes but keeps 4,000,000 alive: the whole storage lives as long as `line` does, and the file
+# contains it, too. The clone has its own storage with nothing else in it.
 #
 # ### Your turn: slots
 # Which slots does a tensor read? Write a function that lists them, for any number of dimensions.
@@ -561,8 +560,8 @@ print("board[rows, 1] = 5     changed", int((board == 5).sum()), "elements")
 # %% [markdown]
 # The first and third do. In the first, `board[0:2]` is a view, so the assignment writes to `board`. In the second,
 # `board[rows]` is a copy: the assignment changes the copy, which is then discarded. The third has only one pair of
-# brackets, and an assignment such as `board[...] = 5` always writes to `board` itself, whichever kind of indexing you
-# use. Only *reading* with advanced indexing makes a copy.
+# brackets, and an assignment such as `board[...] = 5` always writes to `board` itself, with either kind of indexing.
+# Only *reading* with advanced indexing makes a copy.
 #
 # An operation that modifies its tensor is called *in-place*. In PyTorch, the names of such methods end in an
 # underscore: `add_`, `fill_`, `masked_fill_`. Augmented assignment, such as `x += 1`, is in-place too. But `x = x + 1`
@@ -604,8 +603,8 @@ hint(
 # still works as one, with a warning that this is deprecated. `masked_fill`, `masked_select` and `masked_scatter` reject
 # it with a RuntimeError. Missing values are often stored as NaN.
 #
-# What is NaN times zero? The expression `x - x.mean(dim=1)` is meant to subtract each row's mean from that row. What
-# does it do instead?
+# What is NaN times zero? `x - x.mean(dim=1)` is meant to subtract each row's mean from that row. What does it do
+# instead?
 
 # %% example
 values = torch.tensor([2.0, float("nan"), 4.0])
@@ -715,8 +714,8 @@ hint(
 
 # %% [markdown]
 # A loop over the classes with `probs[labels == k, k].mean()`, which indexes with a mask and an integer at once, does
-# nearly the same thing, but it returns NaN for a class without samples. How many times does each version go through all
-# the labels?
+# nearly the same thing, but returns NaN for a class without samples. How many times does each version go through the
+# labels?
 
 # %% answer [markdown]
 # The loop compares all n labels with each of the c classes, which takes c · n comparisons. `gather`, `scatter_add` and
@@ -839,9 +838,9 @@ print(weights.tolist())
 
 # %% [markdown]
 # It prints 100 three times: the weights themselves changed. `detach` stops the recording, but its result still shares
-# the memory, and so does the result of `.numpy()`. `.cpu()` wouldn't have helped: if a tensor is already on the CPU, it
-# returns the tensor itself. `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares
-# memory as well. For an independent copy, use `weights.detach().clone().numpy()`.
+# the memory, as does that of `.numpy()`. `.cpu()` wouldn't have helped: if a tensor is already on the CPU, it returns
+# the tensor itself. `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares memory as
+# well. For an independent copy, use `weights.detach().clone().numpy()`.
 #
 # Some data can't be converted at all. Two of the next lines convert from NumPy to PyTorch, and one converts back. What
 # can't the other library represent in each case? (`>f4` means float32 in the opposite byte order.)

@@ -3,7 +3,7 @@
 #
 # Your model's accuracy is 10%, even though there's no error and the loss falls as it should. The bug isn't in the
 # network but in the line that counts correct answers: two shapes didn't match, but PyTorch made them fit. This lab
-# starts with that bug, which is in lab 1's digits script.
+# starts with that bug in lab 1's digits script.
 #
 # After this lab, you can
 #
@@ -168,9 +168,9 @@ hint(
 # the elements in order and arranges them in the new shape. `permute` reorders the dimensions: with `permute(1, 2, 0)`,
 # element `[c, h, w]` becomes element `[h, w, c]`.
 #
-# In the image below, all values in channel 0 start with a 1, and those in channel 1 start with a 2. Its shape should
-# change from `(2, 2, 3)` to `(2, 3, 2)`, with each pair in the result holding both channels of one pixel. Which line
-# does that?
+# In the image below, all values in channel 0 start with a 1, and those in channel 1 with a 2. Its shape should change
+# from `(2, 2, 3)` to `(2, 3, 2)`, with each pair in the result holding both channels of one pixel. Which line does
+# that?
 
 # %% example
 image = torch.tensor([[[10, 11, 12], [13, 14, 15]], [[20, 21, 22], [23, 24, 25]]])
@@ -187,10 +187,10 @@ for panel, (text, t) in zip(panels, results.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones are from channel 1.
-# With `permute`, each column has one color, and each row is one pixel, such as 10 and 20. With `reshape`, the top three
-# rows are blue, and the bottom three are red: each pair holds two neighbors from one channel. There's no error, but a
-# model learns less from such images.
+# In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones from channel 1. With
+# `permute`, each column has one color, and each row is one pixel, such as 10 and 20. With `reshape`, the top three rows
+# are blue, and the bottom three are red: each pair holds two neighbors from one channel. There's no error, but a model
+# learns less from such images.
 #
 # These operations fall into three families:
 #
@@ -218,7 +218,7 @@ print(tuple(torch.einsum("btd->d", query).shape))
 # ### Your turn: split_heads
 # *Attention*, which you'll write below, splits the features at each position among several heads: with 8 features and 4
 # heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next to the batch
-# dimension, so each head can compute independently. Do you split first or transpose first?
+# dimension, so each head can compute independently. Do you split or transpose first?
 
 # %% given
 hint(
@@ -287,8 +287,8 @@ print("column after a write to wide[0, 0]:", column.flatten().tolist(), " wide[0
 # `wide`, such as `wide.add_(1)`, raises a RuntimeError. Read from an expanded tensor, but write to a copy.
 #
 # ### The accident
-# A model returns predictions of shape `(N, 1)`, which is a column. The targets were read from a file and have shape
-# `(N,)`. Below, each prediction is off by exactly 1, in either direction. What should the mean squared error be?
+# A model returns predictions of shape `(N, 1)`, a column. The targets were read from a file and have shape `(N,)`.
+# Below, each prediction is off by exactly 1, in either direction. What should the mean squared error be?
 
 # %% predict: difference_shape
 # **Predict.** `predicted` has shape (3, 1), and `target` has shape (3,). What is `predicted - target`?
@@ -351,8 +351,8 @@ print(f"right: {matches.float().mean():.1%}")
 # %% answer [markdown]
 # `keepdim=True` kept the reduced dimension, so `guesses` has shape (297, 1). Comparing it with labels of shape (297,)
 # gives a 297-by-297 table that compares each guess with every label. About a tenth of the labels equal any given digit,
-# so about a tenth of the table is True, no matter what the network learned. For this network, it's 10.0%, and for an
-# untrained one, it's 9.9%.
+# so about a tenth of the table is True, no matter what the network learned. For this network, it's 10.0%; for an
+# untrained one, 9.9%.
 #
 # Delete `, keepdim=True`. All three shapes are then (297,), and the accuracy is 88.2%. The line `assert guesses.shape
 # == labels.shape` would have caught the bug on the first run.
@@ -526,8 +526,8 @@ for text, (t, shape) in trials.items():
 show_strides(grid[:, ::2])
 
 # %% [markdown]
-# When is a tensor contiguous? `narrow(dim, start, length)` keeps a range of one dimension, like a slice, and
-# `select(dim, index)` keeps one index and drops the dimension. Which of these eight tensors are contiguous?
+# `narrow(dim, start, length)` keeps a range of one dimension, like a slice, and `select(dim, index)` keeps one index
+# and drops the dimension. Which of these eight tensors are contiguous?
 
 # %% example
 for text, t in {
@@ -644,8 +644,8 @@ with probes.TwoDevices() as elsewhere:
 # PyTorch leaves that up to you: `far.sum().item()` and `far.sum().cpu()` both wait. Finally, a CPU tensor can index a
 # tensor on the accelerator.
 #
-# `torch.arange(3)` shows a common mistake: a function creates a tensor on the CPU, no matter which device its input is
-# on. The last line shows the fix: `device=far.device`. Would your `attention` run on the second device?
+# `torch.arange(3)` shows a common mistake: a function creates a tensor on the CPU, regardless of its input's device.
+# The last line shows the fix: `device=far.device`. Would your `attention` run on the second device?
 
 # %% answer [markdown]
 # Look at the causal mask. `torch.ones(t, t)` creates it on the CPU, so `masked_fill` gets scores and a mask on
@@ -748,7 +748,7 @@ hint(
 # How would you find the bug in `AsAttribute` without a GPU? Every machine has `meta`: move the module there, and call
 # it with an input on `meta`. That's often enough, but an index tensor that stayed on the CPU raises no error, since
 # indices are allowed there. So look inside the module as well: `vars(module)` holds its plain attributes. Parameters,
-# buffers and submodules are kept elsewhere, so any tensor that you find in `vars(module)` won't move.
+# buffers and submodules are kept elsewhere, so any tensor in `vars(module)` won't move.
 #
 # Some people test with `model.double()`. The next cell tries all three methods on the modules above and on two that
 # hold integers. What does each one find?
@@ -937,8 +937,8 @@ print("in float64:             ", (first.double() - second.double()).square().su
 # %% [markdown]
 # The large terms agree in nearly all their digits, so in float32 only rounding error is left after the subtraction.
 # Here, the result is 0. It can even be negative, and then its square root is NaN. The difference between the points
-# themselves is the same as in float64. (1000.01 can't be represented exactly in float32, so the points are a little
-# more than 0.01 apart.)
+# themselves is the same as in float64. (1000.01 isn't exactly representable in float32, so the points are a little more
+# than 0.01 apart.)
 #
 # ### Your turn: pairwise_distances
 # Write a function that returns the table of distances. Are there points for which your approach loses digits?
@@ -1067,7 +1067,7 @@ hint(
 # - [x] `torch.zeros(3).unsqueeze(-1)` has shape (3, 1).
 #   > Since -1 counts from the end, the new dimension comes last. `[:, None]` does the same here.
 # - [ ] `t.unsqueeze(0)` copies the elements of `t`.
-#   > An extra dimension of size 1 requires an extra stride but no extra memory. The result is a view of `t`.
+#   > A new dimension of size 1 requires a stride but no memory. The result is a view of `t`.
 #
 # Hint: What did squeeze(0) do when the size was 5?
 #
