@@ -3,19 +3,19 @@
 #
 # Your loss goes down, but one of your layers never learns. There's no error: one line cuts that layer off from the
 # loss, and the rest of the network learns around it. To find the line, you have to know what PyTorch records during a
-# computation, and how `backward` uses it. The part of PyTorch that does both is called autograd.
+# computation and how `backward` uses it. The part of PyTorch that handles both is called autograd.
 #
 # After this lab you can
 #
 # - tell which operations are recorded, and inspect the graph that they form;
 # - compute the gradient of a matrix expression by hand;
-# - get a gradient, or all derivatives of several outputs (the Jacobian), without side effects;
-# - say where gradients accumulate, and add them up correctly over unequal batches;
+# - compute a gradient, or all the derivatives of several outputs (the Jacobian), without side effects;
+# - explain where gradients accumulate, and add them up correctly over batches of different sizes;
 # - find the line that cuts off a gradient, and fix it;
 # - change a gradient during the backward pass.
 #
-# You need lab 1. Plan two sittings of about an hour. The five exercises headed *Your turn* are the core; *Further
-# practice* is optional and earns no points. All numbers were measured with PyTorch 2.13 on a CPU.
+# This lab builds on lab 1. Plan on two sittings of about an hour each. The five exercises headed *Your turn* are the
+# core; *Further practice* is optional and earns no points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
@@ -48,9 +48,9 @@ here = use_device()  # creates new tensors on the GPU, if there is one
 # %% [markdown]
 # ## A layer that never learns
 #
-# This is lab 1's script with its three fixes, which got 88%. Since then, someone has replaced ReLU, which sets negative
-# numbers to zero, with NumPy's `maximum`. `.numpy()` raised an error whose message recommended `.detach()`. Run the
-# cell.
+# This is lab 1's script with its three fixes, which got 88% right. Since then, someone has replaced ReLU, which sets
+# negative numbers to zero, with NumPy's `maximum`. At first, `.numpy()` raised an error, so they followed its advice
+# and added `.detach()`. Run the cell.
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -82,19 +82,19 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 
 # %% [markdown]
 # The loss falls from 1.91 to 0.63, so everything seems to work. But the network recognizes only 81% of the new images
-# instead of 88%. That isn't bad luck: over 20 seeds, this script got 78% to 85%, and the original 87% to 89%. One of
-# the two layers still has its random initial weights. You'll return to the script twice, to see why it needs
-# `zero_grad` and to find the broken line.
+# instead of 88%. That isn't bad luck: across 20 seeds, this script got 78% to 85% right, and the original got 87% to
+# 89%. One of the two layers still has its random initial weights. You'll return to the script twice: first to see why
+# it needs `zero_grad`, then to find the broken line.
 
 # %% [markdown]
 # ## One derivative, three ways
 #
-# A training step needs a derivative for each of the network's 4,810 parameters. Start with a single one, that of the
-# polynomial $x^3 + 2x^2 - 5x + 3$. By hand, it's $3x^2 + 4x - 5$, which is 15 at $x = 2$. A derivative is a slope: how
-# much the value changes per unit of $x$, for a small change of $x$.
+# A training step needs a derivative for each of the network's 4,810 parameters. Start with a single derivative, that of
+# the polynomial $x^3 + 2x^2 - 5x + 3$. Worked out by hand, it's $3x^2 + 4x - 5$, which is 15 at $x = 2$. A derivative
+# is a slope: how much the value changes per unit of $x$, for a small change in $x$.
 #
 # You can also measure it without a formula. Take a small step to the right and one to the left, and divide the
-# difference between the values by the distance:
+# difference between the two values by the distance between the two points:
 #
 # $$\frac{f(x + h) - f(x - h)}{2h}$$
 #
@@ -123,9 +123,9 @@ show_curves({"error": errors}, x="k, where h is 10 to the power of -k", y="error
 
 # %% [markdown]
 # On a logarithmic scale, the errors form a V with its minimum at `1e-5` and `1e-6`. With a large $h$, the curve bends
-# between the two points. With a tiny $h$, the two values agree in almost all digits, which the subtraction cancels.
-# That leaves rounding error, divided by a tiny number. A finite difference is a good test of a gradient, but in general
-# it's only an approximation.
+# between the two points. With a tiny $h$, the two values agree in almost all their digits, which cancel in the
+# subtraction. What's left is rounding error, divided by a tiny number. A finite difference is a good test of a
+# gradient, but in general it's only an approximation.
 #
 # The third way is autograd. Mark the input with `requires_grad=True`, compute the result, and call `backward()` on it.
 # The derivative appears in `x.grad`.
@@ -137,8 +137,8 @@ y.backward()
 print("value", y.item(), "  slope", x.grad.item())
 
 # %% [markdown]
-# Autograd knows the derivative of each operation and combines them with the *chain rule*: when one step follows
-# another, their slopes are multiplied. The result is exact up to rounding.
+# Autograd knows the derivative of each operation and combines these derivatives using the *chain rule*: when one step
+# follows another, their slopes are multiplied. The result is exact up to rounding.
 #
 # ### Your turn: value_and_slope
 # Apply the chain rule yourself by computing the slope along with the value. Horner's rule evaluates a polynomial from
@@ -147,14 +147,14 @@ print("value", y.item(), "  slope", x.grad.item())
 # $$x^3 + 2x^2 - 5x + 3 = ((1 \cdot x + 2) \cdot x - 5) \cdot x + 3$$
 #
 # Each step computes `value = value * x + c`. What happens to the slope in such a step? First work through $x^2 + 3x +
-# 1$ at 2 on paper; its slope there is 7. A solution without autograd works in both modes that the docstring mentions;
-# lab 4 explains them.
+# 1$ at 2 on paper; its slope there is 7. A solution that doesn't use autograd works in both of the modes that the
+# docstring mentions; lab 4 explains them.
 
 # %% given
 hint(
     "A step replaces value with value * x + c, and value depends on x too. Which rule applies to a product?",
-    "The product rule has two terms: one with the old slope, one with the old value. Do you still have the old value "
-    "when you need it?",
+    "The product rule has two terms: one with the old slope and one with the old value. Do you still have the old "
+    "value when you need it?",
 )
 
 # %% exercise: value_and_slope points=2 level=easy
@@ -162,20 +162,21 @@ hint(
 # %% [markdown]
 # You carried the derivative *forward*, along with the value. With a million inputs, you'd carry a million slopes.
 # Autograd goes forward once, recording what it does, and then *backward* through the recorded operations, once for all
-# inputs. The section on Jacobians shows why backward is better for one result and many inputs.
+# the inputs. The section on Jacobians shows why going backward is better when there's one result and many inputs.
 
 # %% [markdown]
 # ## What is recorded?
 #
 # A layer can learn only if a chain of recorded operations connects it to the loss. A recorded operation leaves a trace
-# on its result: the attribute `grad_fn`. Does every operation leave one?
+# on its result: the `grad_fn` attribute. Does every operation leave one?
 
 # %% predict: recorded_results
 # **Predict.** `marked` requires grad, and `plain` doesn't. Which of these have a `grad_fn`?
 #
 # - [ ] `plain * 2`
 # - [x] `plain * marked`
-# - [ ] `marked > 3`
+# - [ ] `marked
+#   > 3`
 # - [ ] `marked` itself
 
 # %% example
@@ -192,8 +193,8 @@ for text, result in results.items():
     print(f"{text:15}  requires_grad {result.requires_grad!s:5}  grad_fn {result.grad_fn}")
 
 # %% [markdown]
-# Only `plain * marked` has one. An operation is recorded if at least one of its inputs requires grad, and if it has a
-# derivative. A comparison returns booleans, so it doesn't have one. (Lab 4 adds a third condition: recording can be
+# Only `plain * marked` has one. An operation is recorded if it has a derivative and at least one of its inputs requires
+# grad. A comparison returns booleans, so it has no derivative. (Lab 4 adds a third condition: recording mustn't be
 # turned off.) `marked` has no `grad_fn` even though it requires grad, because you created it directly instead of
 # computing it.
 #
@@ -201,13 +202,13 @@ for text, result in results.items():
 #
 # To find the line that cuts off a layer, you follow the recorded operations, which form a graph. Many drawings show
 # tensors as boxes and operations as arrows, but PyTorch's graph doesn't work that way. Its *nodes* are backward
-# functions, one for each recorded operation. A tensor's `grad_fn` is the node of the operation that computed it.
-# *Edges* show where a node sends the gradients that it computes: `next_functions` holds a pair for each tensor that
-# went into the operation, and sometimes one for a plain number too. A pair consists of the next node and the index of
-# the output used, in case that operation has several.
+# functions, one for each recorded operation. A tensor's `grad_fn` is the node of the operation that computed it. Its
+# *edges* show where a node sends the gradients that it computes: `next_functions` holds a pair for each tensor that
+# went into the operation, and sometimes one for a plain number too. Each pair consists of the next node and the index
+# of the output that was used, in case that node's operation has several.
 #
-# The next cell computes `log(2 * a + 1)` and follows its graph. The number 1 is an input to the addition. What will its
-# entry be?
+# The next cell computes `log(2 * a + 1)` and walks through its graph. The number 1 is an input to the addition. What
+# will its entry look like?
 
 # %% example
 a = torch.tensor(3.0, requires_grad=True)
@@ -222,14 +223,14 @@ print("end :", multiplication.next_functions[0][0].variable is a)
 
 # %% [markdown]
 # An input that doesn't require grad has the entry `(None, 0)`, and no gradient is sent to it. The last node is an
-# `AccumulateGrad`, which adds the gradient that it receives to `a.grad`. Its attribute `variable` refers to `a`.
+# `AccumulateGrad`, which adds the gradient that it receives to `a.grad`. Its `variable` attribute refers to `a`.
 #
-# A node keeps what it needs to compute its derivative; for `log`, that's the input. You may read that it stores a
-# matrix of derivatives. It doesn't, and a later section shows what it computes instead.
+# A node keeps what it needs to compute its derivative; for `log`, that's the input. You may have read that it stores a
+# matrix of derivatives. It doesn't; a later section shows what it computes instead.
 #
-# `show_graph` draws the whole graph. Follow the arrows from the result to the leaves, the tensors at the other end, as
-# `backward` does. Grey boxes are nodes, and the others are tensors: green for the result, blue for the leaves.
-# `torchviz.make_dot(loss)`, which you may encounter, draws the same graph with Graphviz.
+# `show_graph` draws the whole graph. Follow the arrows, as `backward` does, from the result to the leaves, the tensors
+# at the other end. Gray boxes are nodes, and the others are tensors: green for the result, blue for the leaves. You may
+# also come across `torchviz.make_dot(loss)`, which draws the same graph with Graphviz.
 
 # %% example
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -242,7 +243,7 @@ show_graph(loss, {"W": W, "b": b, "v": v})
 # `square` was recorded as a power, so its node is `PowBackward0`. `MvBackward0` is the node of the matrix-vector
 # product. Where's `v`? `MvBackward0` keeps its values but doesn't send it a gradient, so `v` isn't in the graph. Don't
 # rely on these names: they may differ in another version of PyTorch or on another device. None of this course's checks
-# uses one.
+# use them.
 #
 # Change the expression in the next cell. Can you make a graph in which two paths reach the same node?
 
@@ -252,13 +253,13 @@ show_graph((p.sin() + 1).sum(), {"p": p})
 
 # %% answer [markdown]
 # Use a tensor twice. In `(p.sin() * p.cos()).sum()`, two paths reach the node of `p`. To get two paths to the node of
-# the sine, give its result a name: `s = p.sin()`, then `(s * s).sum()`. `(p.sin() * p.sin()).sum()` has two sine nodes
-# instead.
+# the sine, give its result a name: `s = p.sin()`, then `(s * s).sum()`. By contrast, `(p.sin() * p.sin()).sum()` has
+# two sine nodes.
 
 # %% [markdown]
-# What happens where paths meet? The next picture first shows the values of the forward pass. Then step through the
-# backward pass: each node receives the slope of the result with respect to its own value, in red, and sends slopes to
-# the next nodes. Two paths reach `product`, and two reach `right`. What do you expect each of them to receive?
+# What happens where paths meet? The next picture starts with the values of the forward pass. Step through the backward
+# pass from there: each node receives the slope of the result with respect to its own value, in red, and sends slopes on
+# to the next nodes. Two paths reach `product`, and two reach `right`. What do you expect each of the two to receive?
 
 # %% example
 left, right = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
@@ -266,8 +267,8 @@ product = left * right
 show_backward(product * product + right, {"left": left, "right": right, "product": product})
 
 # %% [markdown]
-# Gradients that arrive along several paths are added: 6 + 6 at `product`, and 1 + 24 at `right`. A node waits for all
-# of them, so it runs only once, no matter how many paths pass through it.
+# Gradients that arrive along several paths are added up: 6 + 6 at `product`, and 1 + 24 at `right`. A node waits for
+# all of them, so it runs only once, no matter how many paths pass through it.
 #
 # ## Leaves
 #
@@ -276,11 +277,11 @@ show_backward(product * product + right, {"left": left, "right": right, "product
 # convention.
 #
 # You'll often read that `backward` "computes `.grad` for every tensor with `requires_grad=True`". In the next cell,
-# `x`, `inner` and `y` require grad.
+# `x`, `inner` and `y` all require grad.
 
 # %% predict: filled_grads
-# **Predict.** You create `x`, then compute `inner = x * 3` and `y = inner.square().sum()`. Which have a `.grad` after
-# `y.backward()`?
+# **Predict.** You create `x`, then compute `inner = x * 3` and `y = inner.square().sum()`. Which of them have a `.grad`
+# after `y.backward()`?
 #
 # - [x] only `x`
 # - [ ] `x` and `inner`
@@ -309,8 +310,8 @@ print("inner after retain_grad:", inner.grad)
 # on, because they take up memory and are rarely needed. To keep such a gradient, call `retain_grad()` on the tensor
 # before `backward`.
 #
-# A model's parameters have to be leaves, and an optimizer refuses any others. Here are three ways to start with small
-# weights. For which of them will `backward` fill `.grad`?
+# A model's parameters have to be leaves; an optimizer refuses anything else. Here are three ways to start with small
+# weights. For which of them will `backward` fill in `.grad`?
 
 # %% example
 start = torch.tensor([1.0, -2.0, 3.0])
@@ -323,15 +324,15 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
 # %% [markdown]
 # Only for `w2`, the only leaf that requires grad. `w1` is the result of a recorded multiplication; the leaf is the
 # unnamed tensor that was multiplied. `w3` looks like `w2`, but its product was recorded because `w1` requires grad.
-# That left nothing for `requires_grad_()` to do, and it didn't say so. A cast that changes nothing returns the tensor
+# That left `requires_grad_()` with nothing to do, and it didn't say so. A cast that changes nothing returns the tensor
 # itself, so `w2.float()` is still a leaf, but `w2.double()` isn't.
 #
-# A tensor's history is the part of the graph that you reach from its `grad_fn`. `t.detach()` returns a tensor that
-# shares the memory of `t` but has no history. Lab 4 covers it.
+# A tensor's history is the part of the graph that can be reached from its `grad_fn`. `t.detach()` returns a tensor that
+# shares memory with `t` but has no history. Lab 4 covers it.
 #
 # ### Your turn: trainable
-# Create a model's parameters from a dictionary of starting values. Some of them are counters or masks. Integer and
-# boolean tensors cannot require grad, so just copy them.
+# Create a model's parameters from a dictionary of starting values. Some of the values are counters or masks. Integer
+# and boolean tensors can't require grad, so just copy them.
 
 # %% given
 hint(
@@ -343,8 +344,8 @@ hint(
 # %% exercise: trainable points=3 level=medium further
 
 # %% [markdown]
-# `torch.nn.Parameter(t)` does much of this for you: it returns a leaf that requires grad for any floating-point `t`,
-# even one with a history. Does it copy `t`? The next cell changes the original in place. What will it print?
+# `torch.nn.Parameter(t)` does much of this for you: for any floating-point `t`, even one with a history, it returns a
+# leaf that requires grad. Does it copy `t`? The next cell changes the original in place. What will it print?
 
 # %% scratch
 origin = torch.tensor([1.0, 2.0])
@@ -353,23 +354,23 @@ origin.mul_(5)
 print(parameter)
 
 # %% [markdown]
-# It doesn't copy: like a detached tensor, the parameter shares memory with `origin`. How can you create one that
+# It doesn't copy `origin`: like a detached tensor, the parameter shares memory with it. How can you create one that
 # doesn't change along with `origin`?
 
 # %% answer [markdown]
-# Use `torch.nn.Parameter(origin.clone())`. The clone has its own memory. It also has the history of `origin`, if there
-# is one, but `Parameter` drops that.
+# Use `torch.nn.Parameter(origin.clone())`. The clone has its own memory. It also inherits the history of `origin`, if
+# there is one, but `Parameter` drops it.
 
 # %% [markdown]
 # ## A matrix expression by hand
 #
 # The digits network consists mostly of matrix products. If you can derive their gradients by hand, you know which
 # shapes to expect and what a backward pass costs. A *partial derivative* is the slope of a result with respect to one
-# input number, with all the others held fixed. $a \cdot b$ has two of them: at $a = 2$ and $b = 3$ they are 3 and 2. A
+# input number, with all the others held fixed. $a \cdot b$ has two of them: at $a = 2$ and $b = 3$, they're 3 and 2. A
 # *scalar* result is a single number. Its *gradient* with respect to a tensor consists of all these partial derivatives,
 # so it always has that tensor's shape. The sum of the squares of `[2, 3]` has the gradient `[4, 6]`.
 #
-# Take one sample with two numbers, `[1, 2]`, and the target 5. The model predicts `W @ x + b`, the *residual* is the
+# Take one sample of two numbers, `[1, 2]`, with the target 5. The model predicts `W @ x + b`, the *residual* is the
 # prediction minus the target, and the loss is the square of the residual.
 
 # %% example
@@ -387,12 +388,13 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 # %% [markdown]
 # Check these numbers on paper. The prediction is 3.6 and the residual is -1.4. The loss is the square of the residual,
 # so its slope with respect to the residual is $2 \cdot (-1.4) = -2.8$. If you increase `b` a little, the residual
-# increases by the same amount, so the slope is also -2.8. If you increase `W[0, 1]`, the residual increases twice as
-# fast, because `W[0, 1]` multiplies a 2: -5.6. In general, the partial derivative for `W[i, j]` is the slope at output
-# `i` times input `j`.
+# increases by the same amount, so the slope for `b` is also -2.8. If you increase `W[0, 1]`, the residual increases
+# twice as fast, because `W[0, 1]` is multiplied by 2, so its slope is -5.6. In general, the partial derivative for
+# `W[i, j]` is the slope at output `i` times input `j`.
 #
-# Now take a batch of `n` samples. The rows of `X` are the samples, the rows of `Y` their targets, and the loss is the
-# sum of all squared residuals. Let `R` be the residuals, `X @ W.T + b - Y`. Before you write code, fill in the shapes:
+# Now take a batch of `n` samples. The rows of `X` are the samples, the rows of `Y` are their targets, and the loss is
+# the sum of all squared residuals. Let `R` be the residuals, `X @ W.T + b - Y`. Before you write any code, fill in the
+# missing shapes:
 #
 # | tensor | shape |
 # |---|---|
@@ -404,21 +406,21 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 # | gradient of `b` | ? |
 # | gradient of `X` | ? |
 #
-# All samples share `W` and `b`. What does that mean for the gradients of the two?
+# All samples share `W` and `b`. What does that mean for their gradients?
 
 # %% answer [markdown]
 # `R` has the shape of `Y`, `(n, d_out)`. Each gradient has the shape of its tensor: `(d_out, d_in)`, `(d_out,)` and
-# `(n, d_in)`. Gradients that arrive along several paths are added, so those of `W` and `b` are sums over the samples.
-# Each row of `X` belongs to a single sample, so its gradient isn't summed.
+# `(n, d_in)`. Gradients that arrive along several paths are added up, so those of `W` and `b` are sums over the
+# samples. Each row of `X` belongs to a single sample, so its gradient isn't summed.
 
 # %% [markdown]
 # ### Your turn: manual_grads
 # Compute the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()`,
-# which turns recording off, so autograd can't do the work.
+# which turns recording off, so autograd can't do the work for you.
 
 # %% given
 hint(
-    "Write down the shape of 2 * R and of the gradient that you want. Which factor has the missing dimension?",
+    "Write down the shapes of 2 * R and of the gradient that you want. Which factor has the missing dimension?",
     "A matrix product sums over a dimension that both factors have and the result doesn't. For b, there's no second "
     "factor: which dimension has to go?",
 )
@@ -428,37 +430,38 @@ hint(
 # %% [markdown]
 # You needed the residuals, `X` and `W`, and the graph keeps exactly these tensors for `backward`. The forward pass has
 # one matrix product and the gradients have two, so a backward pass costs about twice as much. For six linear layers of
-# width 512 and 256 samples, we counted 6 matrix products forward and 11 backward, which took 1.9 to 2.2 times as long
-# on one CPU core. Which of the two products can be skipped if you don't need the gradient of `X`?
+# width 512 and 256 samples, we counted 6 matrix products in the forward pass and 11 in the backward pass, which took
+# 1.9 to 2.2 times as long on one CPU core. Which of the two products can be skipped if you don't need the gradient of
+# `X`?
 
 # %% answer [markdown]
 # `slope @ W`, with `slope = 2 * R`. In a network's first layer, `X` is the data, which doesn't require grad, so
-# autograd skips this product. For one linear layer of width 2048 and 512 samples, we measured a backward pass of about
-# 2.0 times the forward pass with it, and 1.0 times without it.
+# autograd skips this product. For one linear layer of width 2048 and 512 samples, we measured a backward pass that took
+# about 2.0 times as long as the forward pass with this product, and 1.0 times as long without it.
 
 # %% [markdown]
 # The next picture trains a small network with two inputs, three hidden units and one result. Each hidden unit computes
 # the `tanh` of a weighted sum, and the loss is half the squared distance between the result and a target. Each number's
-# derivative is in parentheses. "step" subtracts the learning rate times the derivative from every parameter. Press
-# "play". How many steps does it take to get the loss below 0.0001? Then press "start again" and set the learning rate
-# to 1. What happens?
+# derivative is in parentheses. The "step" button subtracts the learning rate times the derivative from each parameter.
+# Press "play". How many steps does it take to get the loss below 0.0001? Then press "start again" and set the learning
+# rate to 1. What happens?
 
 # %% example
 play_network(inputs=(1.0, -0.5), target=-1.0)
 
 # %% answer [markdown]
-# With a learning rate of 0.1, it takes 14 steps. With 1, the steps are too large: the loss grows from 2.9 to 5.1, 10.1
-# and 89, and never recovers.
+# With a learning rate of 0.1, it takes 14 steps. With 1, the steps are too large: the loss grows from 2.9 to 5.1, then
+# to 10.1 and 89, and never recovers.
 
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products
 #
 # If you call `backward` on the digits network's scores instead of its loss, you get the error "grad can be implicitly
 # created only for scalar outputs", because there's more than one score. A function with three outputs and two inputs
-# has six partial derivatives. The matrix of them, one row for each output and one column for each input, is the
-# *Jacobian*.
+# has six partial derivatives. Arranged in a matrix, with one row for each output and one column for each input, they
+# form the *Jacobian*.
 #
-# Which of the four `backward` calls in the next cell fail?
+# Which of the four `backward` calls in the next cell will fail?
 
 
 # %% example
@@ -479,10 +482,10 @@ attempt("shape (3,), [1, 0, -10]  ", lambda: (x**2).backward(torch.tensor([1.0, 
 
 # %% [markdown]
 # Two of the calls have no argument, and only the first of them fails: here, "scalar" means a single element, whatever
-# the shape. The argument to `backward` is a tensor `v` of the output's shape. Any other shape raises a RuntimeError. If
-# `J` is the Jacobian, `backward(v)` computes `v @ J`: it multiplies each row of the Jacobian by its number in `v`, and
-# adds up the results. This is a *vector-Jacobian product*. With ones, it's the gradient of the sum of the outputs. For
-# a scalar result, `backward()` uses a 1.
+# the shape. The argument to `backward` is a tensor `v` with the output's shape; any other shape raises a RuntimeError.
+# If `J` is the Jacobian, `backward(v)` computes `v @ J`: it multiplies each row of the Jacobian by the corresponding
+# number in `v` and adds up the results. This is a *vector-Jacobian product*. If `v` is all ones, it's the gradient of
+# the sum of the outputs. For a scalar result, `backward()` uses 1 as its `v`.
 #
 # In the next picture, `v` weights the rows of a Jacobian. Work out each entry of `v @ J` before you step to it.
 
@@ -494,11 +497,11 @@ show_vjp(
 )
 
 # %% [markdown]
-# The *upstream gradient* is the gradient that a node receives in a backward pass: how much one unit of each of its
-# outputs counts in the result. The node uses it as its `v`, and sends on the vector-Jacobian product.
+# The *upstream gradient* is the gradient that a node receives in a backward pass: how much the result changes per unit
+# of each of the node's outputs. The node uses it as its `v` and passes on the vector-Jacobian product.
 #
-# Does a node compute its Jacobian for this? For `exp` of a vector of 2,000 numbers, it would have 4,000,000 entries.
-# What does the node actually keep?
+# Does a node compute its Jacobian to do this? For `exp` of a vector of 2,000 numbers, the Jacobian would have 4,000,000
+# entries. What does the node actually keep?
 
 # %% example
 big = torch.linspace(-1, 1, 2000, requires_grad=True)
@@ -509,16 +512,16 @@ upstream = torch.linspace(0, 5, 2000)
 print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * kept))
 
 # %% [markdown]
-# It keeps 2,000 numbers and multiplies elementwise. The Jacobian of `exp` is never built, and PyTorch's other
-# operations don't build theirs either.
+# It keeps 2,000 numbers and multiplies the upstream gradient by them elementwise. The Jacobian of `exp` is never built,
+# and PyTorch's other operations don't build theirs either.
 #
 # `torch.autograd.grad(outputs, inputs, grad_outputs=v)` computes the same product. It returns a tuple with one gradient
 # for each input and doesn't touch `.grad`. That makes it the better tool inside a function: the caller's tensors don't
 # change.
 #
 # A backward pass frees what the nodes kept, so a second pass over the same graph raises a RuntimeError at the first
-# node that kept something. `(x + 1).sum()` keeps nothing, so you can run `backward` on it twice. `retain_graph=True`
-# keeps everything for another pass; lab 4 returns to that.
+# node that kept something. The graph of `(x + 1).sum()` keeps nothing, so you can run `backward` on it twice.
+# `retain_graph=True` keeps everything for another pass; lab 4 comes back to it.
 #
 # ### Your turn: jacobian
 # Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of it?
@@ -589,8 +592,9 @@ hint(
 # %% [markdown]
 # ## Gradients accumulate
 #
-# Without `zero_grad`, the digits script learns badly, and no error says so. The reason is that `AccumulateGrad` *adds*
-# to `.grad`, which lets a program call `backward` several times and use the total. The gradient of $x^2$ at 3 is 6.
+# Without `zero_grad`, the digits network learns poorly, and no error tells you so. The reason is that `AccumulateGrad`
+# *adds* to `.grad`, which lets a program call `backward` several times and use the total. The gradient of $x^2$ at 3 is
+# 6.
 
 # %% predict: kept_as_first
 # **Predict.** At `x = 3`, you call `backward` on `x**2`, set `first = x.grad`, and call `backward` on a new `x**2`.
@@ -611,8 +615,8 @@ print("after the second   :", x.grad, " kept as first:", first)
 
 # %% [markdown]
 # Two things may surprise you. Before the first `backward`, `.grad` is `None`, not zero, so `x.grad.zero_()` would raise
-# an AttributeError here. And `first` has changed, because `first = x.grad` doesn't make a copy: it's a second name for
-# the same tensor, and the second `backward` added to that tensor. To keep a gradient, write `x.grad.clone()`.
+# an AttributeError at that point. And `first` has changed, because `first = x.grad` doesn't make a copy: it's a second
+# name for the same tensor, and the second `backward` added to that tensor. To keep a gradient, write `x.grad.clone()`.
 #
 # There are two ways to clear a gradient. `x.grad.zero_()` fills the tensor with zeros, and `first` sees them too.
 # `x.grad = None` drops the tensor, and the next `backward` creates a new one. In which of the two cases does `first`
@@ -633,11 +637,11 @@ for way in ("zero_", "None"):
 # %% [markdown]
 # Both ways give the right `x.grad`, but only `None` leaves `first` alone. `None` also says something that zeros can't:
 # "this tensor got no gradient". The optimizers in lab 6 skip a parameter without a gradient, but may still move one
-# with a gradient of zeros.
+# whose gradient is all zeros.
 #
-# `optimizer.zero_grad()` sets each `.grad` to `None`. It was the second fix in lab 1. The next cell trains the digits
-# network with and without it, and prints the norm (the root of the sum of the squares) of the gradient of the output
-# layer's weights. What do you expect after 1, 5 and 15 steps?
+# `optimizer.zero_grad()` sets each `.grad` to `None`. Adding it was the second fix in lab 1. The next cell trains the
+# digits network with and without it, and prints the norm (the square root of the sum of the squares) of the gradient of
+# the output layer's weights. What norms do you expect after 1, 5 and 15 steps?
 
 # %% scratch
 for clear in (True, False):
@@ -660,21 +664,21 @@ for clear in (True, False):
 
 # %% [markdown]
 # With `zero_grad`, the norm stays about the same: 0.49, 0.43, 0.60. Without it, the norm grows from 0.49 to 1.74 and
-# 3.59, because every step follows the sum of all gradients so far, including those of weights that have long since
-# changed. The network gets 54% instead of 88%, and that was luck: over 20 seeds, we measured about 20% to 54% without
-# `zero_grad`, and 87% to 89% with it. In lab 1, the same line made a smaller difference. Why? Set the learning rate to
-# 0.03, and try again.
+# then 3.59, because every step follows the sum of all gradients so far, including those computed from weights that have
+# long since changed. The network gets 54% right instead of 88%, and even that was luck: across 20 seeds, we measured
+# about 20% to 54% without `zero_grad`, and 87% to 89% with it. In lab 1, the same line made a smaller difference. Why?
+# Set the learning rate to 0.03 and try again.
 
 # %% answer [markdown]
-# Both get 81% now. Over 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it. Adding up
-# gradients makes the steps longer, which hurts only if they get too long. In lab 1, the network still ended with a
+# Both networks get 81% now. Across 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it. Adding
+# up gradients makes the steps longer, which hurts only if they get too long. In lab 1, the network still ended with a
 # softmax, which made the first gradient a tenth as large (0.04 instead of 0.49), so longer steps did less harm. A bug
 # that a small learning rate hides is still a bug.
 
 # %% [markdown]
 # ### Your turn: task_gradients
 # A model that learns several tasks at once has several losses, which may pull the same parameters in opposite
-# directions. To see that, you need the gradient of each loss separately.
+# directions. To detect that, you need the gradient of each loss separately.
 
 
 # %% given
@@ -713,10 +717,10 @@ hint(
 # their gradients separately? Think of the Jacobian: which `v`, how many passes, and at what cost?
 
 # %% answer [markdown]
-# Yes. Each of the unit vectors `[1, 0, ...]`, `[0, 1, ...]` and so on selects one loss, so there's one pass for each,
-# all but the last with `retain_graph=True`. But every pass goes through the graphs of all the losses, with zeros for
-# the others: for four losses with their own layers, we counted 3.9 times as many multiplications. To share only the
-# forward pass, compute all losses first and call `torch.autograd.grad` on each of them.
+# Yes. Each of the unit vectors `[1, 0, ...]`, `[0, 1, ...]` and so on selects one loss, so you need one pass for each
+# loss, all but the last with `retain_graph=True`. But every pass goes through the graphs of all the losses, with zeros
+# for the others: for four losses, each with its own layers, we counted 3.9 times as many multiplications. To share only
+# the forward pass, compute all the losses first, then call `torch.autograd.grad` on each of them.
 
 # %% [markdown]
 # ## A good place to stop
@@ -729,11 +733,11 @@ hint(
 # %% [markdown]
 # ## Accumulating over batches
 #
-# If the 1,500 training images didn't fit into memory, you could still get the gradient of their mean loss: you go batch
-# by batch, and each graph is freed before the next one is built.
+# If the 1,500 training images didn't fit in memory, you could still get the gradient of their mean loss by going batch
+# by batch: each graph is freed before the next one is built.
 #
 # A loss function usually returns the mean over its batch. The common recipe is to divide each batch's loss by the
-# number of batches, and let the gradients add up. If four batches have 10, 10, 10 and 2 samples, is the recipe exact?
+# number of batches and let the gradients add up. If four batches have 10, 10, 10 and 2 samples, is the recipe exact?
 
 
 # %% given
@@ -761,15 +765,15 @@ for sizes in ([8, 8, 8, 8], [10, 10, 10, 2]):
 print(f"all samples at once   {full}")
 
 # %% [markdown]
-# With equal sizes, the difference is only rounding. With the small last batch, an entry that should be 0.89 is 2.27.
+# With equal sizes, the only difference is rounding. With the small last batch, an entry that should be 0.89 is 2.27.
 # The recipe gives each batch the same weight, so a sample in the batch of 2 counts five times as much as one in a batch
 # of 10. Every dataset whose size isn't a multiple of the batch size ends with a smaller batch. An exact recipe weights
 # each batch by its number of samples.
 #
 # ### Your turn: stream_gradient
 # Make the recipe exact for batches of any size. A batch may even be empty, for example if a filter removed all of its
-# samples. The mean of no numbers is `nan`. Is its gradient `nan` as well? Predict, then run the next cell before you
-# write your function.
+# samples. The mean of no numbers is `nan`. Is its gradient `nan` as well? Make a prediction, then run the next cell
+# before you write your function.
 
 # %% scratch
 mean_of_none = squared_error(w, features[:0], targets[:0])
@@ -785,21 +789,22 @@ hint(
 # %% exercise: stream_gradient points=3 level=medium further
 
 # %% [markdown]
-# An empty batch has a loss of `nan` and a gradient of zero, because there's no sample to send anything to `w`.
+# An empty batch has a loss of `nan` but a gradient of zero, because there's no sample to send anything to `w`.
 #
 # You'd get the same result by joining all batches into one, or by adding up the weighted losses and calling `backward`
-# once. What do these two ways hold in memory that yours doesn't?
+# once. What would these two approaches keep in memory that yours doesn't?
 
 # %% answer [markdown]
 # The joined batch needs a copy of all the data, and the graph of its loss keeps what every sample needs for `backward`.
-# Adding up the losses keeps the graphs of all batches alive until `backward` runs. Your loop holds one batch's graph at
-# a time.
+# Adding up the losses keeps the graphs of all batches alive until `backward` runs. Your loop keeps only one batch's
+# graph at a time.
 
 # %% [markdown]
 # ## What cuts the graph?
 #
 # The layer that never learns was cut off because its values pass through NumPy. NumPy arrays and Python numbers have no
-# history, so the graph ends there, and PyTorch may not say so. Which of the six lines in the next cell raises an error?
+# history, so the graph ends there, and PyTorch may not warn you. Which of the six lines in the next cell raises an
+# error?
 
 # %% predict: ways_back
 # **Predict.** `x` requires grad. Which of these results are still connected to `x`?
@@ -842,8 +847,9 @@ with warnings.catch_warnings():
 #
 # ### Your turn: scaled_peak
 # The next function was ported from NumPy. It computes a weighted sum of each row of `x`, selects the row with the
-# largest sum, and scales it by the root mean square of all the sums (the root of the mean of their squares). Someone
-# added `requires_grad=True` to silence an error. The function's values are right, but its gradients aren't. Fix it.
+# largest sum, and scales it by the root mean square of all the sums (the square root of the mean of their squares).
+# Someone added `requires_grad=True` to silence an error. The function's values are right, but its gradients aren't. Fix
+# it.
 
 
 # %% given
@@ -871,7 +877,7 @@ hint(
 # ### Finding the layer
 #
 # You can now find the layer that never learns: after `backward`, look for parameters whose `.grad` is still `None`.
-# Which of the script's two layers will that be?
+# Which of the script's two layers do you expect to have them?
 
 # %% scratch
 for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.items():
@@ -879,12 +885,12 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
     print(text, "has no gradient" if gradient is None else f"has a gradient with norm {gradient.norm():.2f}")
 
 # %% [markdown]
-# Now follow the computation from the loss to that layer, and find the line that cuts the graph. Fix the function
-# `network` in the first script of this lab. Then run the script and the cell above again.
+# Now follow the computation from the loss back to that layer, and find the line that cuts the graph. Fix the `network`
+# function in this lab's first script. Then run the script and the cell above again.
 
 # %% answer [markdown]
 # The hidden layer has no gradient and still has its random initial weights. `.detach()`, `.numpy()` and `torch.tensor`
-# each cut off its result. NumPy's `maximum` has to go, too, because NumPy doesn't record:
+# each cut off its result. NumPy's `maximum` has to go too, because NumPy doesn't record anything:
 #
 # ```python
 # def network(images):
@@ -892,31 +898,31 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 #     return output_layer(hidden)
 # ```
 #
-# The network gets 88% instead of 81%, and its final loss is 0.08 instead of 0.63. Both layers have a gradient. The
-# broken network learned as much as it did because an output layer can do a lot with 64 random features.
+# The network now gets 88% right instead of 81%, and its final loss is 0.08 instead of 0.63. Both layers have a
+# gradient. The broken network learned as much as it did because an output layer can do a lot with 64 random features.
 
 # %% [markdown]
-# In lab 4, this script gets dropout and validation after each epoch, which makes training worse until you fix it. A
-# missing gradient doesn't always mean a cut, though. What else could it mean if a parameter's `.grad` is `None` after
-# `backward`?
+# In lab 4, dropout and a validation after each epoch are added to this script, and it trains worse until you fix it. A
+# missing gradient doesn't always mean a cut, though. If a parameter's `.grad` is `None` after `backward`, what else
+# could that mean?
 
 # %% answer [markdown]
-# The loss may not use the parameter. The parameter may be frozen, so it doesn't require grad, or it may not be a leaf,
-# like `w1`. Or something set `.grad` to `None` after `backward`, as `zero_grad` does.
+# The loss may not use the parameter. The parameter may be frozen, so that it doesn't require grad, or it may not be a
+# leaf, like `w1`. Or something may have set `.grad` to `None` after `backward`, as `zero_grad` does.
 
 # %% [markdown]
 # ## Hooks: inspect a gradient in the backward pass
 #
 # If a gradient explodes in the middle of a network, there's no `.grad` to look at. A hook is a function that `backward`
 # calls with a tensor's gradient as soon as it's ready, so you can print, check or change it. Register one with
-# `t.register_hook(function)`. If the function returns a gradient, that replaces the old one; if it returns `None`,
-# nothing changes. It must not change its argument in place, because other parts of the graph may receive the same
-# tensor. `register_hook` raises a RuntimeError unless `t` requires grad. It returns a handle, and `handle.remove()`
-# removes the hook.
+# `t.register_hook(function)`. If the function returns a gradient, it replaces the old one; if it returns `None`,
+# nothing changes. The function must not change its argument in place, because other parts of the graph may receive the
+# same tensor. `register_hook` raises a RuntimeError unless `t` requires grad. It returns a handle, and
+# `handle.remove()` removes the hook.
 
 # %% predict: hook_calls
-# **Predict.** `h` has a hook, and `out = (2 * h).sum() + (3 * h).sum()`. How often does `out.backward()` call the hook,
-# and with what?
+# **Predict.** `h` has a hook, and `out = (2 * h).sum() + (3 * h).sum()`. How many times does `out.backward()` call the
+# hook, and with what?
 #
 # - [ ] twice: once with twos, once with threes
 # - [x] once, with fives
@@ -940,7 +946,7 @@ print("clamped: x.grad", x.grad.tolist())
 
 # %% [markdown]
 # There's one call, with the sum: 2 from one use and 3 from the other. A hook belongs to a tensor and sees that tensor's
-# whole gradient, from all uses. It can't see the uses separately.
+# whole gradient, from all its uses. It can't see the uses separately.
 #
 # That matters in a *residual block*, which computes `x + branch(x)`. As the next picture shows, `x` receives its
 # gradient along two paths: directly from the addition, and through the branch.
@@ -974,13 +980,13 @@ show_graph(x + steep(x), {"x": x})
 
 # %% [markdown]
 # ### Your turn: clamped_residual
-# Suppose that the branch sometimes sends huge gradients to `x`. You want to clamp these, without changing the gradient
-# on the direct path. There are two paths, but only one `x`. Where do you put the hook?
+# Suppose that the branch sometimes sends huge gradients to `x`. You want to clamp them without changing the gradient on
+# the direct path. There are two paths, but only one `x`. Where do you put the hook?
 
 # %% given
 hint(
     "Look at the graph of x + branch(x). Does any tensor receive only the branch's gradient?",
-    "There's no such tensor yet: x receives both gradients. Which operation gives a new tensor with the same values, "
+    "There's no such tensor yet: x receives both gradients. Which operation returns a new tensor with the same values, "
     "just for the branch? And what if x doesn't require grad?",
 )
 
@@ -998,12 +1004,12 @@ hint(
 # ## A new graph for every run
 #
 # You can debug the digits network like any other Python code, because its graph is built while your code runs. In the
-# middle of a forward pass, a `print` or a debugger shows the values of any tensor. There's no separate description of
+# middle of a forward pass, a `print` or a debugger can show you any tensor's values. There's no separate description of
 # the model: run the code again, and PyTorch builds a new graph. This is called *define-by-run*. In TensorFlow 1, you
-# first defined a graph, and then ran it with data.
+# first defined a graph and then ran it with data.
 #
-# So an `if` or a `while` can depend on the values of tensors. How many divisions will the graph have for each of the
-# two inputs in the next cell? Does it contain the `while`?
+# So an `if` or a `while` can depend on the values of tensors. How many divisions will the graph contain for each of the
+# two inputs in the next cell? Will it contain the `while`?
 
 
 # %% given
@@ -1023,15 +1029,16 @@ x = torch.tensor([3.0, 0.5], requires_grad=True)
 show_graph(halve_until_small(x), {"x": x})
 
 # %% [markdown]
-# With two divisions for 3, the gradient is 0.25; with seven for 100, it's 0.0078. The graph holds what was done, not
-# what could have been done. The picture shows the two divisions for 3, and no node for the `while` or its comparison.
+# For 3, there are two divisions, and the gradient is 0.25; for 100, there are seven, and it's 0.0078. The graph holds
+# what was done, not what could have been done. The picture shows the two divisions for 3, but no node for the `while`
+# or its comparison.
 
 # %% [markdown]
 # ## How large is a graph?
 #
 # If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step and
 # fills your memory. To detect that, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. That
-# sounds like three lines of recursion. The next cell tries them on a tensor that's repeatedly added to itself. How many
+# sounds like three lines of recursion. The next cell tries it on a tensor that's repeatedly added to itself. How many
 # nodes does the graph have after 3, 6, 9 and 12 additions? What will the recursion count?
 
 
@@ -1054,12 +1061,12 @@ show_graph(doubled(x, 3), {"x": x})
 # %% [markdown]
 # There are 4, 7, 10 and 13 nodes: one for each addition, and one for `x`. But each addition has two edges to the same
 # node, and the recursion visits a node once for every *path* to it. Each addition doubles the number of paths. After 40
-# additions, the recursion would make about two trillion visits, for 41 nodes. Besides, a graph may be deeper than the
-# 1,000 nested calls that Python allows by default.
+# additions, the recursion would make about two trillion visits to only 41 nodes. Besides, a graph may be deeper than
+# the 1,000 nested calls that Python allows by default.
 #
-# So you have to remember which nodes you've counted, perhaps by `id(node)`, the number by which Python distinguishes
-# living objects. The next cell creates five graphs, one after the other, and adds the id of each graph's first node to
-# a set. Then it does the same with five more graphs and the nodes themselves. How many entries will each set have?
+# So you have to remember which nodes you've counted, perhaps by `id(node)`, the number by which Python tells live
+# objects apart. The next cell creates five graphs, one after the other, and adds the id of each graph's first node to a
+# set. Then it does the same with five more graphs, but adds the nodes themselves. How many entries will each set have?
 
 # %% example
 x = torch.tensor(1.0, requires_grad=True)
@@ -1072,9 +1079,9 @@ print(len(ids), "different ids,", len(nodes), "different nodes")
 
 # %% [markdown]
 # All five nodes had the same id. A node lives only as long as something refers to it: its tensor, another node, or a
-# variable or collection of yours. In the first loop nothing does, so the node is freed, and Python may give its id to
+# variable or collection of yours. In the first loop, nothing does, so the node is freed, and Python may give its id to
 # the next object. The same happens when you traverse the graph of `f(x)`: once the result is gone, the nodes that
-# you've passed are freed one by one. So keep the nodes in your set, not their ids.
+# you've passed are freed one by one. So store the nodes themselves in your set, not their ids.
 #
 # ### Your turn: graph_size
 # Count the distinct nodes, even in large and deep graphs.
@@ -1131,8 +1138,8 @@ hint(
 # %% [markdown]
 # `backward` has the same problem, and a harder one. It must visit each node only once, and only after the gradients
 # from all edges to that node have arrived and been added up. So it first counts each node's incoming edges, and runs
-# the node when a gradient has arrived along all of them. The resulting order is called a topological order. Suppose
-# that each node ran once, as soon as the first gradient arrived. What would be wrong with `x.grad`?
+# the node only when a gradient has arrived along all of them. The resulting order is called a topological order.
+# Suppose that each node ran once, as soon as the first gradient arrived. What would be wrong with `x.grad`?
 
 # %% answer [markdown]
 # It would be incomplete, because later gradients would be lost. In the graph with `product`, 6 would arrive instead of
@@ -1152,7 +1159,7 @@ hint(
 # - [x] If none of an operation's inputs require grad, it adds no node.
 #   > `plain * 2` had no `grad_fn`. At least one input must require grad.
 # - [ ] Each node keeps the Jacobian of its operation.
-#   > For 2,000 numbers, `exp` kept 2,000 and not 4,000,000. A node computes the product with the upstream gradient
+#   > For 2,000 numbers, `exp` kept 2,000 values, not 4,000,000. A node computes the product with the upstream gradient
 #   > directly.
 #
 # Hint: What does exp keep? What is the grad_fn of a leaf?
@@ -1164,7 +1171,7 @@ hint(
 #   > There's no separate description of the model. `halve_until_small` built a graph for each start.
 # - [x] A loop may run a different number of times for each input, and the gradients are still right.
 #   > With two divisions for 3 and seven for 100, both gradients were right: 0.25 and 0.0078.
-# - [x] In TensorFlow 1, a graph was defined first and run with data afterwards.
+# - [x] In TensorFlow 1, a graph was defined first and run with data afterward.
 #   > TensorFlow 1 built the graph without values and ran it later. Define-by-run is the opposite.
 # - [x] You can stop in a debugger in the middle of the forward pass and print a tensor's values.
 #   > Each operation is computed when Python reaches it, so the values already exist.
@@ -1172,8 +1179,8 @@ hint(
 # Hint: Did the picture for halve_until_small show its while?
 #
 # **Leaves and `.grad`**
-# - [ ] `backward` fills the `.grad` of every tensor that requires grad.
-#   > It fills only those of leaves. `inner` and `y` required grad, but their `.grad` was None.
+# - [ ] `backward` fills in the `.grad` of every tensor that requires grad.
+#   > It fills in only those of leaves. `inner` and `y` required grad, but their `.grad` was `None`.
 # - [x] A tensor that doesn't require grad is a leaf.
 #   > By convention: no recorded operation made it, so it has no `grad_fn`.
 # - [ ] `torch.zeros(3, requires_grad=True) + 0.01` is a leaf.
@@ -1185,18 +1192,18 @@ hint(
 #
 # Hint: Which of w1, w2 and w3 were leaves, and what had a .grad after backward?
 #
-# **Vector-Jacobian products**, with `y` of shape (3,), computed from a leaf `x` of shape (5,) that requires grad, and
-# `J` the Jacobian
+# **Vector-Jacobian products**, where `y` of shape (3,) is computed from a leaf `x` of shape (5,) that requires grad,
+# and `J` is the Jacobian
 # - [x] `y.backward()` without an argument raises an error.
 #   > `backward` uses a 1 only for a result with one element. For three, it needs a `v` of three numbers.
 # - [x] `y.backward(v)` adds `v @ J` to `x.grad`.
-#   > That's the vector-Jacobian product: each row of `J` times its number in `v`, added up and accumulated.
+#   > That's the vector-Jacobian product: the rows of `J`, each times its number in `v`, are added up and accumulated.
 # - [x] `y.backward(torch.ones(3))` and `y.sum().backward()`, each on a fresh graph, give the same gradient.
 #   > The derivative of a sum with respect to each of its terms is 1, so the sum sends a vector of ones to `y`.
-# - [x] The whole Jacobian takes three vector-Jacobian products.
+# - [x] Computing the whole Jacobian takes three vector-Jacobian products.
 #   > `J` has one row for each output. A unit vector as `v` gives one row, so there are as many passes as outputs.
 # - [ ] If `y` had the shape (1, 1), `backward()` without an argument would raise an error.
-#   > One element counts as a scalar, whatever its shape. The lab's call with (1, 1) worked.
+#   > A single element counts as a scalar, whatever the shape. The lab's call with shape (1, 1) worked.
 #
 # Hint: How many rows does J have? What counts as a scalar?
 #
@@ -1241,10 +1248,11 @@ hint(
 #
 # In the forward pass, each operation that has a derivative and an input that requires grad adds a node. The node is a
 # backward function, and it keeps what its derivative needs. `next_functions` connects the nodes, all the way to the
-# leaves. `backward` starts at the result, with a 1 if it's a single element, and visits the nodes in reverse order.
-# Each node turns its upstream gradient into gradients for its inputs with a vector-Jacobian product, without ever
-# building the Jacobian. At a leaf, the gradient is added to `.grad`. The trap is that last step: not every tensor that
-# requires grad gets a `.grad`. Only leaves do, and tensors for which `retain_grad()` was called earlier.
+# leaves. `backward` starts at the result, with a gradient of 1 if it's a single element, and visits the nodes in
+# reverse order. Each node turns its upstream gradient into gradients for its inputs with a vector-Jacobian product,
+# without ever building the Jacobian. At a leaf, the gradient is added to `.grad`. The trap is that last step: not every
+# tensor that requires grad gets a `.grad`. Only leaves do, along with tensors on which `retain_grad()` was called
+# earlier.
 #
 # </details>
 #
@@ -1252,10 +1260,10 @@ hint(
 #
 # <details><summary>A good answer</summary>
 #
-# In TensorFlow 1, you first defined a graph without values, and then ran it with data. PyTorch records a graph while
-# the code runs, and a new one in the next run. That's called define-by-run. So an `if` or a `while` can depend on the
+# In TensorFlow 1, you first defined a graph without values and then ran it with data. PyTorch records a graph while the
+# code runs, and a new one on the next run. That's called define-by-run. So an `if` or a `while` can depend on the
 # values of tensors, and I can print or debug in the middle of a forward pass, because the values already exist. The
-# trap is to think that both branches of an `if` are recorded. The graph holds what was done, so the gradient belongs to
+# trap is thinking that both branches of an `if` are recorded. The graph holds what was done, so the gradient belongs to
 # the branch that was taken.
 #
 # </details>
@@ -1279,20 +1287,21 @@ hint(
 # the gradient of the loss: finite differences; carrying all slopes forward, as `value_and_slope` does; and `backward`.
 # Someone else wants the Jacobian of the 1,000 outputs for one sample as well.
 #
-# Answer in four to eight sentences. For the gradient of the loss, about how many passes through the model does each way
-# take, and why? How many backward passes does the Jacobian take? What are finite differences still good for?
+# Answer in four to eight sentences. For the gradient of the loss, about how many passes through the model does each
+# method take, and why? How many backward passes does the Jacobian take? What are finite differences still good for?
 
 # %% question: cost_of_gradients [markdown] points=2
 # ### BEGIN SOLUTION
 # Finite differences change one parameter at a time. Steps in one direction take one forward pass for each parameter,
-# plus one at the start; steps in both directions take two. That's ten or twenty million passes, and the result is only
-# approximate. Carrying slopes forward is exact, but it needs one slope for each parameter next to every value: again
-# the work of at least ten million forward passes. `backward` needs one forward pass, which records the graph, and one
-# backward pass, which costs about as much as two forward passes. It starts from one number, the loss, and each node
-# turns one upstream gradient into the gradients of its inputs. So the cost depends on the number of outputs, not the
-# number of inputs. The price is memory: what the nodes keep isn't freed until `backward` has run. The Jacobian of 1,000
-# outputs takes 1,000 backward passes, one vector-Jacobian product for each row. Finite differences remain useful as a
-# test of handwritten gradients, best in float64 and with a step that isn't too small.
+# plus one at the start; steps in both directions take two for each parameter. That's ten or twenty million passes, and
+# the result is only approximate. Carrying slopes forward is exact, but every value then comes with one slope for each
+# parameter, which is again the work of at least ten million forward passes. `backward` needs one forward pass, which
+# records the graph, and one backward pass, which costs about as much as two forward passes. It starts from one number,
+# the loss, and each node turns one upstream gradient into the gradients of its inputs. So the cost depends on the
+# number of outputs, not the number of inputs. The price is memory: what the nodes keep isn't freed until `backward` has
+# run. The Jacobian of 1,000 outputs takes 1,000 backward passes, one vector-Jacobian product for each row. Finite
+# differences remain useful as a test of handwritten gradients, preferably in float64 and with a step that isn't too
+# small.
 #
 # For grading: one point for the numbers of passes and the reason (inputs versus outputs), one for the Jacobian and for
 # finite differences as a test.
@@ -1303,7 +1312,7 @@ hint(
 #
 # - The mean over all samples is the mean of the batch means only if all batches have the same size.
 # - `requires_grad=True` on a tensor after a cut hides the cut. To find it, look for a `.grad` that is `None`.
-# - A hook sees a tensor's whole gradient, from all uses. To see one use, give it its own tensor.
+# - A hook sees a tensor's whole gradient, from all its uses. To see a single use, give that use its own tensor.
 #
 # | call or rule | what it does or costs |
 # |---|---|
@@ -1324,4 +1333,4 @@ hint(
 # - What is already in `.grad` when this `backward` starts?
 # - On which lines do my values leave PyTorch, and does a gradient have to flow through there?
 #
-# Lab 4 continues from here: how to stop recording, how to drop a history, and how to run `backward` twice.
+# Lab 4 picks up from here: how to stop recording, how to drop a history, and how to run `backward` twice.

@@ -2,9 +2,9 @@
 # # Controlling the graph
 #
 # You added a validation loop to your training script, and now the accuracy is too low, memory grows with every epoch,
-# and the model trains differently, all without an error. Validation is where you first have to *control* the graph:
-# decide what autograd records, what it keeps, and what gets a gradient. Every model that is validated, fine-tuned or
-# trained on long sequences needs that.
+# and the model trains differently, all without raising an error. Validation is where you first have to *control* the
+# graph: to decide what autograd records, what it keeps, and what gets a gradient. You need that control for every model
+# that you validate, fine-tune or train on long sequences.
 #
 # After this lab you can
 #
@@ -15,12 +15,12 @@
 # - train a new head on a frozen trunk;
 # - train on a long sequence with a graph of bounded size.
 #
-# You need labs 2 and 3. Plan two sittings of about an hour. The five exercises headed *Your turn* are the core, and
-# later labs rely only on them; *Further practice* is optional and earns no points. All numbers were measured with
-# PyTorch 2.13 on a CPU.
+# This lab builds on labs 2 and 3. Plan on two sittings of about an hour each. The five exercises headed *Your turn* are
+# the core, and later labs rely only on them; *Further practice* is optional and earns no points. All numbers were
+# measured with PyTorch 2.13 on a CPU.
 #
-# At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
-# marked *later* run when you press *Mark my work* or hand in the lab. The last question is graded by a person.
+# When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
+# those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
 
 # %% given
 from copy import deepcopy
@@ -86,7 +86,8 @@ print(f"right {accuracy:.0%}, loss {losses[-1].item():.2f}, {with_dropout} of 15
 print(f"each loss in the list holds {held:,} bytes for a backward pass that never runs")
 
 # %% [markdown]
-# Lab 1's network got 88% without Dropout. Make three changes in the cell above, one at a time, and rerun it after each.
+# Lab 1's network got 88% right without Dropout. Make three changes in the cell above, one at a time, and rerun the cell
+# after each.
 #
 # | | change | right | loss | steps with dropout | bytes held |
 # |---|---|---|---|---|---|
@@ -96,9 +97,9 @@ print(f"each loss in the list holds {held:,} bytes for a backward pass that neve
 # | 3 | `with torch.no_grad():` in `validate`, around the three lines below it | 89% | 0.41 | 150 | 0 |
 #
 # At first, validation ran with about half of the ReLU outputs dropped. Change 1 fixes the measurement and saves the
-# bytes of Dropout's mask and output, but after the first epoch, training continues without Dropout, and only the loss
-# shows it. Until change 3, each loss in the list keeps a graph alive; `losses.append(loss.item())` would also help,
-# since a number keeps nothing. This lab explains all three.
+# bytes held for Dropout's mask and output, but after the first epoch, training continues without Dropout, and only the
+# loss shows it. Until change 3, each loss in the list keeps a graph alive; `losses.append(loss.item())` would also
+# help, since a number keeps nothing alive. This lab explains all three changes.
 
 # %% [markdown]
 # ## Recording, off and on
@@ -137,10 +138,10 @@ for text, tensor in {
     print(f"{text:15} requires_grad {tensor.requires_grad!s:5}  is_leaf {tensor.is_leaf}")
 
 # %% [markdown]
-# All but two: `inside` and the result of `weighted_sum()`. Look at the others.
+# All but two: `inside` and the result of `weighted_sum()`. Now look at the others.
 #
-# - `made_inside` is a new leaf, and you set its flag yourself. `no_grad` affects operations, not existing tensors, so
-#   `w` is unchanged too.
+# - `made_inside` is a new leaf whose flag you set yourself. `no_grad` affects operations, not existing tensors, so `w`
+#   is unchanged too.
 # - `enable_grad` turns recording back on inside `no_grad`.
 # - `torch.no_grad()` on its own line does nothing. It creates a context manager and discards it, without an error or a
 #   warning.
@@ -157,8 +158,8 @@ torch.set_grad_enabled(True)
 print("after set_grad_enabled(True): ", (2 * flagged).requires_grad)
 
 # %% [markdown]
-# If a function does that and then fails, or forgets to turn recording back on, it stays off for the caller. If the mode
-# depends on a flag, write `with torch.set_grad_enabled(flag):`.
+# If a function does that and then fails, or forgets to turn recording back on, recording stays off for the caller. If
+# the mode depends on a flag, write `with torch.set_grad_enabled(flag):`.
 #
 # How much memory does `no_grad` save? The next cell counts the bytes held for `backward` after a forward pass,
 # excluding the parameters and the input. What will the second line show?
@@ -180,15 +181,15 @@ with torch.no_grad():
 print("one result:", layers(batch).nbytes, "bytes")
 
 # %% [markdown]
-# When recorded, the pass holds eight results of 32,768 bytes, one for each Tanh; with `no_grad`, it holds none. The
-# arithmetic is the same, so don't expect it to be much faster. We timed three models on one CPU thread: `no_grad` saved
-# 6% of the time for this one, less than 1% with layers of width 512 and 256 samples, and 22% with twenty tiny layers of
-# width 8 and 4 samples, where bookkeeping is most of the work.
+# When it's recorded, the pass holds eight results of 32,768 bytes each, one for each Tanh; with `no_grad`, it holds
+# none. The arithmetic is the same, so don't expect much of a speedup. We timed three models on one CPU thread:
+# `no_grad` saved 6% of the time for this one, less than 1% for layers of width 512 with 256 samples, and 22% for twenty
+# tiny layers of width 8 with 4 samples, where most of the work is bookkeeping.
 #
 # ### What stays
 #
-# You may have heard that a loop without `no_grad` slowly uses up all memory. The next cell runs the eight layers on 1,
-# 2, 8 and 16 batches, with recording on. The three loops differ in what they keep of the losses.
+# You may have heard that a loop without `no_grad` slowly uses up all your memory. The next cell runs the eight layers
+# on 1, 2, 8 and 16 batches, with recording on. The three loops differ in how much of each loss they keep.
 
 # %% predict: growing_memory
 # **Predict.** Which loop needs more memory for 16 batches than for 2?
@@ -223,18 +224,18 @@ for loop in (keep_the_last, keep_losses, keep_detached):
     print(f"{loop.__name__:14} most KiB at a time: {[peak // 1024 for peak in peaks]}")
 
 # %% [markdown]
-# Only `keep_losses` grows, by 256 KiB per batch: the eight results in its graph. A loss is one number, but it keeps its
-# whole graph alive. `keep_detached` stays at one graph. And `keep_the_last`, which you might expect to leak, stays at
-# two, because `loss` still refers to the previous graph while the next batch runs. That graph is freed when `loss` is
-# reassigned.
+# Only `keep_losses` uses more and more, 256 KiB per batch: the eight results in the batch's graph. A loss is a single
+# number, but it keeps its whole graph alive. `keep_detached` stays at one graph. And `keep_the_last`, which you might
+# expect to leak, stays at two, because `loss` still refers to the previous graph while the next batch runs. That graph
+# is freed when `loss` is reassigned.
 #
-# So the leak isn't caused by recording, but by keeping a tensor that has a graph, like the losses in the digits script.
+# So the leak is caused not by recording but by keeping a tensor that has a graph, like the losses in the digits script.
 # With `no_grad`, there's no graph to keep.
 #
 # ### Updates
 #
 # Every optimizer changes parameters under `no_grad`. A gradient descent step is `w - lr * gradient`. Here are three
-# ways to write it. Which of them let the loop continue, with `w` still a leaf that requires grad?
+# ways to write it. Which of them would let a loop continue, with `w` still a leaf that requires grad?
 
 # %% example
 for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
@@ -251,16 +252,16 @@ for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
     print(f"{way:20} value {w.item():.2f}  requires_grad {w.requires_grad!s:5}  is_leaf {w.is_leaf}")
 
 # %% [markdown]
-# All three have the value 3.20. The first `w` is the result of a recorded operation, so it isn't a leaf, and its graph
-# includes the step; after a thousand steps, the graph holds all thousand. The second `w` is cut off from the graph and
-# doesn't require grad. The third is `w` itself, changed in place. Outside `no_grad`, that line would raise an error;
-# lab 5 explains why.
+# All three end up with the value 3.20. The first `w` is the result of a recorded operation, so it isn't a leaf, and its
+# graph includes the step; after a thousand steps, the graph would hold all thousand of them. The second `w` is cut off
+# from the graph and doesn't require grad. The third is the original `w`, changed in place. Outside `no_grad`, that line
+# would raise an error; lab 5 explains why.
 #
-# Now suppose you want to keep the value at every step for a plot.
+# Now suppose you want to keep the value of `w` at every step for a plot.
 
 # %% predict: detached_history
-# **Predict.** `w` is 4, then 2, then 1, then 0.5, changed in place. Before each of the three steps, `w.detach()` is
-# appended to a list. What does the list hold at the end?
+# **Predict.** `w` starts at 4 and is changed in place to 2, then 1, then 0.5. Before each of the three steps,
+# `w.detach()` is appended to a list. What does the list hold at the end?
 #
 # - [ ] 4, 2 and 1
 # - [ ] 4, 4 and 4
@@ -281,9 +282,9 @@ print("detach().clone()", [t.tolist() for t in cloned])
 print("tolist()        ", listed)
 
 # %% [markdown]
-# `detach()` doesn't copy. It returns a second tensor that shares the same memory, which kept changing, so all three
-# entries show the current `w`. The same happens with `w.data`, `w.detach().numpy()` and the tensors in
-# `model.state_dict()`. A snapshot needs `clone()`.
+# `detach()` doesn't make a copy. It returns a second tensor that shares the same memory, which kept changing, so all
+# three entries show the current value of `w`. The same happens with `w.data`, `w.detach().numpy()` and the tensors in
+# `model.state_dict()`. For a snapshot, you need `clone()`.
 #
 # ### Your turn: descend
 # Write gradient descent with a history. It leaves the caller's tensor unchanged, and works even if the caller has
@@ -312,28 +313,28 @@ def undefined(x):
 
 # %% given
 hint(
-    "You need a leaf at each step. Which tensor can it be, without touching the caller's? And what must be turned "
-    "on for f to be recorded?",
-    "If each step makes a new point from the old one and the gradient, nothing that you kept changes later.",
+    "You need a leaf at each step. Which tensor can serve as one without touching the caller's? And what must be "
+    "turned on for f to be recorded?",
+    "If each step makes a new point from the old one and the gradient, nothing that you've kept changes later.",
 )
 
 # %% exercise: descend points=3 level=medium
 
 # %% [markdown]
-# You only need to record f: one small graph per step, freed before the next. How would memory use change if the update
-# were recorded too?
+# You only need to record f: one small graph per step, freed before the next one is built. How would memory use change
+# if the update were recorded too?
 
 # %% answer [markdown]
 # Each step would keep what its gradient needs, and all of it would stay in the graph of the points. For 40 steps on
-# `wavy`, that's twice as much. In return, you can differentiate `points[-1]` with respect to the start, as some
-# meta-learning methods do.
+# `wavy`, that's twice as much memory. In return, you could differentiate `points[-1]` with respect to the start, as
+# some meta-learning methods do.
 
 # %% [markdown]
 # ## A stop in the middle
 #
-# Sometimes a loss needs a value but must not train it: a target, a teacher's prediction, a baseline. `no_grad` covers a
-# block of code; `detach()` covers one tensor. The value is unchanged, but no gradient flows back past that point.
-# That's a *stop-gradient*.
+# Sometimes a loss needs a value that it must not train: a target, a teacher's prediction or a baseline. `no_grad`
+# covers a block of code; `detach()` covers one tensor. The value is unchanged, but no gradient flows back past that
+# point. This is called a *stop-gradient*.
 #
 # Here's a small example: the prediction is $2w$, and the target, $1 + 0.9 \cdot 3w$, is also computed from $w$. At $w =
 # 1$, the prediction is 2 and the target is 3.7. The loss is the squared difference. A negative gradient increases $w$.
@@ -431,13 +432,13 @@ print("no_grad          :", probes.live_bytes(without_recording, layers, batch)[
 #
 # ### Your turn: td_loss
 # The example above was reinforcement learning in disguise. A program in a *state* chooses an *action*, gets a *reward*
-# and moves to a next state. A weight matrix `q` makes the predictions: `state @ q` is, for each action, the total
-# reward expected from now on. The prediction for the chosen action should be close to the reward plus `gamma` times the
-# best prediction for the next state. That sum is the *target*. If the program ended with this step, there's no next
-# state, and the target is just the reward. The loss is called temporal difference (TD) loss.
+# and moves on to the next state. A weight matrix `q` makes the predictions: for each action, `state @ q` is the total
+# reward expected from then on. The prediction for the chosen action should be close to the reward plus `gamma` times
+# the best prediction for the next state. That sum is the *target*. If the program ended with this step, there's no next
+# state, and the target is just the reward. The loss is called the temporal difference (TD) loss.
 #
 # The target uses a second tensor, `target_q`, an older copy of `q` called a target network. Some programs pass `q`
-# itself instead. Either way, the target counts as a constant.
+# itself instead. Either way, the target is treated as a constant.
 
 
 # %% given
@@ -456,22 +457,22 @@ def make_steps(n, d, actions, dtype=torch.float32, seed=0):
 # %% given
 hint(
     "Write down the shapes of state @ q, the prediction for the action taken, and the target. The last two must "
-    "be equal. Which indexing takes one element from each row?",
-    "Which part must be inside no_grad, or detached? And what is 0 * nan? torch.where takes each element from one "
-    "side, so a nan on the other side can't reach the value, as it would in a product.",
+    "be equal. What kind of indexing takes one element from each row?",
+    "Which part must be inside no_grad, or detached? And what is 0 * nan? torch.where takes each element from only "
+    "one side, so a nan on the other side can't reach the value, as it would in a product.",
 )
 
 # %% exercise: td_loss points=4 level=medium
 
 # %% [markdown]
 # If `target_q` is another tensor, forgetting the stop looks harmless: an optimizer for `q` never changes `target_q`,
-# whose `.grad` just accumulates. If `target_q` is `q`, the same line learns something else, without an error. Where do
-# you put the stop if you don't know what the caller passes?
+# whose `.grad` just accumulates. If `target_q` is `q`, the same line makes `q` learn something else, without an error.
+# Where do you put the stop if you don't know which one the caller will pass?
 
 # %% answer [markdown]
-# On the target: compute it inside `no_grad`, or detach it once it's complete. That's right for both callers. A stop on
-# one of its inputs, such as `target_q.detach()`, also works here, but it depends on knowing every tensor that the
-# target is computed from.
+# On the target: compute it inside `no_grad`, or detach it once it's complete. That's right in both cases. A stop on one
+# of its inputs, such as `target_q.detach()`, also works here, but it depends on knowing every tensor that the target is
+# computed from.
 
 # %% [markdown]
 # ## Frozen parts
@@ -481,8 +482,8 @@ hint(
 # for all parameters of a module. It doesn't clear `.grad`, and an optimizer still applies any `.grad` that isn't
 # `None`, so set old gradients to `None` when you freeze a part.
 #
-# Before you run the next cell, answer two questions. If the middle one of a model's three parts is frozen, do the
-# parameters of the first part get a gradient? And if nothing is frozen but the *input* doesn't require grad, is the
+# Before you run the next cell, answer two questions. If the middle part of a three-part model is frozen, do the
+# parameters of the first part get gradients? And if nothing is frozen but the *input* doesn't require grad, is the
 # forward pass recorded?
 
 # %% example
@@ -496,11 +497,11 @@ for name, parameter in middle_frozen.named_parameters():
 print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_layers(3, 4)(x).requires_grad)
 
 # %% [markdown]
-# The first part got its gradient through the frozen one. `requires_grad=False` on a parameter means that no gradient is
-# computed *for it*. The operation still passes a gradient to its other input, so you can train layers that precede a
-# frozen part. With `no_grad` around the middle part you couldn't, because it cuts the path.
+# The first part got its gradients through the frozen one. `requires_grad=False` on a parameter means that no gradient
+# is computed *for it*. The operation still passes a gradient to its other input, so you can train layers that precede a
+# frozen part. With `no_grad` around the middle part, you couldn't, because that cuts the path.
 #
-# As for the second question, some texts say that `x.requires_grad = False` has the same effect as `no_grad`. It
+# As for the second question, some texts claim that `x.requires_grad = False` has the same effect as `no_grad`. It
 # doesn't: the parameters still require grad, so everything is recorded. Besides, you can clear that flag only on
 # leaves; on the result of a recorded operation, PyTorch raises an error.
 #
@@ -509,13 +510,13 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 # | nothing | yes | yes | yes |
 # | `requires_grad_(False)` for the part | yes | no | only what's needed to pass gradients through |
 # | `no_grad` around the part | no | no | no |
-# | `detach()` of the part's result | no | no | until the result is detached |
+# | `detach()` on the part's result | no | no | until the result is detached |
 #
 # None of the four stops batch normalization in training mode from updating its running averages. `eval()` does.
 #
 # ### Your turn: saliency
-# Which pixels made the model say "cat"? One answer is the gradient of the score of "cat" with respect to the input,
-# called a *saliency map*. That gradient flows through the whole model, which must not change: the caller may be
+# Which pixels made the model say "cat"? One answer is the gradient of the "cat" score with respect to the input, called
+# a *saliency map*. That gradient flows through the whole model, but the model must not change: the caller may be
 # accumulating gradients for a training step. Some parameters may be frozen.
 
 
@@ -566,8 +567,8 @@ def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes
 hint(
     "Of the two functions that run a backward pass, which one doesn't write to .grad? What must be a leaf that "
     "requires grad?",
-    "The scores are (n, classes). Take one from each row, and add them up: a sample's score doesn't depend on other "
-    "samples here, so the gradient of the sum holds each sample's own gradient in its row.",
+    "The scores are (n, classes). Take one from each row and add them up: a sample's score doesn't depend on the "
+    "other samples here, so the gradient of the sum holds each sample's own gradient in its row.",
 )
 
 # %% exercise: saliency points=2 level=medium further
@@ -575,15 +576,15 @@ hint(
 # %% [markdown]
 # `torch.autograd.grad(scores.sum(), leaf)` follows only the paths to `leaf`. It neither computes nor stores a gradient
 # for any weight, whereas `backward()` would have computed them all. The docstring says that no row of the scores
-# depends on another row. Which layer, in which mode, breaks that?
+# depends on another row. Which layer, in which mode, would violate that?
 
 # %% answer [markdown]
-# BatchNorm in training mode: it subtracts the mean of the batch, so each score depends on every sample. The gradient of
-# the sum then mixes the samples.
+# BatchNorm in training mode: it subtracts the batch mean, so each score depends on every sample, and the gradient of
+# the sum mixes the samples.
 
 # %% [markdown]
-# The next cell trains a small model on the digits and asks your function for the maps of three of them. Where would
-# more ink make the model more confident that it sees a 0?
+# The next cell trains a small model on the digits and uses your function to compute the maps for three of them. Where
+# would more ink make the model more confident that it sees a 0?
 
 # %% example
 scans, kinds = torch.tensor(load_digits().images / 16, dtype=torch.float32), torch.tensor(load_digits().target)
@@ -604,8 +605,8 @@ show_saliency(dict(zip(maps, scans, strict=False)), maps)
 
 # %% answer [markdown]
 # On the ring of the 0, where the first image's map is positive. In the hole in the middle, it's clearly negative: more
-# ink there would make the model less sure. The edges of the image matter too, though nearly all digits are white there:
-# a model also learns weights for pixels that it has rarely seen with ink.
+# ink there would make the model less sure. The edges of the image matter too, even though nearly all digits are white
+# there: a model also learns weights for pixels in which it has rarely seen ink.
 
 # %% [markdown]
 # ## `eval()` and `no_grad()`
@@ -613,8 +614,8 @@ show_saliency(dict(zip(maps, scans, strict=False)), maps)
 # These two switches are often confused, and the digits script needed both. `model.eval()` affects layers: it sets
 # `training` to False on every module in the model, and some layers check that flag. In training mode, Dropout sets some
 # elements to zero at random; BatchNorm uses the mean and variance of the batch, and updates a running mean and
-# variance. In evaluation mode, Dropout returns its input, and BatchNorm uses the running values. `no_grad` affects only
-# autograd.
+# variance. In evaluation mode, Dropout returns its input unchanged, and BatchNorm uses the running values. `no_grad`
+# affects only autograd.
 #
 # So what do the two layers do under `no_grad` without `eval()`? And does `eval()` change what is recorded?
 
@@ -635,11 +636,11 @@ print("eval   : result requires grad", norm(shifted_batch).requires_grad)
 # %% [markdown]
 # Under `no_grad`, about half of the elements are still zeroed, and a single batch has moved the running mean: the
 # measurement changes what it measures. In evaluation mode, operations are still recorded. To evaluate a model, you need
-# both: `eval` for correct numbers, `no_grad` for memory.
+# both: `eval` to get correct numbers, and `no_grad` to save memory.
 #
-# Afterward, training continues, and every module should be back in its previous mode. Does `model.train()` do that? The
-# next model has a BatchNorm that was deliberately put in evaluation mode, as is common for pretrained parts. Look at
-# its flags.
+# Afterward, training continues, and every module should be back in its previous mode. Does `model.train()` ensure that?
+# The model in the next cell has a BatchNorm that was deliberately put in evaluation mode, as is common for pretrained
+# parts. Look at the model's flags.
 
 # %% example
 torch.manual_seed(0)
@@ -656,7 +657,7 @@ print("after  ", {name: module.training for name, module in model.named_modules(
 # running values in the next step.
 #
 # ### Your turn: predict
-# Write a function that makes predictions and leaves no trace.
+# Write a function that makes predictions without leaving a trace.
 
 
 # %% given
@@ -762,39 +763,39 @@ def parameter_back(predict, values):
 hint(
     "Which modules does model.modules() give you? What do you have to remember about each of them?",
     "Do your last lines run if the model raises an error? try ... finally runs them in any case. And "
-    "module.train(flag) sets the flag of everything inside the module too. Is there a way to set just one?",
+    "module.train(flag) sets the flag of everything inside the module too. Is there a way to set just one flag?",
 )
 
 # %% exercise: predict points=4 level=medium
 
 # %% [markdown]
-# If validation leaves the modes wrong, they stay wrong from the first epoch on, and the losses only look a little odd,
-# as in the digits script. Replace its `validate` with one that calls `predict`, and it needs neither change 1 nor
-# change 2.
+# If validation leaves the modes wrong, they stay wrong from the first epoch on, and the losses just look a little odd,
+# as they did in the digits script. If you replace its `validate` with one that calls `predict`, the script needs
+# neither change 1 nor change 2.
 #
-# `module.training = flag` sets one flag, and `module.train(flag)` also sets it for every module inside. With `train`,
-# you'd have to work from the outside in, and even that isn't enough for the model that the checks use. Look at
+# `module.training = flag` sets one flag, while `module.train(flag)` also sets it for every module inside. With `train`,
+# you'd have to work from the outside in, and even that wouldn't be enough for the model that the checks use. Look at
 # `make_classifier` above: which module has two parents, and whose flag would it get?
 
 # %% answer [markdown]
 # The dropout layer, which is part of both the body and the head. Calling `train(flag)` on the head, which happens last,
-# sets the dropout layer's flag to the head's. `model.modules()` lists the layer once, before the head, so nothing
-# corrects that.
+# sets the dropout layer's flag to the head's. `model.modules()` lists the layer only once, before the head, so nothing
+# corrects the flag.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# You've finished the first half: recording, stops, frozen parts, and two switches that are often confused. Next, you
+# You've finished the first half: recording, stops, frozen parts, and two switches that are often confused. Next, you'll
 # train a new head on a frozen trunk, go through a graph twice, and cut a long history. When you come back after a
-# break, the kernel may have restarted. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the
+# break, the kernel may have restarted: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the
 # cells it needs.
 
 # %% [markdown]
 # ## A new head on a frozen trunk
 #
 # Many models are fine-tuned: you keep a *trunk* that was trained on a large task and train a new *head* for a small
-# one. That takes everything from the first half. The trunk doesn't learn, so it needs no graph; its running averages
-# must not change, so it runs in evaluation mode; and the losses must not keep graphs alive.
+# one. Fine-tuning takes everything from the first half. The trunk doesn't learn, so it needs no graph; its running
+# averages must not change, so it runs in evaluation mode; and the losses must not keep graphs alive.
 #
 # ### Your turn: finetune
 # Train the head and leave the trunk exactly as it was.
@@ -847,15 +848,16 @@ def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad
 # %% given
 hint(
     "Which part runs inside no_grad, and which must not? Whose parameters does the optimizer get?",
-    "Record each trunk module's flag, call trunk.eval() and head.train(), and put the flags back one by one "
+    "Record each trunk module's flag, call trunk.eval() and head.train(), and restore the flags one by one "
     "at the end. What's in .grad before the first step, and what belongs in the list of losses?",
 )
 
 # %% exercise: finetune points=3 level=medium
 
 # %% [markdown]
-# Now try it on the digits. The next cell trains a network to tell 0 to 4 apart, keeps its trunk, and uses your function
-# to train a new head for 5 to 9. How accurate will the new head be, and how accurate is the old one afterward?
+# Now try it on the digits. The next cell trains a network to tell the digits 0 to 4 apart, keeps its trunk, and uses
+# your function to train a new head for 5 to 9. How accurate will the new head be, and how accurate will the old one be
+# afterward?
 
 # %% example
 images = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8
@@ -913,22 +915,23 @@ for trunk_lr in (0.01, 0.1):
 # %% [markdown]
 # The new head gets 85% of the digits 5 to 9 right, and the old head is exactly as good as before, because the trunk
 # hasn't changed. But always measure a baseline: on an untrained trunk, with random weights, the same kind of head
-# reaches 93%. That isn't an accident of the seed: with seeds 1 to 8, the untrained trunk was better seven times. Here,
-# the features learned from 0 to 4 didn't help with 5 to 9.
+# reaches 93%. That isn't a fluke of one seed: with seeds 1 to 8, the untrained trunk was better seven times. Here, the
+# features learned from 0 to 4 didn't help with 5 to 9.
 #
-# If you also train the trunk, accuracy on the new digits rises, and the old head gets worse. A smaller learning rate
-# for the trunk is the usual compromise: 89% and 90% with 0.01, compared with 93% and 87% with 0.1.
+# If you also train the trunk, accuracy on the new digits rises, but the old head gets worse. A smaller learning rate
+# for the trunk is the usual compromise: 89% for the new digits and 90% for the old ones with 0.01, compared with 93%
+# and 87% with 0.1.
 
 # %% [markdown]
 # ## Inference mode
 #
 # There's a stricter version of `no_grad`, and confusing the two causes an error far from its source. A tensor created
 # inside `torch.inference_mode()` is an *inference tensor*. It has no version counter and is slightly cheaper to create;
-# `t.is_inference()` identifies it. Some texts say that such a tensor can never be used in a computation with
-# `backward`. The next cell tries six operations on one.
+# `t.is_inference()` tells you whether `t` is one. Some texts claim that such a tensor can never be used in a
+# computation that you run `backward` on. The next cell tries six operations on one.
 
 # %% predict: refused_inference
-# **Predict.** `y` is an inference tensor, `w` requires grad. Outside the block, which lines raise an error?
+# **Predict.** `y` is an inference tensor, and `w` requires grad. Outside the block, which lines raise an error?
 #
 # - [ ] `(y + w).sum().backward()`
 # - [x] `(y * w).sum().backward()`
@@ -961,14 +964,14 @@ for text, run in trials.items():
         print(f"{text:34} RuntimeError: {str(error)[:47]} ...")
 
 # %% [markdown]
-# The first works: addition keeps nothing for `backward`, so it can use the inference tensor. Multiplication has to
-# *save* `y` for the gradient of `w`. PyTorch refuses, because it couldn't detect a change to `y` in between. `detach()`
-# doesn't help, since it returns another inference tensor that shares the same memory. `clone()`, called outside the
-# block, returns a normal tensor. The last two lines would change `y` itself, its flag or its values, and both are
-# refused outside the block.
+# The first line works: addition keeps nothing for `backward`, so it can use the inference tensor. Multiplication has to
+# *save* `y` for the gradient of `w`, which PyTorch refuses to do, because it couldn't detect a change to `y` in the
+# meantime. `detach()` doesn't help, since it returns another inference tensor that shares the same memory. `clone()`,
+# called outside the block, returns a normal tensor. The last two lines would change `y` itself, its flag or its values,
+# and both are refused outside the block.
 #
 # `enable_grad` had no effect inside the block. To turn recording back on, use `with torch.inference_mode(False):`.
-# There, operations are recorded and new tensors are normal. Tensors created earlier remain inference tensors.
+# Inside it, operations are recorded and new tensors are normal, but tensors created earlier remain inference tensors.
 #
 # Use `inference_mode` for results that leave the program, and `no_grad` for those that may be used in training. The
 # difference in time is small: on one CPU thread, the three models that we timed in *Recording, off and on* ran within
@@ -976,7 +979,7 @@ for text, run in trials.items():
 #
 # ### Your turn: cached_features
 # If a trunk stays frozen for many epochs, its outputs, called *features*, need to be computed only once. Here, the
-# trunk can be any function, an *encoder*, whose parameters still require grad.
+# trunk can be any function, called an *encoder*, whose parameters still require grad.
 
 # %% given
 encoder_weight = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
@@ -1020,8 +1023,8 @@ def made_trainable(cached_features, encoder, batches):
 
 # %% given
 hint(
-    "Which switch fits: is the result used in training later?",
-    "If you choose inference_mode: where must the copy be made, inside the block or outside?",
+    "Will the result be used in training later? Which switch fits that?",
+    "If you choose inference_mode, where must the copy be made: inside the block or outside?",
 )
 
 # %% exercise: cached_features points=2 level=easy further
@@ -1038,7 +1041,7 @@ hint(
 # nothing there.
 
 # %% predict: second_pass
-# **Predict.** `y.backward()` runs twice on one graph. For which `y` does the second call raise an error?
+# **Predict.** `y.backward()` runs twice on the same graph. For which `y` does the second call raise an error?
 #
 # - [x] only `y = x**2`
 # - [ ] only `y = x + 1`
@@ -1061,16 +1064,16 @@ for text, make in {
         print(f"{text:26} RuntimeError: {str(error)[:47]} ...")
 
 # %% [markdown]
-# Only the first. `x + 1` keeps nothing, so nothing can be missing. "The graph is freed" means that the tensors kept by
-# its nodes are gone; the nodes themselves live as long as something refers to them.
+# Only for `x**2`. The graph of `x + 1` keeps nothing, so nothing can be missing. "The graph is freed" means that the
+# tensors kept by its nodes are gone; the nodes themselves live as long as something refers to them.
 #
-# If a second pass works, its gradient is added. With `retain_graph=True`, the gradient of $x^3$ at 2 is 12, and then
-# 24.
+# If a second pass works, its gradient is added to the first. With `retain_graph=True`, `x.grad` for $x^3$ at 2 is 12
+# after the first pass and 24 after the second.
 #
 # `retain_graph=True` keeps everything. What does that cost? Some texts say that it doubles the memory that a backward
 # pass needs. The next picture shows what the eight layers hold for `backward`. A step is one Linear or one Tanh, so
-# there are 16 in the forward pass and 16 in the backward pass. First, sketch the curve for a normal `backward` and for
-# one with `retain_graph=True`. The buttons above the picture select one of four variants.
+# there are 16 steps in the forward pass and 16 in the backward pass. First, sketch the curve for a normal `backward`
+# and for one with `retain_graph=True`. The buttons above the picture select one of four variants.
 
 # %% example
 show_kept(layers, batch)
@@ -1079,7 +1082,7 @@ show_kept(layers, batch)
 # The normal curve is a hill: each Tanh adds its result in the forward pass and frees it in the backward pass. With
 # `retain_graph=True`, the climb and the peak are the same, so nothing is doubled, but there's no descent: everything
 # stays until the last tensor that uses the graph is gone. With `no_grad`, there's no hill. With `detach()` at the end,
-# there's the whole climb, then a cliff.
+# there's the whole climb, and then a cliff.
 #
 # Other layers keep other tensors. What does a model without Tanh keep, or one with ReLU?
 
@@ -1087,13 +1090,13 @@ show_kept(layers, batch)
 show_kept(nn.Sequential(layers[0], nn.ReLU(), layers[2], layers[4], nn.Dropout(0.5)), batch)
 
 # %% answer [markdown]
-# A Linear keeps its input, for its weight's gradient; the input to the first one is the batch, which isn't counted.
-# ReLU keeps its output, which is also the next Linear's input: the same memory, counted once. Dropout keeps a mask. So
-# this model holds three times 32,768 bytes: the results of ReLU and of the second Linear, and the mask.
+# A Linear keeps its input for its weight's gradient; the input to the first one is the batch, which isn't counted. ReLU
+# keeps its output, which is also the next Linear's input: the same memory, counted once. Dropout keeps a mask. So this
+# model holds three times 32,768 bytes: for the results of ReLU and of the second Linear, and for the mask.
 
 # %% [markdown]
 # People usually reach for `retain_graph=True` because they have two losses from one forward pass. Do they need it? The
-# next cell tries three approaches. Do they agree?
+# next cell tries three approaches. Do their gradients agree?
 
 # %% example
 for way in ("sum", "both in one call", "one by one"):
@@ -1115,11 +1118,11 @@ for way in ("sum", "both in one call", "one by one"):
 # ### A long history
 #
 # A recurrent network reads a sequence one step at a time. Each step computes a new *state* from the old state and an
-# input: `h = cell(w, h, x)`. After a thousand steps, the state's graph has a thousand steps. To train on long
+# input: `h = cell(w, h, x)`. After a thousand steps, the state's graph contains all thousand. To train on long
 # sequences, you split them into *windows* of `k` steps. The state carries over from window to window, and each window
 # has its own `backward`. This is *truncated backpropagation through time*.
 #
-# Here are two windows of three steps. What happens in the second one?
+# Here are two windows of three steps each. What happens in the second one?
 
 
 # %% example
@@ -1140,7 +1143,7 @@ except RuntimeError as error:
 
 # %% [markdown]
 # The message continues: "Specify retain_graph=True if you need to backward through the graph a second time". Before you
-# follow this advice, ask which graph it means, and what the tenth window's `backward` will go through.
+# follow this advice, ask yourself which graph it means and what the tenth window's `backward` will go through.
 
 # %% example
 w = torch.tensor(0.7, requires_grad=True)
@@ -1161,9 +1164,9 @@ for number in range(1, 11):
 # belonged to an earlier window, which you never wanted to revisit. If the optimizer also changes the weights between
 # windows, the second visit raises an error of its own.
 #
-# The next picture shows three windows of three states. Black arrows connect the states in time, and red ones are
-# gradients, counted while `backward` runs: the thicker the arrow, the more passes went through it. In the upper row,
-# every pass returns to the beginning; in the lower row, the state is cut between windows.
+# The next picture shows three windows of three states each. Black arrows connect the states in time, and red ones are
+# gradients, counted while `backward` runs: the thicker the arrow, the more passes went through it. In the top row,
+# every pass goes back to the beginning; in the bottom row, the state is cut between windows.
 
 # %% example
 figure, axes = plt.subplots(2, 1, figsize=(9, 3.2))
@@ -1200,8 +1203,8 @@ plt.show()
 
 # %% [markdown]
 # ### Your turn: window_gradients
-# Cut between the windows: keep the state's value and drop its history, so only one window's graph is in memory at any
-# time.
+# Cut the graph between windows: keep the state's value but drop its history, so that only one window's graph is in
+# memory at any time.
 
 
 # %% given
@@ -1224,33 +1227,34 @@ def continued(window_gradients, cell, w, inputs, targets, k):
 
 # %% given
 hint(
-    "Where does the graph of a window begin? What must h be there?",
-    "Add up the losses of one window, get the gradient, add it to the total, and cut. How many steps does the "
-    "last window have if k doesn't divide the length of the sequence?",
+    "Where does a window's graph begin? What must h be at that point?",
+    "Add up the losses of one window, get the gradient, add it to the total, and cut the graph. How many steps does "
+    "the last window have if k doesn't divide the length of the sequence evenly?",
 )
 
 # %% exercise: window_gradients points=4 level=hard
 
 # %% [markdown]
 # What do you lose by cutting? A weight can affect a loss many steps later. Within a window, the gradient includes that
-# effect; across a cut, it doesn't. The value still crosses the cut, so the network can use old information, but it gets
-# no credit for keeping it. How would you choose `k`?
+# effect; across a cut, it doesn't. The state's value still crosses the cut, so the network can use old information, but
+# it gets no credit for keeping it. How would you choose `k`?
 
 # %% answer [markdown]
 # As large as memory and the time per optimizer step allow, and at least as long as the dependency that the network
-# should learn. Memory grows with `k`; the total time of all backward passes doesn't. A small `k` also gives more
+# should learn. Memory grows with `k`; the total time spent in backward passes doesn't. A small `k` also gives more
 # optimizer steps per sequence. If a larger `k` no longer improves the validation loss, `k` is large enough.
 
 # %% [markdown]
 # ## Gradients of gradients
 #
-# Some losses contain a gradient, and some methods need to know how a gradient changes. Both need `create_graph=True`,
-# which records the backward pass itself. The gradient then has a graph and can be differentiated like any other tensor.
+# Some losses contain a gradient, and some methods need to know how a gradient changes. Both require
+# `create_graph=True`, which records the backward pass itself. The gradient then has a graph and can be differentiated
+# like any other tensor.
 #
 # The next cell computes the derivative of $x^3$ at 2, which is 12, in three ways.
 
 # %% predict: second_derivative
-# **Predict.** Which options let you differentiate again to get the second derivative, also 12?
+# **Predict.** With which options can you differentiate again to get the second derivative, which is also 12?
 #
 # - [ ] without any
 # - [ ] with `retain_graph=True`
@@ -1279,9 +1283,9 @@ derivatives("create_graph=True", create_graph=True)
 #
 # Use `torch.autograd.grad` for this. `y.backward(create_graph=True)` works too, but it warns about a reference cycle:
 # the graph of `x.grad` refers to `x`, and `x` holds `x.grad`. The cycle is in C++, where Python's garbage collector
-# can't see it, so neither is ever freed unless you break it with `x.grad = None`.
+# can't see it, so neither is ever freed unless you break the cycle with `x.grad = None`.
 #
-# Here is the graph of the gradient of $x^3$. Find the multiplication by the exponent and the power with the exponent
+# Here's the graph of the gradient of $x^3$. Find the multiplication by the exponent, and the power with the exponent
 # reduced by one.
 
 # %% example
@@ -1304,7 +1308,7 @@ show_graph(slope, {"x": x})
 # such a function computes.
 #
 # ### Your turn: hvp
-# Write the Hessian-vector product. Two passes are enough, whatever `n` is.
+# Compute the Hessian-vector product. Two passes are enough, whatever `n` is.
 
 
 # %% given
@@ -1342,36 +1346,35 @@ def product_with(hvp, f, x, v, factor):
 
 # %% given
 hint(
-    "Which option makes the first gradient a tensor that can be differentiated? Which argument of the second call "
-    "takes v?",
-    "Is v a constant, if the caller passes something that was computed from x? And what is the graph of the gradient "
+    "Which option makes the first gradient differentiable? Which argument of the second call takes v?",
+    "Is v a constant if the caller passes something that was computed from x? And what is the graph of the gradient "
     "of a linear function?",
 )
 
 # %% exercise: hvp points=4 level=hard further
 
 # %% [markdown]
-# `grad_outputs=v` gives `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common form
-# differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? What about `v` as
+# `grad_outputs=v` gives `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common approach
+# differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? What about when `v` is passed as
 # `grad_outputs`?
 
 # %% answer [markdown]
-# In the product, `(g * v.detach()).sum()`: if `v` was computed from `x`, the second pass would also go through `v` and
-# add the derivative of `v` times `g`. As `grad_outputs`, `v` is only the value that the pass starts with, so no
+# In the product, `(g * v.detach()).sum()`: if `v` was computed from `x`, the second pass would otherwise go through `v`
+# too and add the derivative of `v` times `g`. As `grad_outputs`, `v` is only the value that the pass starts with, so no
 # gradient flows through it.
 
 # %% [markdown]
 # ## A loss that contains a gradient
 #
-# A loss term that isn't connected to the weights does nothing, though the printed loss looks right. This section has
-# the classic example. A *critic* is a model that gives each sample a score, which shouldn't change abruptly. So the
-# gradient of the score with respect to the *sample* should have a norm (the square root of its sum of squares) of 1.
-# The *gradient penalty* is the mean of $(\text{norm} - 1)^2$ over the samples, and it's added to the critic's loss.
-# It's measured at points between a real sample and a generated one, a fake: `mix * real + (1 - mix) * fake`, with one
-# number `mix` per sample.
+# A loss term that isn't connected to the weights does nothing, even though the printed loss looks right. This section
+# presents the classic example. A *critic* is a model that gives each sample a score, which shouldn't change abruptly.
+# So the gradient of the score with respect to the *sample* should have a norm (the square root of its sum of squares)
+# of 1. The *gradient penalty* is the mean of $(\text{norm} - 1)^2$ over the samples, and it's added to the critic's
+# loss. It's measured at points between a real sample and a generated, or fake, one: `mix * real + (1 - mix) * fake`,
+# with one number `mix` per sample.
 #
-# Training differentiates the penalty with respect to the critic's weights. The next cell computes it twice for a critic
-# with two weights. What changes?
+# Training differentiates the penalty with respect to the critic's weights. The next cell computes the penalty twice for
+# a critic with two weights. What changes?
 
 # %% example
 for create in (False, True):
@@ -1385,11 +1388,11 @@ for create in (False, True):
 
 # %% [markdown]
 # The losses are equal, and both versions give a gradient. But without `create_graph=True`, the penalty is a constant:
-# it's in the number that you print, but has no effect, so nothing in training reduces it.
+# it's part of the number that you print, but it has no effect, so nothing in training reduces it.
 #
 # ### Your turn: gradient_penalty
-# Write the penalty. A sample's norm is taken over all of its own numbers. One detail to consider: what is the slope of
-# a square root at 0?
+# Write the gradient penalty. Each sample's norm is taken over all of its own numbers. One detail to consider: what is
+# the slope of a square root at 0?
 
 
 # %% given
@@ -1411,21 +1414,22 @@ def image_critic(w, x):
 
 # %% given
 hint(
-    "Write down the shapes: the points, the scores, the gradient of their sum with respect to the points, the norms. "
-    "What shape must mix have for each sample to get its own number?",
-    "torch.linalg.vector_norm has a gradient of 0 at 0. The root of a sum of squares has a gradient of NaN there.",
+    "Write down the shapes of the points, the scores, the gradient of their sum with respect to the points, and the "
+    "norms. What shape must mix have for each sample to get its own number?",
+    "torch.linalg.vector_norm has a gradient of 0 at 0. The square root of a sum of squares has a gradient of NaN "
+    "there.",
 )
 
 # %% exercise: gradient_penalty points=4 level=hard further
 
 # %% [markdown]
-# Why is one backward pass of the *sum* of the scores enough for all samples?
+# Why is one backward pass from the *sum* of the scores enough for all the samples?
 
 # %% answer [markdown]
-# Each score depends only on its own sample, so no sample gets a gradient from another one's score. A critic with
+# Each score depends only on its own sample, so no sample gets a gradient from another sample's score. A critic with
 # BatchNorm in training mode would break that. It's the same condition as in `saliency`.
 #
-# The slope of the square root at 0 is infinite. The backward pass multiplies it by the slope of the squares, which is
+# The slope of the square root at 0 is infinite. The backward pass multiplies that by the slope of the squares, which is
 # 0, and infinity times 0 is NaN.
 
 # %% quiz: interview points=3
@@ -1433,9 +1437,9 @@ hint(
 #
 # **What does `d = t.detach()` do?** (`t` is the result of a recorded operation.)
 # - [x] `d` shares its memory with `t`.
-#   > `detach()` doesn't copy. It returns a second tensor that shares the same memory.
+#   > `detach()` doesn't make a copy. It returns a second tensor that shares the same memory.
 # - [ ] `d` keeps its values if `t` is later changed in place.
-#   > The list of detached tensors showed the final `w` three times. A snapshot needs `clone()`.
+#   > The list of detached tensors showed the final `w` three times. For a snapshot, you need `clone()`.
 # - [x] `t` is still connected to the tensors that it was computed from.
 #   > Only `d` is cut off. The graph of `t` is unchanged, and `t.backward()` still works.
 # - [x] `d` is a leaf that doesn't require grad.
@@ -1452,13 +1456,13 @@ hint(
 # - [x] In evaluation mode, Dropout returns its input unchanged.
 #   > Dropout checks `training` and zeroes elements only in training mode.
 # - [x] Under `no_grad`, a BatchNorm in training mode updates its running values.
-#   > `no_grad` affects recording, and BatchNorm checks only `training`. In the lab, a single batch moved the running
+#   > `no_grad` affects recording, but BatchNorm checks only `training`. In the lab, a single batch moved the running
 #   > mean.
 # - [ ] `model.train(model.training)` changes nothing in any model.
 #   > It sets the same flag on every module. A BatchNorm that was deliberately in evaluation mode ends up in training
 #   > mode.
 # - [x] For validation, you usually want both.
-#   > `eval` for correct numbers, `no_grad` for memory. Neither replaces the other.
+#   > You need `eval` to get correct numbers and `no_grad` to save memory. Neither replaces the other.
 #
 # Hint: What did model.train(was) do to a BatchNorm in evaluation mode?
 #
@@ -1467,7 +1471,7 @@ hint(
 #   > Addition keeps nothing for `backward`, so the inference tensor doesn't have to be saved.
 # - [x] Saving an inference tensor for `backward` raises an error.
 #   > It has no version counter, so PyTorch couldn't detect a change before `backward`. That's why `y * w` was refused.
-# - [ ] `clone()`, called inside the block, gives a normal tensor.
+# - [ ] `clone()`, called inside the block, returns a normal tensor.
 #   > Tensors created inside the block are inference tensors, clones included. Call `clone()` outside.
 # - [x] `enable_grad` turns recording on inside `no_grad`.
 #   > `switched_on` required grad, in the middle of a `no_grad` block.
@@ -1480,27 +1484,28 @@ hint(
 # - [ ] A loop that evaluates without `no_grad` holds more memory with each batch, even if no result is kept.
 #   > Each graph is freed when the name is reassigned. `keep_the_last` held two graphs, whether for 2, 8 or 16 batches.
 # - [x] `history.append(loss)` keeps the graph of each step alive.
-#   > Without a backward pass, the loss keeps its whole graph alive, with everything the nodes keep; after one, only the
-#   > nodes are left. `keep_losses` grew by 256 KiB per batch.
+#   > Without a backward pass, the loss keeps its whole graph alive, along with everything the nodes keep; after one,
+#   > only the nodes are left. `keep_losses` grew by 256 KiB per batch.
 # - [ ] `history.append(loss.detach())` keeps the graph of each step alive.
 #   > A detached loss has no graph. `keep_detached` stayed at one graph.
 # - [ ] `retain_graph=True` doubles the peak memory held during `backward`.
 #   > The peak is the same. Only the descent is missing.
 # - [x] After `backward(retain_graph=True)`, saved tensors stay until nothing refers to the graph anymore.
-#   > `backward` doesn't free them then. They're freed with the last tensor that refers to the graph.
+#   > In that case, `backward` doesn't free them. They're freed along with the last tensor that refers to the graph.
 #
 # Hint: What does a name keep alive? Look at the picture of the hill again.
 #
 # **Two passes**
 # - [ ] A second `backward` over the same graph always raises an error.
 #   > It fails only if a saved tensor is missing. `x + 1` keeps nothing, and two passes worked.
-# - [ ] Two losses with a common part always need `retain_graph=True`.
+# - [ ] Two losses with a shared part always need `retain_graph=True`.
 #   > Their sum, or a single call to `torch.autograd.backward` with both, needs only one pass. All three approaches gave
 #   > the same gradient.
 # - [ ] With `retain_graph=True`, the gradient can itself be differentiated.
 #   > It keeps the forward graph but doesn't record the backward pass. The gradient didn't require grad.
 # - [x] With `create_graph=True`, the gradient can have a `grad_fn`.
-#   > The backward pass is recorded too. It says "can" because the gradient of a linear function is a constant.
+#   > The backward pass is recorded too. The statement says "can" because the gradient of a linear function is a
+#   > constant.
 #
 # Hint: What does x + 1 keep? What does each of the two options record?
 #
@@ -1511,7 +1516,7 @@ hint(
 # - [x] If a part runs inside `no_grad`, no gradient reaches the layers before it.
 #   > Nothing is recorded there, so the path back ends. That's how it differs from `requires_grad_(False)`.
 # - [ ] Setting `x.requires_grad = False` on a model's input prevents the forward pass from being recorded.
-#   > The parameters still require grad, so everything is recorded. In the lab, the result required grad although its
+#   > The parameters still require grad, so everything is recorded. In the lab, the result required grad even though its
 #   > input didn't.
 # - [x] In `td_loss`, a forgotten stop changes the gradient for `q` if `target_q` is `q`.
 #   > The target is then computed from `q` itself, so a second gradient flows through it. In the small example, that
@@ -1524,16 +1529,16 @@ hint(
 # %% [markdown]
 # ## Asked in interviews
 #
-# Answer each question aloud before you open the text.
+# Answer each question aloud before you open the answer.
 #
 # **What does `detach()` do?**
 #
 # <details><summary>A good answer</summary>
 #
-# `t.detach()` returns a second tensor without history. It has no `grad_fn` and doesn't require grad, so no gradient
+# `t.detach()` returns a second tensor without a history. It has no `grad_fn` and doesn't require grad, so no gradient
 # flows through it. `t` itself keeps its graph, and `t.backward()` still works. I use it when I want a value but not its
-# gradient: for a target in a loss, or for losses that I collect. There are two traps. First, it's not a copy. The
-# tensors share memory, so a later in-place change shows up in both, and a snapshot needs `detach().clone()`. Second,
+# gradient: for a target in a loss, or for losses that I collect. There are two traps. First, it's not a copy. The two
+# tensors share memory, so a later in-place change shows up in both; for a snapshot, I use `detach().clone()`. Second,
 # the call frees nothing: as long as `t` lives, it holds its graph and everything kept there. To avoid recording in the
 # first place, I use `no_grad`.
 #
@@ -1543,12 +1548,12 @@ hint(
 #
 # <details><summary>A good answer</summary>
 #
-# Both turn recording off, so nothing is kept for `backward`. `no_grad` gives normal tensors, which can be constants in
-# a later graph. `inference_mode` is stricter: its tensors have no version counter, so PyTorch refuses to save them for
-# `backward`, and outside the block they can't be changed in place. The trap is to say that they can never be used in a
-# recorded computation. Adding one works, since addition saves nothing. Multiplying one by a weight raises an error,
-# unless you `clone()` it outside the block. I use `inference_mode` for results that leave the program, and `no_grad`
-# for those that may be used in training. The difference in time is small.
+# Both turn recording off, so nothing is kept for `backward`. `no_grad` produces normal tensors, which can be constants
+# in a later graph. `inference_mode` is stricter: its tensors have no version counter, so PyTorch refuses to save them
+# for `backward`, and outside the block they can't be changed in place. The trap is claiming that they can never be used
+# in a recorded computation. Adding one works, since addition saves nothing. Multiplying one by a weight raises an
+# error, unless you `clone()` it outside the block. I use `inference_mode` for results that leave the program, and
+# `no_grad` for those that may be used in training. The difference in time is small.
 #
 # </details>
 
@@ -1573,7 +1578,7 @@ hint(
 # value and ends its history. Then every window costs the same. The network loses the gradient across the cut: it can't
 # learn from a loss that something more than a window ago should have been different, though the state still carries
 # information over. `retain_graph=True` is right if you want to go through the *same* graph again, for instance to get
-# the gradients of two losses with a shared part separately, and then for all passes but the last.
+# separate gradients for two losses with a shared part, and then for all passes but the last.
 #
 # For grading: one point for the cause (the graph extends into earlier windows, so time and memory grow), and one for
 # detaching the state, its cost, and a proper use of `retain_graph=True`.
@@ -1583,31 +1588,32 @@ hint(
 # ## On one sheet
 #
 # - `no_grad` turns recording off for operations. It doesn't change existing tensors.
-# - A stop-gradient doesn't change the printed loss. It changes what is learned.
-# - A frozen parameter gets no gradient but lets gradients through; `no_grad` doesn't. Clear its old `.grad`.
-# - `eval()` affects layers, `no_grad` affects recording. Restore each module's mode, not the model's.
+# - A stop-gradient doesn't change the printed loss, but it changes what is learned.
+# - A frozen parameter gets no gradient but lets gradients through; `no_grad` doesn't. When you freeze a parameter,
+#   clear its old `.grad`.
+# - `eval()` affects layers; `no_grad` affects recording. Restore each module's mode, not just the model's.
 # - A loss keeps its whole graph alive. Store numbers or detached tensors.
 # - Cut the state between windows. An error message's advice considers only the line that raised it.
 # - A penalty on a gradient has no effect unless the gradient was recorded.
 #
 # | call or rule | what it does or costs |
 # |---|---|
-# | `torch.no_grad()` | needs `with`, or `@`; keeps nothing for `backward` |
-# | `torch.set_grad_enabled(False)` | takes effect as soon as it's called; use it with `with` |
+# | `torch.no_grad()` | takes effect only in a `with` statement or as a decorator; keeps nothing for `backward` |
+# | `torch.set_grad_enabled(False)` | takes effect as soon as it's called; use it in a `with` statement |
 # | `torch.enable_grad()` | turns recording back on inside `no_grad`, not inside `inference_mode` |
 # | `torch.inference_mode(False)` | turns recording back on inside `inference_mode` |
-# | `t.detach()` | stops the gradient at `t`, and shares its memory |
+# | `t.detach()` | stops the gradient at `t`; the result shares memory with `t` |
 # | `t.detach().clone()` | a snapshot |
 # | `module.requires_grad_(False)` | no gradient for its parameters; gradients still pass through |
 # | `model.eval()` | sets `training` to False on every module; operations are still recorded |
 # | `torch.inference_mode()` | its tensors can't be saved for `backward`: clone them outside |
-# | `retain_graph=True` | keeps saved tensors, doesn't double the memory, records nothing |
-# | `create_graph=True` | records the backward pass; with `backward()`, set `.grad` to `None` afterwards |
+# | `retain_graph=True` | keeps saved tensors without doubling the memory; records nothing |
+# | `create_graph=True` | records the backward pass; with `backward()`, set `.grad` to `None` afterward |
 #
-# Ask three questions of your own code:
+# Three questions to ask about your own code:
 #
 # - Which tensors from the last step are still held, and which graphs do they keep alive?
 # - Is each term of my loss connected to the weights that it should train?
 # - Which modes, flags and gradients does my function change, even after an error?
 #
-# Lab 5 is about in-place operations: what they change in the graph, and when autograd notices.
+# Lab 5 is about in-place operations: what they do to the graph, and when autograd notices.

@@ -2,7 +2,7 @@
 def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
     """x + branch(x), with the gradient that the branch sends to x clamped.
 
-    x: any shape, float32 or float64; it may require grad or not. limit: at least 0.
+    x: any shape, float32 or float64; it may or may not require grad. limit: at least 0.
     branch: a function of one tensor that returns one of the same shape and dtype. Recording is on.
     The value is x + branch(x). In a backward pass, the gradient that the branch sends to x is clamped elementwise to
     [-limit, limit]; the gradient along the direct path isn't changed. The branch's own parameters get their
@@ -61,7 +61,7 @@ with check(
     "the value is x + branch(x), even if x doesn't require grad",
     required=True,
     hint=(
-        "Which number do you add to x: the branch's value itself, or a changed one?",
+        "Which number do you add to x: the branch's value itself, or a modified one?",
         "Nothing is clamped in the forward pass. A hook changes only the gradient.",
     ),
 ):
@@ -112,7 +112,7 @@ with check(
         want,
         {
             "the sum of both gradients was clamped here": (weight + weight * s).clamp(-0.5, 0.5),
-            "the upstream gradient was clamped, before the branch multiplied it": weight + weight.clamp(-0.5, 0.5) * s,
+            "the upstream gradient was clamped before the branch multiplied it": weight + weight.clamp(-0.5, 0.5) * s,
         },
     )
     t = torch.tensor([[0.1, -0.7, 1.3], [2.0, 0.3, -1.1]], dtype=torch.float64, requires_grad=True)
@@ -154,7 +154,7 @@ with check(
     assert_close(got, want)
 with check(
     "requires_grad",
-    "x may be the result of an operation, or not require grad while the branch has a parameter",
+    "x may be the result of an operation, or may not require grad while the branch has a parameter",
     hint="Which of your calls works only for a leaf? Is the branch recorded for every x?",
 ):
     t = torch.tensor([0.5, 2.5], requires_grad=True)

@@ -1,8 +1,8 @@
 # %% exercise
 def graph_size(f, x: Tensor) -> int:
-    """The number of distinct nodes in the graph of f(x), AccumulateGrad nodes included.
+    """The number of distinct nodes in the graph of f(x), including AccumulateGrad nodes.
 
-    f: a function of one tensor that returns a tensor. x: any floating-point tensor; it may require grad or not.
+    f: a function of one tensor that returns a tensor. x: any floating-point tensor; it may or may not require grad.
     The graph may share nodes between many paths, and may be 3,000 nodes deep.
     Returns 0 if f(x) has no grad_fn. x, its requires_grad and its .grad aren't changed.
     """

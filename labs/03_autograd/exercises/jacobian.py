@@ -3,10 +3,10 @@ def jacobian(f, x: Tensor) -> Tensor:
     """The Jacobian of f at x, without torch.autograd.functional or torch.func.
 
     Element (i, j) is the derivative of output i with respect to input j.
-    f: a differentiable function from a tensor (n,) to one (m,) of the same dtype, with n and m at least 1, whose result
-    is computed from x. It may work only for x's dtype, and may create tensors that require grad. It doesn't change x.
-    Recording is on.
-    x: (n,), float32 or float64; it may require grad or not. Returns (m, n) in x's dtype.
+    f: a differentiable function from a tensor of shape (n,) to one of shape (m,) with the same dtype, where n and m are
+    at least 1 and the result is computed from x. It may work only for x's dtype, and may create tensors that require
+    grad. It doesn't change x. Recording is on.
+    x: (n,), float32 or float64; it may or may not require grad. Returns (m, n) in x's dtype.
     x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
@@ -77,8 +77,8 @@ with check(
         want,
         {
             "rows and columns are swapped: rows belong to outputs": want.T,
-            "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(2, 3),
-            "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
+            "all rows are the same tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(2, 3),
+            "each row also includes the rows above it: every pass adds to .grad": want.cumsum(0),
             "this is the sum of the rows, from one pass with ones": want.sum(0),
         },
     )
@@ -103,14 +103,14 @@ with check(
         jacobian(growing, t),
         want,
         {
-            "each row has the rows above it added to it: a pass adds to .grad": want.cumsum(0),
-            "all rows are one tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(5, 4),
+            "each row also includes the rows above it: every pass adds to .grad": want.cumsum(0),
+            "all rows are the same tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(5, 4),
         },
     )
     arguments.assert_results(jacobian, "", "float64", "two elements", "equal numbers", "every second element")
     arguments.assert_results(jacobian, "the identity plus 3", "float32 only")
 with check(
-    "one_output", "one output gives one row", weight=2, hint="Does your result have two dimensions for every m?"
+    "one_output", "a single output gives a single row", weight=2, hint="Does your result have two dimensions for any m?"
 ):
     arguments.assert_results(jacobian, "one output", "one input")
 with check(

@@ -3,7 +3,7 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
     """Gradients of the loss ((X @ W.T + b - Y) ** 2).sum(), without autograd.
 
     W (d_out, d_in), b (d_out,), X (n, d_in), Y (n, d_out); all float32 or all float64; n may be 0.
-    Returns {"W": ..., "b": ..., "X": ...}, each of the shape and dtype of that tensor.
+    Returns {"W": ..., "b": ..., "X": ...}, each with the shape and dtype of that tensor.
     The arguments aren't changed. Works with recording off, and in inference mode too.
     """
     ### BEGIN SOLUTION
@@ -50,7 +50,7 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which shape does each of your gradients have? Does every sample contribute to those of W and b?",
+        "What shape does each of your gradients have? Does every sample contribute to those of W and b?",
         "Start from 2 * R. The shapes show which matrix products give W and X. For b, sum over the samples.",
     ),
 ):
@@ -87,7 +87,7 @@ with check(
     "other sizes, equal sizes, and float64",
     weight=4,
     required=True,
-    hint="What does a second sample add to the gradients of W and b? Does a factor depend on the batch size?",
+    hint="What does a second sample add to the gradients of W and b? Does any factor depend on the batch size?",
 ):
     arguments.assert_results(manual_grads, "", "float64", "square")
 with check("recording_off", "recording is off", hint="Which of your lines need a graph?"):
@@ -100,7 +100,9 @@ with check(
 ):
     arguments.assert_results(manual_grads, "transposed", "expanded")
 with check(
-    "one_sample", "one sample, input or output keeps its dimension", hint="Does your code drop a dimension of size 1?"
+    "one_sample",
+    "a single sample, input or output keeps its dimension",
+    hint="Does your code drop a dimension of size 1?",
 ):
     arguments.assert_results(manual_grads, "one sample", "one input", "one output")
 with check("empty", "with no samples, the gradients are zero, and that of X is empty", guard=True):

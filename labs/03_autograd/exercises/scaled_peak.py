@@ -4,7 +4,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 
     x (n, d) with n at least 1, w (d,); both float32 or both float64. The weighted sum of a row is (row * w).sum().
     The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable with respect to x and
-    w; it requires grad if one of them does. x and w aren't changed.
+    w; it requires grad if either of them does. x and w aren't changed.
     """
     ### BEGIN SOLUTION
     sums = x @ w
@@ -65,7 +65,7 @@ with check(
     required=True,
     hint=(
         "Which row do you take, and what do you multiply it by? Compare both with the broken function.",
-        "Square all the sums, take the mean of the squares, and then its root.",
+        "Square all the sums, take the mean of the squares, and then take its square root.",
     ),
 ):
     t, t_w = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]), torch.tensor([2.0, 1.0])
@@ -97,7 +97,7 @@ with check(
     "reaches_w",
     "a gradient reaches w",
     hint=(
-        "Follow w to the result. Which is the first value without a grad_fn?",
+        "Follow w to the result. What's the first value without a grad_fn?",
         "Keep the sums and their root mean square as tensors: item(), float(), NumPy and torch.tensor cut the graph.",
     ),
 ):

@@ -10,12 +10,13 @@ def gradient_of_pairs(stream_gradient, loss, w, Xs, ys, places):
 def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Tensor:
     """The gradient with respect to w of the mean loss over all samples of all batches.
 
-    loss: a function loss(w, X, y) that returns the mean over the samples of X and y.
+    loss: a function loss(w, X, y) that returns the mean over the samples in X and y.
     w: a leaf (d,) that requires grad, float32 or float64. An existing .grad has no effect. You may accumulate in
-    w.grad, so what it holds afterwards doesn't matter. w keeps its values and still requires grad. The result may be
+    w.grad, so what it holds afterward doesn't matter. w keeps its values and still requires grad. The result may be
     w.grad itself.
-    batches: pairs of X (n, d) and y (n,). The n may differ, and may be 0, but not in every batch. A pair may be in the
-    list twice, and two pairs may share their X or their y. The batches aren't changed. Returns (d,) in w's dtype.
+    batches: pairs of X (n, d) and y (n,). n may differ between batches, and may be 0, but not in every batch. A pair
+    may be in the list twice, and two pairs may share their X or their y. The batches aren't changed. Returns (d,) in
+    w's dtype.
     """
     ### BEGIN SOLUTION
     total, count = torch.zeros_like(w), 0
@@ -36,7 +37,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 # w keeps its values -> keeps_input
 # The result may be -> uneven_batches, old_grad
 # batches: pairs of X -> uneven_batches
-# The n may differ -> uneven_batches, empty, counts_samples
+# n may differ -> uneven_batches, empty, counts_samples
 # A pair may be -> shared, counts_samples
 # The batches aren't -> keeps_input
 # Returns (d,) in -> uneven_batches
@@ -91,7 +92,8 @@ with check(
     required=True,
     hint=(
         "How many samples is each batch's gradient averaged over? How many samples are there in all?",
-        "The loss is a mean over its batch. Make it a sum again, add up, and divide once by the number of samples.",
+        "The loss is a mean over its batch. Turn it back into a sum, add up the sums, and divide once by the number "
+        "of samples.",
     ),
 ):
     t = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -109,7 +111,7 @@ with check(
     "batches of 10, 10, 10, 2 and 1 samples give the gradient of all 33",
     weight=4,
     required=True,
-    hint="How much does one sample from the smallest batch count in your result?",
+    hint="How much weight does one sample from the smallest batch have in your result?",
 ):
     numbers = torch.randn(33, 4, generator=torch.Generator(here).manual_seed(1))
     rows, goals = numbers[:, :3], numbers[:, 3]
@@ -128,7 +130,7 @@ with check(
     )
     arguments.assert_results(stream_gradient, "", "one batch", "one sample", "one number", "views of one", "transposed")
     arguments.assert_results(stream_gradient, "float64", rtol=1e-12, atol=1e-12)
-with check("empty", "an empty batch changes nothing", weight=2, hint="Does an empty batch count where you divide?"):
+with check("empty", "an empty batch changes nothing", weight=2, hint="Does an empty batch count when you divide?"):
     arguments.assert_results(stream_gradient, "an empty batch", "empty batches first")
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     batches = [
@@ -142,7 +144,7 @@ with check("empty", "an empty batch changes nothing", weight=2, hint="Does an em
 with check(
     "counts_samples",
     "batches of one, equal batches, and a loss of 0 or NaN",
-    hint="What does your mean count: samples or batches? Does the loss of a batch matter?",
+    hint="What does your mean count: samples or batches? Does it matter what a batch's loss is?",
 ):
     arguments.assert_results(stream_gradient, "batches of one", "equal batches", "a loss of 0", "a NaN")
 with check(

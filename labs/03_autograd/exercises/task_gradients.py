@@ -2,10 +2,10 @@
 def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
     """The gradients of each loss: result[i][j] is the gradient of losses[i](params) with respect to params[j].
 
-    losses: functions that take the list params and return a 0-dim tensor. A loss uses at least one of the params.
+    losses: functions that take the list params and return a 0-dim tensor. Each loss uses at least one of the params.
     For a parameter that a loss doesn't use, the gradient is all zeros.
-    params: leaves that require grad, float32 or float64, any shapes. Each gradient has its parameter's shape and dtype.
-    Each .grad is left as it was, even if it was None.
+    params: leaves of any shape that require grad, float32 or float64. Each gradient has its parameter's shape and
+    dtype. Each .grad is left as it was, even if it was None.
     """
     ### BEGIN SOLUTION
     table = []
@@ -19,9 +19,9 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 # %% promises
 # The gradients of each -> example, other_cases, few
 # losses: functions -> other_cases
-# A loss uses at least -> unused
+# Each loss uses at least -> unused
 # For a parameter that -> unused
-# params: leaves that -> few, other_cases
+# params: leaves of any -> few, other_cases
 # Each gradient has -> few, unused, other_cases
 # Each .grad is left -> keeps_grad, old_grad
 

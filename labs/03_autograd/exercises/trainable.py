@@ -2,9 +2,9 @@
 def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
     """New parameters from starting values, under the same names.
 
-    values: tensors of any shape, float32, float64, integer or boolean. A float32 or float64 tensor t gives a leaf that
+    values: tensors of any shape, float32, float64, integer or boolean. A float32 or float64 tensor t yields a leaf that
     requires grad, with the values scale * t and t's dtype; t may itself require grad or be the result of recorded
-    operations. An integer or boolean tensor gives an unscaled copy that doesn't require grad.
+    operations. An integer or boolean tensor yields an unscaled copy that doesn't require grad.
     No result shares memory with a tensor in values or with another result. values and its tensors aren't changed.
     """
     ### BEGIN SOLUTION
@@ -65,7 +65,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "a float32 tensor gives a leaf that requires grad, with scaled values",
+    "a float32 tensor yields a leaf that requires grad, with scaled values",
     weight=3,
     required=True,
     hint=(
@@ -93,7 +93,7 @@ with check(
     arguments.assert_gradients(trainable, *plain)
 with check(
     "requires_grad",
-    "a starting value that requires grad gives a leaf too",
+    "a starting value that requires grad yields a leaf too",
     weight=2,
     hint="When does requires_grad_() turn a tensor into a leaf, and when does it do nothing?",
 ):
@@ -101,7 +101,7 @@ with check(
     arguments.assert_gradients(trainable, "requires grad", "from an operation", "holds .grad")
 with check(
     "backward",
-    "backward fills the .grad of the parameters, not of the starting values",
+    "backward fills in the .grad of the parameters, not of the starting values",
     hint="Does a recorded operation connect the parameters to the starting values?",
 ):
     t = torch.tensor([1.0, 4.0], requires_grad=True)

@@ -2,7 +2,7 @@
 def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tensor]:
     """Value and derivative of a polynomial at every element of x, without autograd.
 
-    coefficients: at least one number, the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
+    coefficients: at least one number, with the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
     x: any shape, float32 or float64; zero is allowed. Returns (value, slope), both of x's shape and dtype.
     If x requires grad and there is more than one coefficient, autograd can differentiate value.
     Works with recording off, and in inference mode too. coefficients and x aren't changed.
@@ -59,7 +59,7 @@ with check(
     required=True,
     hint=(
         "If you follow your steps on paper for x**2 + 3*x + 1 at 2, is the slope 7?",
-        "The product rule has two terms, and both use numbers from before the step. Which line has to be first?",
+        "The product rule has two terms, and both use numbers from before the step. Which line has to come first?",
     ),
 ):
     t = torch.tensor([2.0, 3.0])
@@ -85,21 +85,21 @@ with check(
     "other polynomials, other shapes, and float64",
     weight=2,
     required=True,
-    hint="Does every number of the result come from the arguments?",
+    hint="Does every number in the result come from the arguments?",
 ):
     arguments.assert_results(value_and_slope, "", "0-dim", "transposed", "expanded", "zeros first", atol=5e-5)
     t = torch.tensor([0.5, -0.25])
     want = (2 * t + 1, torch.full_like(t, 2.0))
     assert_close(value_and_slope([0.0] * 1998 + [2.0, 1.0], t), want)
     arguments.assert_results(value_and_slope, "float64", "steep", rtol=1e-11)
-with check("zero", "at x = 0, both are finite", hint="Which power of x in your code isn't finite at 0?"):
+with check("zero", "at x = 0, both results are finite", hint="Which power of x in your code isn't finite at 0?"):
     t = torch.tensor([0.0, 1.0])
     want = (torch.tensor([5.0, 6.0]), torch.tensor([-2.0, 4.0]))
     assert_close(value_and_slope([3.0, -2.0, 5.0], t), want)
     arguments.assert_results(value_and_slope, "a zero", atol=5e-5)
 with check(
     "constant",
-    "a constant has a slope of zero, in x's shape and dtype",
+    "a constant has a slope of zero, with x's shape and dtype",
     hint="What do you return if the loop runs only once?",
 ):
     arguments.assert_results(value_and_slope, "one coefficient", "the coefficient 0")
@@ -108,7 +108,7 @@ with check(
     assert_close(value_and_slope([2.5], t), want)
 with check(
     "gradient",
-    "the gradient of value, by autograd, is slope",
+    "autograd's gradient of value is slope",
     weight=2,
     required=True,
     hint="Does your code turn x into a Python number or a new torch.tensor?",

@@ -2,16 +2,16 @@
 def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     """The features of all batches, in order, for use in training.
 
-    encoder: a function from (n, d) to (n, m), each row from its own row. It does not change its argument. It may return
-    it, or a view of it, expanded or not, or a result of another floating point dtype. You may call it once for each
-    batch, or once for all rows.
-    batches: at least one tensor (n, d), all float32 or all float64, with or without requires_grad; the n may differ and
-    may be 0, even in all of them. Returns (total of the n, m), in the dtype of the encoder's results. None of
+    encoder: a function from (n, d) to (n, m) that computes each row from the same row of its argument. It doesn't
+    change its argument. It may return it, or a view of it, expanded or not, or a result of another floating-point
+    dtype. You may call it once for each batch, or once for all the rows.
+    batches: at least one tensor (n, d), all float32 or all float64, with or without requires_grad; n may differ between
+    batches and may be 0, even in all of them. Returns (sum of all n, m), in the dtype of the encoder's results. None of
     the encoder's operations are recorded.
-    The result does not require grad, even if a batch does and the encoder returns it. It is a normal tensor: operations
+    The result doesn't require grad, even if a batch does and the encoder returns it. It's a normal tensor: operations
     may save it for backward, it may be changed in place, and requires_grad_() works. It doesn't share memory with
-    the batches. The list and the batches aren't changed. Afterwards recording is on or off as before, even if the encoder
-    raises an error, which reaches the caller.
+    the batches. The list and the batches aren't changed. Afterward, recording is on or off as before, even if the
+    encoder raises an error, which reaches the caller.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -22,17 +22,17 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
 # %% promises
 # The features of all -> example, other_cases
 # encoder: a function -> other_cases
-# It does not change -> other_cases
+# It doesn't change -> other_cases
 # It may return it -> other_cases, keeps_input
 # You may call it once -> other_cases
 # batches: at least one -> empty, other_cases
-# Returns (total of -> other_cases, empty
+# Returns (sum of -> other_cases, empty
 # None of the -> no_graph
-# The result does not -> grad_of_batches
-# It is a normal tensor -> example, writable, can_require_grad
+# The result doesn't -> grad_of_batches
+# It's a normal tensor -> example, writable, can_require_grad
 # It doesn't share -> keeps_input
 # The list and the -> keeps_input
-# Afterwards recording is -> keeps_recording
+# Afterward, recording is -> keeps_recording
 
 
 # %% domain
@@ -94,12 +94,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "features of two batches, and a head that learns from them",
+    "the features of two batches, and a head that learns from them",
     weight=2,
     required=True,
     hint=(
-        "Does your result require grad? Are the rows of all batches in it, in their order?",
-        "Call the encoder inside a with block that switches recording off, and join what it gives with torch.cat.",
+        "Does your result require grad? Does it contain the rows of all the batches, in order?",
+        "Call the encoder inside a with block that turns recording off, and join its results with torch.cat.",
     ),
 ):
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
@@ -114,12 +114,12 @@ with check(
     "other encoders, batches of other sizes, and float64",
     weight=2,
     required=True,
-    hint="Are all batches in the result, in their order? Does a single batch work?",
+    hint="Are all the batches in the result, in order? Does a single batch work?",
 ):
     arguments.assert_results(cached_features, "", "one batch", "one row", "the same batch twice", "float64")
     arguments.assert_results(cached_features, "transposed", "expanded", "slices of one tensor", "another dtype")
     arguments.assert_results(cached_features, "returns its argument", "returns a view", "requires grad")
-with check("empty", "batches without rows", hint="Which shape and dtype does the result have if no batch has a row?"):
+with check("empty", "batches without rows", hint="What shape and dtype does the result have if no batch has any rows?"):
     arguments.assert_results(cached_features, "some empty", "all empty", "all empty, float64")
 with check(
     "no_graph",
@@ -150,8 +150,8 @@ with check("can_require_grad", "requires_grad_() works on the features", hint="I
     assert_close(made_trainable(cached_features, encode, t), 3 * features**2)
 with check(
     "grad_of_batches",
-    "the features do not require grad, even if a batch does",
-    hint="Does no_grad change what a tensor is, or only what is made inside? What if the encoder makes nothing?",
+    "the features don't require grad, even if a batch does",
+    hint="Does no_grad change existing tensors, or only what's created inside it? What if the encoder creates nothing?",
 ):
     arguments.assert_results(cached_features, "requires grad, returned", "one batch, requires grad, returned")
     arguments.assert_gradients(cached_features, "requires grad")
@@ -160,15 +160,15 @@ with check(
     "keeps_input",
     "the batches aren't changed",
     guard=True,
-    hint="Is your result a tensor of its own, for one batch too?",
+    hint="Does your result have its own memory, even for a single batch?",
 ):
     arguments.assert_arguments(cached_features)
     arguments.assert_memory(cached_features)
 with check(
     "keeps_recording",
-    "recording is on or off as before, also after an error",
+    "recording is on or off as before, even after an error",
     guard=True,
-    hint="Do you switch recording by hand? Which of your lines run after an error?",
+    hint="Do you turn recording on or off by hand? Which of your lines run after an error?",
 ):
     arguments.assert_results(cached_features, "recording off", "an error", "an error, recording off")
     arguments.assert_settings(cached_features)

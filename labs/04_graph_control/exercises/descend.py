@@ -1,14 +1,14 @@
 # %% exercise
 def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
-    """The points that gradient descent visits: the start, and the point after each step.
+    """The points that gradient descent visits: the start and the point after each step.
 
     A step goes from x to x - lr * g, where g is the gradient of f at x. All steps are taken, even if g or lr is 0.
-    f: a differentiable function from a tensor to a scalar that is computed from it. x: any shape, even () or without
-    elements, any strides, float32 or float64; it may require grad or not, and may be the result of recorded operations.
-    steps may be 0.
-    Returns steps + 1 tensors of x's shape and dtype. They do not require grad. Each has its own storage: no two of
-    them are views of one tensor, and none is a view of x. x, its requires_grad and its .grad aren't changed. Works
-    inside torch.no_grad() as well. Afterwards recording is on or off as before, even if f raises an error, which
+    f: a differentiable function from a tensor to a scalar that is computed from it. x: any shape, even () or one
+    without elements, any strides, float32 or float64; it may or may not require grad, and may be the result of recorded
+    operations. steps may be 0.
+    Returns steps + 1 tensors of x's shape and dtype. They don't require grad. Each has its own storage: no two of them
+    are views of the same tensor, and none is a view of x. x, its requires_grad and its .grad aren't changed. Works
+    inside torch.no_grad() as well. Afterward, recording is on or off as before, even if f raises an error, which
     reaches the caller.
     """
     ### BEGIN SOLUTION
@@ -30,11 +30,11 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 # x: any shape -> other_cases, requires_grad
 # steps may be 0 -> no_move
 # Returns steps + 1 -> other_cases, no_move
-# They do not require -> no_history, requires_grad
+# They don't require -> no_history, requires_grad
 # Each has its own -> no_sharing
 # x, its requires_grad -> keeps_input
 # Works inside -> inside_no_grad
-# Afterwards recording is -> after_error, inside_no_grad
+# Afterward, recording is -> after_error, inside_no_grad
 
 
 # %% domain
@@ -68,7 +68,7 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "From which point does each step start, with which gradient, and is a kept point changed later?",
+        "Which point does each step start from, with which gradient? Is any point that you keep changed later?",
         "For each step: a new leaf with the last point's values, torch.autograd.grad, and a new tensor to keep.",
     ),
 ):
@@ -82,9 +82,9 @@ with check(
         descend(bowl, t, 0.25, 3),
         want,
         {
-            "all entries are one memory: they show the last point": [want[3]] * 4,
+            "all entries share the same memory: they all show the last point": [want[3]] * 4,
             "the gradients of earlier steps were added: .grad accumulates": summed,
-            "the start is missing, or the last point": want[1:],
+            "the start or the last point is missing": want[1:],
         },
     )
 
@@ -106,17 +106,17 @@ with check(
     arguments.assert_results(descend, "no steps", "no steps, requires grad", "lr 0", "zero gradient")
 with check(
     "no_history",
-    "the points do not require grad",
-    hint="Which of your operations are recorded, and which should not be?",
+    "the points don't require grad",
+    hint="Which of your operations are recorded, and which shouldn't be?",
 ):
     arguments.assert_results(descend, "", "requires grad")
     for trial in arguments.iter_trials(descend, "", "requires grad", "no steps, requires grad", "from an operation"):
         assert not any(state.requires_grad for state in trial.report.states), "one of the points requires grad"
 with check(
     "no_sharing",
-    "the points share no memory, and none with x",
+    "the points share no memory with each other or with x",
     weight=2,
-    hint="Which calls return a new tensor, and which a second one over the same memory?",
+    hint="Which calls return a new tensor, and which return a second tensor over the same memory?",
 ):
     t = torch.tensor([4.0, -2.0])
     want = [t.clone(), t / 2, t / 4]
@@ -128,7 +128,7 @@ with check(
         assert_close(got, want, name="the points, after one of them was changed,")
     assert_close(t, torch.tensor([4.0, -2.0]), name="x")
     arguments.assert_memory(descend)
-with check("inside_no_grad", "it works inside torch.no_grad()", weight=2, hint="What switches recording on again?"):
+with check("inside_no_grad", "it works inside torch.no_grad()", weight=2, hint="What turns recording back on?"):
     arguments.assert_results(descend, "recording off")
     arguments.assert_settings(descend, "", "recording off")
 with check(
@@ -139,7 +139,7 @@ with check(
     arguments.assert_results(descend, "requires grad", "from an operation", "holds .grad")
 with check(
     "after_error",
-    "an error in f reaches the caller, and recording is as before",
+    "an error in f reaches the caller, and recording is on or off as before",
     guard=True,
     hint="Which of your lines run after an error?",
 ):

@@ -1,15 +1,15 @@
 # %% exercise
 def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tensor]], lr: float) -> list[float]:
-    """Train only the head: for each batch, one step of gradient descent on the cross entropy.
+    """Train only the head: for each batch, take one step of gradient descent on the cross entropy.
 
-    trunk: a module from (n, d) to features (n, m). It runs in evaluation mode, with recording off. Afterwards its
-    parameters and buffers have exactly the values that they had, each .grad and requires_grad is as before, and each of
-    its modules is in the mode that it was in.
+    trunk: a module from (n, d) to features (n, m). It runs in evaluation mode, with recording off. Afterward, its
+    parameters and buffers have exactly the values that they had before, every .grad and requires_grad is as before,
+    and each of its modules is in the mode that it was in.
     head: a module from features (n, m) to scores (n, classes); all its parameters require grad. It runs in training
     mode, and stays in it. A step changes each of its parameters p, in place, to p - lr * g, where g is the gradient of
     this batch's loss only.
-    batches: pairs of x (n, d), float32, and y (n,), int64, with n at least 1; the list may be empty. They stay as they
-    are.
+    batches: pairs of x (n, d), float32, and y (n,), int64, with n at least 1; the list may be empty. They aren't
+    changed.
     Returns the mean cross entropy of each batch before its step, as a list of Python floats.
     """
     ### BEGIN SOLUTION
@@ -36,12 +36,12 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
 # Train only the head -> example, other_cases
 # trunk: a module from -> example, other_cases
 # It runs in evaluation -> example, recording, other_cases
-# Afterwards its parameters -> keeps_trunk, keeps_modes
+# Afterward, its parameters -> keeps_trunk, keeps_modes
 # head: a module from -> other_cases
 # It runs in training -> example, other_cases, head_mode
 # A step changes each -> example, other_cases, old_grad
 # batches: pairs of -> other_cases, no_batches
-# They stay as they -> keeps_batches
+# They aren't changed -> keeps_batches
 # Returns the mean -> example, other_cases, numbers
 
 
@@ -83,7 +83,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "While the trunk runs: is it in evaluation mode, and is recording off? Whose parameters get the step?",
+        "While the trunk runs, is it in evaluation mode, and is recording off? Whose parameters take the step?",
         "Compute the features inside no_grad, after trunk.eval(). Give only head.parameters() to the optimizer, and "
         "call head.train().",
     ),
@@ -105,7 +105,7 @@ with check(
             "the head ran in evaluation mode": (
                 t_w - 0.1 * (torch.softmax(hidden @ t_w.T + t_b, 1) - truth).T @ hidden / 2
             ),
-            "the .grad that the head held before was added": want - 0.1,
+            "the head's old .grad was added": want - 0.1,
         },
     )
     assert_close(got["losses"], [-(odds * truth).sum(1).log().mean().item()], name="the losses")
@@ -113,7 +113,7 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other batches, sizes and rates, and a trunk with frozen parameters",
+    "other batches, sizes and learning rates, and a trunk with frozen parameters",
     weight=3,
     required=True,
     hint="Does each batch get one step, and is its loss taken before that step?",
@@ -130,7 +130,7 @@ with check(
     "recording",
     "no operation of the trunk is recorded",
     weight=2,
-    hint="Is the graph never built, or built and then dropped? Do the trunk's parameters require grad?",
+    hint="Is the graph never built, or is it built and then dropped? Do the trunk's parameters require grad?",
 ):
     t = (torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]]), torch.tensor([1, 0]))
     linear = (torch.linspace(-1, 1, 6).reshape(2, 3), torch.tensor([0.5, -0.5]))
@@ -141,7 +141,7 @@ with check(
     assert_close(got["head"], want["head"], name="the head")
     assert len(asked.calls) == 2, "the trunk didn't run once for each batch"
     assert not any(call.grad for call in asked.calls), "operations of the trunk were recorded"
-with check("old_grad", "a head that holds a .grad", weight=2, hint="What does backward do with a .grad from before?"):
+with check("old_grad", "a head that holds a .grad", weight=2, hint="What does backward do with an old .grad?"):
     for trial in arguments.iter_trials(finetune, "head holds .grad"):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["losses"], want["losses"], name="the losses")
@@ -163,13 +163,13 @@ with check(
     "the trunk's values, .grad and requires_grad are as before",
     weight=2,
     guard=True,
-    hint="Do you put back every flag that you change? Which layers change without an optimizer?",
+    hint="Do you restore every flag that you change? Which layers change without an optimizer?",
 ):
     for trial in arguments.iter_trials(finetune, "", "training mode", "trunk frozen", "some frozen", "no batches"):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["trunk"], want["trunk"], rtol=0, atol=0, name="the state of the trunk")
         assert_close(got["gradients"], want["gradients"], name="the .grad of the trunk")
-        assert got["learning"] == want["learning"], "other parameters of the trunk are frozen than before"
+        assert got["learning"] == want["learning"], "the trunk's frozen parameters aren't the same as before"
 with check(
     "keeps_modes",
     "each module of the trunk is in the mode that it was in",
@@ -179,7 +179,7 @@ with check(
 ):
     for trial in arguments.iter_trials(finetune, "", "training mode", "evaluation mode", "only BatchNorm evaluated"):
         got, want = trial.report.result, trial.case.report.result
-        assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
+        assert got["modes"] == want["modes"], "the modules in evaluation mode aren't the same as before"
 with check(
     "head_mode", "the head trains, whatever mode it was in", hint="Does your function call train() on the head?"
 ):

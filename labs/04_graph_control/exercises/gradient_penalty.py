@@ -2,15 +2,16 @@
 def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
     """The mean over the samples of (norm of the gradient of the sample's score with respect to it - 1) ** 2.
 
-    critic: a function critic(w, x) from weights and samples (n, ...) to scores (n,), each from its own sample. No other
-    tensor requires grad in it.
-    w: the weights, a leaf that requires grad. real, fake: (n, ...) with n at least 1, one axis or more after the first.
-    mix: (n,). All float32 or all float64, any strides. real, fake and mix may require grad or not, may be the result of
-    recorded operations, and count as constants. The gradient is taken at mix * real + (1 - mix) * fake, with its own
-    mix for each sample, and the norm over all numbers of the sample; it's exact except for rounding, even if it's near 0.
+    critic: a function critic(w, x) from weights and samples (n, ...) to scores (n,), each computed from its own sample.
+    No other tensor in it requires grad.
+    w: the weights, a leaf that requires grad. real, fake: (n, ...) with n at least 1 and one or more axes after the
+    first. mix: (n,). All float32 or all float64, any strides. real, fake and mix may or may not require grad, may be
+    the result of recorded operations, and are treated as constants. The gradient is taken at
+    mix * real + (1 - mix) * fake, with each sample's own mix, and the norm over all of the sample's numbers; it's
+    exact except for rounding, even if it's near 0.
     Returns a scalar that can be differentiated with respect to w. If a sample's gradient is zero, its part of the
-    penalty is 1, and adds zero to the gradient for w. No gradient reaches real, fake and mix. The arguments and the
-    .grad of each of them aren't changed.
+    penalty is 1 and adds zero to the gradient for w. No gradient reaches real, fake or mix. The arguments and their
+    .grad aren't changed.
     """
     ### BEGIN SOLUTION
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
@@ -103,11 +104,11 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "the penalty of three samples",
+    "the penalty for three samples",
     weight=2,
     required=True,
     hint=(
-        "Which shapes have mix, the points, their gradient and the norms? What belongs to one sample?",
+        "What are the shapes of mix, the points, their gradient and the norms? What belongs to one sample?",
         "Differentiate the sum of the scores. Give mix axes of size 1 after its first, and flatten(1) before the norm.",
     ),
 ):
@@ -127,8 +128,8 @@ with check(
     "reaches_weights",
     "a gradient reaches the weights",
     hint=(
-        "Is the value right? If so: does the gradient for the points have a grad_fn?",
-        "create_graph=True records that backward pass. After it, nothing may be detached or become a number.",
+        "Is the value right? If so, does the gradient for the points have a grad_fn?",
+        "create_graph=True records that backward pass. After that, nothing may be detached or turned into a number.",
     ),
 ):
     t = torch.tensor([[[1.0, 0.5], [-0.3, 0.2]], [[0.0, 0.7], [0.9, -0.1]]])
@@ -136,7 +137,7 @@ with check(
     want = torch.tensor(0.0814000)
     got = gradient_penalty(smooth_critic, t_w, t[0], t[1], torch.tensor([0.25, 0.5]))
     assert_close(got.detach(), want)
-    assert got.requires_grad, "your penalty does not require grad"
+    assert got.requires_grad, "your penalty doesn't require grad"
 
 # %% hidden checks
 with check(
@@ -144,7 +145,7 @@ with check(
     "other critics, shapes and float64",
     weight=3,
     required=True,
-    hint="Over which axes does a sample's norm go? Does mix meet the right axis when n equals d?",
+    hint="Which axes does a sample's norm cover? Does mix line up with the right axis when n equals d?",
 ):
     arguments.assert_results(gradient_penalty, "", "float64", "one sample", "one number", "square")
     arguments.assert_results(gradient_penalty, "two axes", "three axes", "all sizes equal", "float64, two axes")
@@ -173,7 +174,7 @@ with check(
     "small_gradient",
     "samples whose gradients are near zero, and float64",
     weight=2,
-    hint="Is there a number under your root that isn't from the gradient? How large is it next to a small one?",
+    hint="Is there a number under your root that isn't from the gradient? How large is it compared with a small one?",
 ):
     arguments.assert_results(gradient_penalty, "small gradients", "small gradients, float64")
     arguments.assert_results(gradient_penalty, "small gradients, float64, two axes")
@@ -181,15 +182,18 @@ with check(
     arguments.assert_gradients(gradient_penalty, "small gradients, float64, two axes")
 with check(
     "no_input_grad",
-    "no gradient reaches real, fake and mix",
-    hint="Which tensor do you make the leaf, and what does it still lead to?",
+    "no gradient reaches real, fake or mix",
+    hint="Which tensor do you make the leaf, and what is it still connected to?",
 ):
     arguments.assert_results(gradient_penalty, "real requires grad", "fake requires grad", "mix requires grad")
     arguments.assert_gradients(gradient_penalty, "real requires grad", "fake requires grad", "mix requires grad")
     arguments.assert_results(gradient_penalty, "from operations", "hold .grad")
     arguments.assert_gradients(gradient_penalty, "from operations", "hold .grad")
 with check(
-    "keeps_input", "the arguments and w.grad aren't changed", guard=True, hint="Which function writes to no .grad?"
+    "keeps_input",
+    "the arguments and w.grad aren't changed",
+    guard=True,
+    hint="Which function doesn't write to any .grad?",
 ):
     arguments.assert_arguments(gradient_penalty)
 

@@ -2,13 +2,13 @@
 def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     """The Hessian of f at x times v, without building the Hessian: the number of operations doesn't depend on n.
 
-    f: a function from a tensor (n,) to a scalar, computed from x and twice differentiable; it may be linear. No tensor
-    but x requires grad in it.
-    x, v: (n,) with n from 1 to 50,000, both float32 or both float64, any strides. Either may require grad or not, and
-    may be the result of recorded operations. v may be x or computed from x: it counts as a constant.
-    Returns (n,) in that dtype, without grad, exact except for rounding: a difference of two gradients is not. The
-    arguments aren't changed, and neither are their .grad and requires_grad. Works inside torch.no_grad() as well.
-    Afterwards recording is on or off as before.
+    f: a twice differentiable function from a tensor (n,) to a scalar computed from it; it may be linear. No tensor in
+    it other than x requires grad.
+    x, v: (n,) with n from 1 to 50,000, both float32 or both float64, any strides. Either may or may not require grad,
+    and may be the result of recorded operations. v may be x or computed from x: it's treated as a constant.
+    Returns (n,) in that dtype, without grad, exact except for rounding: a difference between two gradients isn't exact.
+    The arguments aren't changed, and neither are their .grad and requires_grad. Works inside torch.no_grad() as well.
+    Afterward, recording is on or off as before.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().requires_grad_()
@@ -22,15 +22,15 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
 
 # %% promises
 # The Hessian of f -> example, other_cases, many_numbers, two_passes
-# f: a function from -> other_cases, linear
-# No tensor but x -> other_cases
+# f: a twice -> other_cases, linear
+# No tensor in it -> other_cases
 # x, v: (n,) with -> other_cases, many_numbers
-# Either may require -> requires_grad
+# Either may or -> requires_grad
 # v may be x or -> v_is_x
 # Returns (n,) in -> fast_swings, requires_grad, other_cases
 # The arguments -> keeps_input
 # Works inside -> inside_no_grad
-# Afterwards recording is -> inside_no_grad
+# Afterward, recording is -> inside_no_grad
 
 
 # %% domain
@@ -91,12 +91,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "neighbours that are multiplied",
+    "a function that multiplies neighbors",
     weight=3,
     required=True,
     hint=(
-        "What must the first gradient lead to, so you can differentiate it?",
-        "The first pass is recorded by create_graph=True. The second goes through the gradient, which takes v.",
+        "What must the first gradient be connected to, so that you can differentiate it?",
+        "The first pass is recorded by create_graph=True. The second starts at that gradient, and takes v.",
     ),
 ):
     t = torch.tensor([1.0, -2.0, 0.5])
@@ -107,7 +107,7 @@ with check(
         hvp(chained, t, t_v),
         want,
         {
-            "this is v times the sum of each row: the gradient was summed before it met v": hessian.sum(0) * t_v,
+            "this is v times the sum of each row: the gradient was summed before v was used": hessian.sum(0) * t_v,
             "only the diagonal of the Hessian was used": hessian.diagonal() * t_v,
             "this is the gradient times v, and not the Hessian": torch.autograd.functional.jacobian(chained, t) * t_v,
         },
@@ -119,7 +119,7 @@ with check(
     "other functions, sizes and float64",
     weight=4,
     required=True,
-    hint="Is the result exact, or is there a small step in it?",
+    hint="Is the result exact, or does it use a small step?",
 ):
     arguments.assert_results(hvp, "", "float64", "one number", "two numbers", "zeros", "zero gradient", "v is zero")
     arguments.assert_results(hvp, "every second element", "v expanded")
@@ -130,7 +130,7 @@ with check(
     hint="Does your function use a small step?",
 ):
     arguments.assert_results(hvp, "fast swings", "fast swings, float64")
-with check("v_is_x", "v is x, or is computed from x", weight=2, hint="In which ways can the second pass reach x?"):
+with check("v_is_x", "v is x, or is computed from x", weight=2, hint="Along which paths can the second pass reach x?"):
     t = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
     want = torch.autograd.functional.hessian(chained, t.detach()) @ t.detach()
     slope = torch.autograd.functional.jacobian(chained, t.detach())
@@ -139,7 +139,7 @@ with check("v_is_x", "v is x, or is computed from x", weight=2, hint="In which w
 with check(
     "requires_grad",
     "x and v that require grad, come from operations, or hold a .grad",
-    hint="Which tensor is your leaf? Does your result still lead somewhere?",
+    hint="Which tensor is your leaf? Is your result still connected to anything?",
 ):
     arguments.assert_results(hvp, "x requires grad", "v requires grad", "from operations", "hold .grad")
     arguments.assert_gradients(hvp)
@@ -157,7 +157,7 @@ with check("many_numbers", "50,000 numbers", weight=2, hint="How large is a matr
     assert_close(hvp(cubes, t, t_v), want)
 with check(
     "two_passes",
-    "as many operations for few numbers as for many",
+    "as many operations for a few numbers as for many",
     weight=2,
     observed=True,
     hint="How many backward passes do you need for 3 numbers, and how many for 5,000?",

@@ -2,13 +2,13 @@
 def predict(model: nn.Module, x: Tensor) -> Tensor:
     """model(x) in evaluation mode, with recording off.
 
-    model: any module that takes a tensor, which it does not change, and returns a tensor, even its input or one of its
-    parameters. Any mixture of its modules may be in training and in evaluation mode, and a module may be part of two
+    model: any module that takes a tensor, which it doesn't change, and returns a tensor, even its input or one of its
+    parameters. Its modules may be in any mixture of training and evaluation modes, and a module may be part of two
     others.
-    x may require grad or not, and may be the result of recorded operations. x, its requires_grad and its .grad stay as
-    they are.
-    Returns the result, which does not require grad, even if the model returns an x or a parameter that does.
-    Afterwards each module in model is in the mode that it was in. Parameters, their .grad and requires_grad, buffers,
+    x may or may not require grad, and may be the result of recorded operations. x, its requires_grad and its .grad
+    aren't changed.
+    Returns the result, which doesn't require grad, even if the model returns an x or a parameter that does.
+    Afterward, each module in model is in the mode that it was in. Parameters, their .grad and requires_grad, buffers,
     and whether operations are recorded are as before. All of this also holds if the model raises an error, which
     reaches the caller.
     """
@@ -27,11 +27,11 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 # %% promises
 # model(x) in evaluation -> example, other_cases
 # model: any module -> returns_input, other_cases
-# Any mixture of its -> keeps_modes, after_error, returns_input
-# x may require grad -> other_cases
+# Its modules may -> keeps_modes, after_error, returns_input
+# x may or may -> other_cases
 # x, its requires_grad -> keeps_input
 # Returns the result -> returns_input, other_cases
-# Afterwards each module -> training_mode, keeps_modes, after_error, returns_input
+# Afterward, each module -> training_mode, keeps_modes, after_error, returns_input
 # Parameters, their .grad -> keeps_model, keeps_grad_mode, returns_input
 # All of this also -> after_error
 
@@ -78,12 +78,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "the result of evaluation mode, with recording off",
+    "the result in evaluation mode, with recording off",
     weight=2,
     required=True,
     hint=(
         "While the model runs, which mode is each module in, and is recording off?",
-        "model.eval() reaches every module inside. It does not switch recording off: no_grad does.",
+        "model.eval() reaches every module inside. It doesn't turn recording off; no_grad does.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
@@ -106,10 +106,10 @@ with check(
     )
 with check(
     "training_mode",
-    "afterwards the model is in training mode, as it was",
+    "afterward, the model is in training mode, as before",
     hint=(
-        "Which of your lines changes a mode, and which line gives each module its mode back?",
-        "Before eval(), note the flag of each module in model.modules(). Set each of them again after the call.",
+        "Which of your lines changes a mode, and which line restores each module's mode?",
+        "Before eval(), note the flag of each module in model.modules(). Restore each of them after the call.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
@@ -121,7 +121,7 @@ with check(
 # %% hidden checks
 with check(
     "other_cases",
-    "other weights, one sample, and a model that is in evaluation mode already",
+    "other weights, one sample, and a model that's already in evaluation mode",
     weight=2,
     required=True,
     hint="Is there a layer that needs more than one sample in training mode? Which part of the model is recorded?",
@@ -150,35 +150,37 @@ with check(
     ):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["result"], want["result"])
-        assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
+        assert got["modes"] == want["modes"], "the modules in evaluation mode aren't the same as before"
 with check(
     "keeps_model",
     "the running values of BatchNorm, all weights, and their .grad and requires_grad are as before",
     weight=2,
-    hint="Was the model in evaluation mode at each moment when it ran?",
+    hint="Was the model in evaluation mode every time it ran?",
 ):
     for trial in arguments.iter_trials(predict, "", "training mode", "frozen", "all frozen"):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["result"], want["result"])
         assert_close(got["state"], want["state"], rtol=0, atol=0, name="the state of the model")
         assert_close(got["gradients"], want["gradients"], name="the .grad of the model")
-        assert got["learning"] == want["learning"], "other parameters are frozen than before"
+        assert got["learning"] == want["learning"], "the frozen parameters aren't the same as before"
 with check(
     "after_error",
-    "the modes are restored after an error too, which reaches the caller",
+    "the modes are restored even after an error, which reaches the caller",
     weight=2,
     guard=True,
-    hint="Which lines run after an error? What does a return in finally do to it?",
+    hint="Which lines run after an error? What does a return in finally do to the error?",
 ):
     for trial in arguments.iter_trials(predict, "an error", "an error, training mode", "an error, recording off"):
         got, want = trial.report.result, trial.case.report.result
-        assert got["raised"] == "ZeroDivisionError", "the model raised an error, and your function did not"
-        assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
-        assert got["recording"] == want["recording"], "recording was switched by the call"
+        assert got["raised"] == "ZeroDivisionError", "the model raised an error, but your function didn't"
+        assert got["modes"] == want["modes"], "the modules in evaluation mode aren't the same as before"
+        assert got["recording"] == want["recording"], "the call turned recording on or off"
         assert_close(got["gradients"], want["gradients"], name="the .grad of the model")
-        assert got["learning"] == want["learning"], "other parameters are frozen than before"
+        assert got["learning"] == want["learning"], "the frozen parameters aren't the same as before"
 with check(
-    "returns_input", "a model that returns its input, or a parameter", hint="Does x require grad, and so your result?"
+    "returns_input",
+    "a model that returns its input, or a parameter",
+    hint="If x requires grad, does your result require it too?",
 ):
     for flag in (True, False):
         t = torch.tensor([[1.0, -2.0, 0.5]])
@@ -187,19 +189,19 @@ with check(
         got = handed_back(predict, t)
         assert_close(got, want)
         assert not got.requires_grad, "your result requires grad"
-        assert t.requires_grad is flag, "x has another requires_grad than before"
+        assert t.requires_grad is flag, "x doesn't have the same requires_grad as before"
     t = torch.tensor([1.0, -2.0])
     assert_close(parameter_back(predict, t), {"result": t, "result learns": False, "learning": True})
 with check(
     "keeps_grad_mode",
-    "recording is afterwards as it was, on or off",
+    "afterward, recording is on or off as before",
     guard=True,
-    hint="Do you switch recording on by hand?",
+    hint="Do you turn recording on by hand?",
 ):
     for trial in arguments.iter_trials(predict, "", "recording off"):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["result"], want["result"])
-        assert got["recording"] == want["recording"], "recording was switched by the call"
+        assert got["recording"] == want["recording"], "the call turned recording on or off"
     arguments.assert_settings(predict, "", "recording off")
 with check("keeps_input", "x isn't changed", guard=True, hint="Which of your calls change x?"):
     arguments.assert_arguments(predict)

@@ -1,13 +1,13 @@
 # %% exercise
 def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
-    """For each sample, the gradient of its score for its class with respect to the sample.
+    """For each sample, the gradient of the score for its class with respect to the sample.
 
-    model: takes x (n, d) and returns scores (n, c); each row of the scores depends on that row of x only.
-    x: float32, with n and d at least 1 and any strides; it may require grad or not, and may be the result of recorded
-    operations.
+    model: takes x (n, d) and returns scores (n, c); each row of the scores depends only on that row of x.
+    x: float32, with n and d at least 1 and any strides; it may or may not require grad, and may be the result of
+    recorded operations.
     classes: (n,) int64; each may differ. Returns (n, d), in x's dtype, without grad.
-    The model runs as it is: each module in the mode that it is in, and its training flag stays as it was. Afterwards
-    the parameters' values, .grad and requires_grad are as before, even if they were frozen or held a .grad. x, its
+    The model runs as it is: each module in its current mode, and its training flag stays as it was. Afterward, the
+    parameters' values, .grad and requires_grad are as before, even if they were frozen or held a .grad. x, its
     requires_grad and its .grad aren't changed either.
     """
     ### BEGIN SOLUTION
@@ -24,7 +24,7 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
 # classes: (n,) int64 -> other_cases
 # Returns (n, d), in -> requires_grad, other_cases
 # The model runs as it -> as_it_is
-# Afterwards the -> keeps_grad, keeps_requires_grad
+# Afterward, the -> keeps_grad, keeps_requires_grad
 # x, its requires_grad -> keeps_input
 
 
@@ -88,7 +88,7 @@ with check(
     required=True,
     hint=(
         "Which score of each sample do you differentiate? Is it the one of its own class?",
-        "gather takes one score from each row. The gradient of their sum holds each sample's own in its row.",
+        "gather takes one score from each row. The gradient of their sum holds each sample's own gradient in its row.",
     ),
 ):
     t = torch.tensor([[1.0, -1.0, 0.5, 0.0], [0.2, 0.3, -2.0, 1.0], [2.0, 0.0, 0.1, -1.0]])
@@ -125,7 +125,7 @@ with check(
     "keeps_grad",
     "every .grad of the model is as before",
     weight=3,
-    hint="Does your backward pass end at the input only? What was in .grad when you were called?",
+    hint="Does your backward pass end only at the input? What was in .grad when your function was called?",
 ):
     for trial in arguments.iter_trials(saliency, "", "hold .grad", "some hold .grad", "frozen ones hold .grad"):
         got, want = trial.report.result, trial.case.report.result
@@ -133,14 +133,14 @@ with check(
         assert_close(got["gradients"], want["gradients"], name="the .grad of the model")
 with check(
     "keeps_requires_grad",
-    "what was frozen is frozen, and what was not is not",
+    "frozen parameters are still frozen, and the others still aren't",
     weight=2,
-    hint="Do you change requires_grad anywhere? How do you know what it was?",
+    hint="Do you change requires_grad anywhere? How do you know what it was before?",
 ):
     for trial in arguments.iter_trials(saliency, "", "some frozen", "all frozen", "frozen ones hold .grad"):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["result"], want["result"])
-        assert got["learning"] == want["learning"], "other parameters are frozen than before"
+        assert got["learning"] == want["learning"], "the frozen parameters aren't the same as before"
 with check(
     "requires_grad",
     "an x that requires grad or is the result of an operation",
@@ -152,7 +152,7 @@ with check(
         assert not trial.report.states[0].requires_grad, "your result requires grad"
 with check(
     "as_it_is",
-    "each module runs in the mode that it is in, and stays in it",
+    "each module runs in its current mode and stays in it",
     hint="Does the docstring ask for evaluation mode?",
 ):
     for trial in arguments.iter_trials(
@@ -160,7 +160,7 @@ with check(
     ):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["result"], want["result"])
-        assert got["modes"] == want["modes"], "another set of modules is in evaluation mode than before"
+        assert got["modes"] == want["modes"], "the modules in evaluation mode aren't the same as before"
 with check("keeps_input", "x and the weights aren't changed", guard=True, hint="Which of your calls change x?"):
     for trial in arguments.iter_trials(saliency, "", "training mode", "x requires grad"):
         want = trial.case.report.result["weights"]

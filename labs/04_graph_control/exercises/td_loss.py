@@ -2,14 +2,16 @@
 def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float) -> Tensor:
     """The mean over the steps of (prediction - target) ** 2.
 
-    q, target_q: (d, actions), float32 or float64, the same dtype. Each may require grad or not, and may be the result
-    of recorded operations. target_q may be q itself.
+    q, target_q: (d, actions), both float32 or both float64. Each may or may not require grad, and may be the result of
+    recorded operations. target_q may be q itself.
     steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool. The numbers have
-    q's dtype and do not require grad. n, d and actions are at least 1, strides may be any, gamma is from 0 to 1.
+    q's dtype and don't require grad. n, d and actions are at least 1, the strides may be any, and gamma is from 0 to 1.
     Prediction: the element of state @ q for the action taken. Target: reward + gamma * the largest element of
-    next_state @ target_q, but just the reward if done: then next_state is meaningless and may hold NaN or infinities.
-    Returns a scalar of q's dtype. A gradient reaches q through the prediction only, and target_q never. The arguments
-    aren't changed, and neither are their requires_grad and .grad. Afterwards recording is on or off as before.
+    next_state @ target_q, but just the reward if done: in that case, next_state is meaningless and may hold NaN or
+    infinities.
+    Returns a scalar of q's dtype. A gradient reaches q only through the prediction, and never reaches target_q. The
+    arguments aren't changed, and neither are their requires_grad and .grad. Afterward, recording is on or off as
+    before.
     """
     ### BEGIN SOLUTION
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
@@ -23,7 +25,7 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
 # %% promises
 # The mean over the -> example, other_cases
 # q, target_q: (d -> other_cases
-# Each may require grad -> from_operations
+# Each may or may -> from_operations
 # target_q may be -> gradient, from_operations
 # steps: "state" -> other_cases
 # The numbers have -> other_cases
@@ -33,7 +35,7 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
 # Returns a scalar -> other_cases
 # A gradient reaches q -> reaches_q, gradient, no_target_grad
 # The arguments -> keeps_input
-# Afterwards recording is -> keeps_input
+# Afterward, recording is -> keeps_input
 
 
 # %% domain
@@ -97,12 +99,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "the value for two steps, neither of them the last",
+    "the value for two steps, neither of which is the last",
     weight=2,
     required=True,
     hint=(
-        "Which shapes have your prediction and your target? Is each step compared with its own target?",
-        "The predictions should be 4 and 0.5, the targets 1.25 and 0.5. Which of the four differs in your code?",
+        "What shapes do your prediction and your target have? Is each step compared with its own target?",
+        "The predictions should be 4 and 0.5, and the targets 1.25 and 0.5. Which of the four differs in your code?",
     ),
 ):
     t = {
@@ -128,13 +130,13 @@ with check(
     "a gradient reaches q",
     required=True,
     hint=(
-        "Does your prediction have a grad_fn, and does it still have it in the difference?",
-        "Only the target is a constant. Keep the prediction and the loss out of no_grad, and detach neither.",
+        "Does your prediction have a grad_fn, and does it still have one in the difference?",
+        "Only the target is a constant. Keep the prediction and the loss out of no_grad, and don't detach either.",
     ),
 ):
     t_q = torch.tensor([[1.0, 2.0], [0.0, -1.0], [0.5, 1.0]], requires_grad=True)
     got = td_loss(t_q, t_q.detach().clone(), make_steps(2, 3, 2), 0.5)
-    assert got.requires_grad, "your loss does not require grad"
+    assert got.requires_grad, "your loss doesn't require grad"
 
 # %% hidden checks
 with check(
@@ -142,7 +144,7 @@ with check(
     "other sizes, gammas and float64, with steps that end the program",
     weight=3,
     required=True,
-    hint="Over which axis is the largest element taken? What is the target if done?",
+    hint="Along which axis is the largest element taken? What is the target if done?",
 ):
     t = make_steps(7, 3, 4, seed=7)
     t_q = torch.randn(2, 3, 4, generator=torch.Generator(here).manual_seed(3))
@@ -160,7 +162,7 @@ with check(
 with check(
     "negative",
     "predictions for the next state that are all below zero",
-    hint="Which number is in your tensor where there is no next state, and when do you take the largest one?",
+    hint="Which number is in your tensor where there's no next state, and when do you take the largest one?",
 ):
     arguments.assert_results(td_loss, "negative predictions")
 with check(
@@ -187,7 +189,7 @@ with check(
         stopped,
         {
             "the target was not held constant": full,
-            "the prediction was held constant, and the target was not": turned,
+            "the prediction was held constant, but the target wasn't": turned,
         },
     )
     arguments.assert_results(td_loss, "q requires grad", "q itself", "q itself, requires grad")
@@ -202,15 +204,15 @@ with check(
     arguments.assert_gradients(td_loss, "both require grad", "only target_q requires grad")
 with check(
     "from_operations",
-    "tensors that come from operations, or hold a .grad, and views",
-    hint="Which of your calls work for leaves only?",
+    "tensors that come from operations, are views, or hold a .grad",
+    hint="Which of your calls work only for leaves?",
 ):
     arguments.assert_results(td_loss, "from operations", "q itself, from an operation", "holds .grad")
     arguments.assert_gradients(td_loss, "from operations", "q itself, from an operation", "holds .grad")
     arguments.assert_results(td_loss, "transposed", "every second one")
 with check(
     "nan",
-    "NaN and infinities in the next state of the last step do no harm",
+    "NaN and infinities in the last step's next state do no harm",
     hint="What is nan times zero? Which function selects elements without arithmetic?",
 ):
     arguments.assert_results(td_loss, "NaN after done", "infinity after done")

@@ -2,15 +2,15 @@
 def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Truncated backpropagation through time: the gradient for w, and the last state.
 
-    cell: a function cell(w, h, x) that returns the next state, computed from w. It does not change its arguments. Do
-    not use torch.func: cell need not work under it.
-    w (d, d) is a leaf that requires grad. h (d,) is the first state: it may require grad or not, may be the result of
-    recorded operations, even on w, and counts as a constant. inputs and targets: (T, d), without requires_grad. T, d
-    and k are at least 1. All float32 or all float64, strides may be any.
-    The loss of a step is ((state - target) ** 2).sum(), with the state after this step. The steps are divided into
-    windows of k; the last one may be shorter. The state's value carries over through all windows. A gradient doesn't
-    flow from one window into the previous one. Returns the sum over all windows of the gradient for w of the window's
-    losses, and the last state, both without grad. Only one window's graph is held at a time. The arguments aren't
+    cell: a function cell(w, h, x) that returns the next state, computed from w. It doesn't change its arguments. Don't
+    use torch.func: cell may not work under it.
+    w (d, d) is a leaf that requires grad. h (d,) is the first state: it may or may not require grad, may be the result
+    of recorded operations, even on w, and is treated as a constant. inputs and targets: (T, d), without requires_grad.
+    T, d and k are at least 1. All float32 or all float64, with any strides.
+    The loss of a step is ((state - target) ** 2).sum(), where state is the state after that step. The steps are divided
+    into windows of k; the last one may be shorter. The state's value carries over through all windows. A gradient
+    doesn't flow from one window into the previous one. Returns the gradient for w of each window's losses, summed over
+    all windows, and the last state, both without grad. Only one window's graph is held at a time. The arguments aren't
     changed, and neither are their .grad.
     """
     ### BEGIN SOLUTION
@@ -29,8 +29,8 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 # %% promises
 # Truncated backpropagation -> example, other_cases
 # cell: a function -> other_cases
-# It does not change -> other_cases
-# Do not use torch.func -> other_cases
+# It doesn't change -> other_cases
+# Don't use torch.func -> other_cases
 # w (d, d) is a leaf -> old_grad, keeps_input
 # h (d,) is the first -> first_state
 # inputs and targets -> other_cases
@@ -40,7 +40,7 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 # The steps are divided -> other_cases
 # The state's value carries -> example, other_cases
 # A gradient doesn't -> other_cases
-# Returns the sum over -> no_history, other_cases
+# Returns the gradient for -> no_history, other_cases
 # Only one window's -> one_graph_alive
 # The arguments -> keeps_input
 
@@ -92,8 +92,8 @@ with check(
     weight=3,
     required=True,
     hint=(
-        "Which steps fall into which window? What goes on from one window to the next, and what ends?",
-        "Detach the state where a window begins, not at each step. Every step of the window adds its loss.",
+        "Which steps belong to which window? What carries over from one window to the next, and what ends?",
+        "Detach the state where a window begins, not at every step. Each step in the window adds its loss.",
     ),
 ):
     t = torch.tensor([[0.5, -1.0], [1.0, 0.0], [-0.5, 0.3], [0.2, 0.9], [-1.2, 0.4]])
@@ -105,7 +105,7 @@ with check(
         window_gradients(tanh_cell, t_w, torch.tensor([0.1, -0.4]), t, goals, 2),
         want,
         {
-            "the gradient went on into earlier windows": (
+            "the gradient flowed on into earlier windows": (
                 torch.tensor([[-0.232885, -0.248507], [1.320927, -0.776128]]),
                 state,
             ),
@@ -113,7 +113,7 @@ with check(
                 torch.tensor([[-0.582598, 0.410514], [0.536091, -0.343985]]),
                 torch.tensor([-0.773908, 0.379949]),
             ),
-            "the last window has one step, and is missing": (
+            "the last window, which has one step, is missing": (
                 torch.tensor([[-0.105448, 0.819845], [1.080527, -0.220383]]),
                 torch.tensor([-0.106653, 0.739844]),
             ),
@@ -130,7 +130,7 @@ with check(
     "other cells, lengths, windows and float64",
     weight=4,
     required=True,
-    hint="Where is the cut for k = 1, and for a k that is longer than the sequence?",
+    hint="Where are the cuts if k is 1, and if k is greater than the sequence length?",
 ):
     arguments.assert_results(
         window_gradients, "", "float64", "windows of one", "one window", "longer than the sequence"
@@ -149,12 +149,12 @@ with check(
         want = reference.function(f, t_w, t_h, t[0, 1:], t[1, 1:], k)
         assert_close(continued(window_gradients, f, t_w, t[0], t[1], k), want)
     arguments.assert_results(window_gradients, "h requires grad", "h from an operation", "h holds .grad")
-with check("no_history", "the results do not require grad", hint="What do your two results still lead to?"):
+with check("no_history", "the results don't require grad", hint="What are your two results still connected to?"):
     arguments.assert_results(window_gradients)
     arguments.assert_gradients(window_gradients)
 with check(
     "old_grad",
-    "a .grad from before does not matter",
+    "an old .grad doesn't matter",
     weight=2,
     hint="What was in w.grad when your function was called?",
 ):
@@ -164,7 +164,7 @@ with check(
     "only one window's graph is held at a time",
     weight=2,
     required=True,
-    hint="How long does the graph of a window live in your function? What leads to it?",
+    hint="How long does a window's graph live in your function? What keeps it alive?",
 ):
     t = torch.linspace(-1, 1, 54).reshape(2, 9, 3)
     t_w = torch.linspace(-0.5, 0.7, 9).reshape(3, 3).requires_grad_()
@@ -180,7 +180,7 @@ with check(
         kept.clear()
         assert_close(window_gradients(noted, t_w, torch.ones(3), t[0], t[1], k), want)
         # k steps of this window, and the last one of the window before where its name is still in use
-        assert max(kept) <= k, "graphs of more steps than a window has were held when another step began"
+        assert max(kept) <= k, "when a step began, graphs of more steps than a window has were still held"
 with check("keeps_input", "the arguments aren't changed", guard=True, hint="Which of your calls work in place?"):
     arguments.assert_arguments(window_gradients)
 
