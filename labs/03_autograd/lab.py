@@ -175,8 +175,7 @@ hint(
 #
 # - [ ] `plain * 2`
 # - [x] `plain * marked`
-# - [ ] `marked
-#   > 3`
+# - [ ] `marked > 3`
 # - [ ] `marked` itself
 
 # %% example
@@ -706,8 +705,8 @@ def fit(params):
 # %% given
 hint(
     "Two functions can run a backward pass. One of them adds to .grad. What does the other one do?",
-    "A loss that doesn't use a parameter sends nothing to it. What do you get in that case: an error, None or zeros? "
-    "Options of torch.autograd.grad such as materialize_grads=True decide that.",
+    "A loss that doesn't use a parameter sends it no gradient. What do you get in that case: an error, None or "
+    "zeros? That depends on options of torch.autograd.grad such as materialize_grads=True.",
 )
 
 # %% exercise: task_gradients points=3 level=easy
@@ -789,7 +788,7 @@ hint(
 # %% exercise: stream_gradient points=3 level=medium further
 
 # %% [markdown]
-# An empty batch has a loss of `nan` but a gradient of zero, because there's no sample to send anything to `w`.
+# An empty batch has a loss of `nan` but a gradient of zero, because there are no samples to send a gradient to `w`.
 #
 # You'd get the same result by joining all batches into one, or by adding up the weighted losses and calling `backward`
 # once. What would these two approaches keep in memory that yours doesn't?
@@ -835,9 +834,10 @@ with warnings.catch_warnings():
             print(f"{text:51} RuntimeError: {str(error)[:35]} ...")
 
 # %% [markdown]
-# `.numpy()` is the honest one: it refuses. `.item()` cuts the graph silently. `torch.tensor(...)` copies the values
-# into a new leaf. With `requires_grad=True`, that's the worst case: `backward` raises no error, the gradient ends up in
-# the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and is recorded like any other operation.
+# `.numpy()` is the honest one: it raises an error. `.item()` cuts the graph silently. `torch.tensor(...)` copies the
+# values into a new leaf. With `requires_grad=True`, that's the worst case: `backward` raises no error, the gradient
+# ends up in the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and is recorded like any other
+# operation.
 #
 # The cell hides a warning, "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior".
 # Don't rely on it: PyTorch shows it only once per process, and never for `.item()`.
@@ -902,7 +902,7 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # gradient. The broken network learned as much as it did because an output layer can do a lot with 64 random features.
 
 # %% [markdown]
-# In lab 4, dropout and a validation after each epoch are added to this script, and it trains worse until you fix it. A
+# In lab 4, dropout and validation after each epoch are added to this script, and it trains worse until you fix it. A
 # missing gradient doesn't always mean a cut, though. If a parameter's `.grad` is `None` after `backward`, what else
 # could that mean?
 
@@ -1275,8 +1275,8 @@ hint(
 # Because `backward` adds to `.grad` instead of replacing it. If I don't clear it, it holds the sum of three gradients
 # after three batches. There's no error, and the next update simply uses that sum. Accumulation is intentional: I can
 # call `backward` for several losses or small batches, and use the total. To clear `.grad`, I fill it with zeros or set
-# it to `None`, which also says that there was no gradient. The trap is a kept gradient: `g = w.grad` is a second name
-# for the same tensor, and the next `backward` adds to it. To keep the numbers, I write `w.grad.clone()`.
+# it to `None`, which also says that there was no gradient. The trap is keeping a gradient: `g = w.grad` is a second
+# name for the same tensor, and the next `backward` adds to it. To keep the numbers, I write `w.grad.clone()`.
 #
 # </details>
 
@@ -1319,12 +1319,12 @@ hint(
 # | an operation | is recorded if it has a derivative and an input that requires grad |
 # | `backward()` | adds to the `.grad` of leaves |
 # | `backward(v)` | adds the vector-Jacobian product of `v` |
-# | `torch.autograd.grad(out, inputs)` | returns the gradients, doesn't touch `.grad` |
+# | `torch.autograd.grad(out, inputs)` | returns the gradients without touching `.grad` |
 # | a Jacobian | one backward pass for each output |
 # | a backward pass | about twice the work of the forward pass |
 # | `retain_grad()` | keeps a non-leaf tensor's gradient, if called before `backward` |
 # | `x.grad = None` | the next `backward` creates a new tensor |
-# | `.item()`, `torch.tensor(t)` | end the graph without an error; `.numpy()` refuses |
+# | `.item()`, `torch.tensor(t)` | end the graph without an error; `.numpy()` raises one |
 # | `t.register_hook(f)` | `f` sees the whole gradient of `t` once, and may replace it |
 #
 # Three questions to ask yourself:

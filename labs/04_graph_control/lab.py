@@ -140,8 +140,8 @@ for text, tensor in {
 # %% [markdown]
 # All but two: `inside` and the result of `weighted_sum()`. Now look at the others.
 #
-# - `made_inside` is a new leaf whose flag you set yourself. `no_grad` affects operations, not existing tensors, so `w`
-#   is unchanged too.
+# - `made_inside` is a new leaf, and you set its `requires_grad` yourself. `no_grad` affects operations, not existing
+#   tensors, so `w` is unchanged too.
 # - `enable_grad` turns recording back on inside `no_grad`.
 # - `torch.no_grad()` on its own line does nothing. It creates a context manager and discards it, without an error or a
 #   warning.
@@ -197,7 +197,7 @@ print("one result:", layers(batch).nbytes, "bytes")
 # - [ ] the one that keeps only the last loss
 # - [x] the one that keeps a list of the losses
 # - [ ] the one that keeps a list of `loss.detach()`
-# - [ ] all three: they all record
+# - [ ] all three, because they all record
 
 
 # %% example
@@ -224,10 +224,10 @@ for loop in (keep_the_last, keep_losses, keep_detached):
     print(f"{loop.__name__:14} most KiB at a time: {[peak // 1024 for peak in peaks]}")
 
 # %% [markdown]
-# Only `keep_losses` uses more and more, 256 KiB per batch: the eight results in the batch's graph. A loss is a single
-# number, but it keeps its whole graph alive. `keep_detached` stays at one graph. And `keep_the_last`, which you might
-# expect to leak, stays at two, because `loss` still refers to the previous graph while the next batch runs. That graph
-# is freed when `loss` is reassigned.
+# Only `keep_losses` uses more memory with each batch: another 256 KiB for the eight results in the batch's graph. A
+# loss is a single number, but it keeps its whole graph alive. `keep_detached` stays at one graph. And `keep_the_last`,
+# which you might expect to leak, stays at two, because `loss` still refers to the previous graph while the next batch
+# runs. That graph is freed when `loss` is reassigned.
 #
 # So the leak is caused not by recording but by keeping a tensor that has a graph, like the losses in the digits script.
 # With `no_grad`, there's no graph to keep.
@@ -287,8 +287,8 @@ print("tolist()        ", listed)
 # `model.state_dict()`. For a snapshot, you need `clone()`.
 #
 # ### Your turn: descend
-# Write gradient descent with a history. It leaves the caller's tensor unchanged, and works even if the caller has
-# turned recording off.
+# Implement gradient descent, and return every point that it visits. Your function leaves the caller's tensor unchanged
+# and works even if the caller has turned recording off.
 
 
 # %% given
@@ -326,7 +326,7 @@ hint(
 
 # %% answer [markdown]
 # Each step would keep what its gradient needs, and all of it would stay in the graph of the points. For 40 steps on
-# `wavy`, that's twice as much memory. In return, you could differentiate `points[-1]` with respect to the start, as
+# `wavy`, that takes twice as much memory. In return, you could differentiate `points[-1]` with respect to the start, as
 # some meta-learning methods do.
 
 # %% [markdown]
@@ -342,7 +342,7 @@ hint(
 # %% predict: pushed_by_gradient
 # **Predict.** In which direction does the gradient push `w`, with and without a stop on the target?
 #
-# - [ ] up in both cases: the loss is the same
+# - [ ] up in both cases, because the loss is the same
 # - [ ] down in both cases
 # - [x] up with the stop, down without it
 # - [ ] down with the stop, up without it
@@ -432,10 +432,10 @@ print("no_grad          :", probes.live_bytes(without_recording, layers, batch)[
 #
 # ### Your turn: td_loss
 # The example above was reinforcement learning in disguise. A program in a *state* chooses an *action*, gets a *reward*
-# and moves on to the next state. A weight matrix `q` makes the predictions: for each action, `state @ q` is the total
-# reward expected from then on. The prediction for the chosen action should be close to the reward plus `gamma` times
-# the best prediction for the next state. That sum is the *target*. If the program ended with this step, there's no next
-# state, and the target is just the reward. The loss is called the temporal difference (TD) loss.
+# and moves on to the next state. A weight matrix `q` makes the predictions: for each action, `state @ q` gives the
+# total reward expected from then on. The prediction for the chosen action should be close to the reward plus `gamma`
+# times the best prediction for the next state. That sum is the *target*. If the program ended with this step, there's
+# no next state, and the target is just the reward. The loss is called the temporal difference (TD) loss.
 #
 # The target uses a second tensor, `target_q`, an older copy of `q` called a target network. Some programs pass `q`
 # itself instead. Either way, the target is treated as a constant.
@@ -794,7 +794,7 @@ hint(
 # ## A new head on a frozen trunk
 #
 # Many models are fine-tuned: you keep a *trunk* that was trained on a large task and train a new *head* for a small
-# one. Fine-tuning takes everything from the first half. The trunk doesn't learn, so it needs no graph; its running
+# one. Fine-tuning uses everything from the first half. The trunk doesn't learn, so it needs no graph; its running
 # averages must not change, so it runs in evaluation mode; and the losses must not keep graphs alive.
 #
 # ### Your turn: finetune
@@ -1355,13 +1355,13 @@ hint(
 
 # %% [markdown]
 # `grad_outputs=v` gives `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common approach
-# differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? What about when `v` is passed as
+# differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? And if `v` is passed as
 # `grad_outputs`?
 
 # %% answer [markdown]
-# In the product, `(g * v.detach()).sum()`: if `v` was computed from `x`, the second pass would otherwise go through `v`
-# too and add the derivative of `v` times `g`. As `grad_outputs`, `v` is only the value that the pass starts with, so no
-# gradient flows through it.
+# In the product, as in `(g * v.detach()).sum()`: if `v` was computed from `x`, the second pass would otherwise go
+# through `v` too and add the derivative of `v` times `g`. As `grad_outputs`, `v` is only the value that the pass starts
+# with, so no gradient flows through it.
 
 # %% [markdown]
 # ## A loss that contains a gradient
@@ -1370,8 +1370,8 @@ hint(
 # presents the classic example. A *critic* is a model that gives each sample a score, which shouldn't change abruptly.
 # So the gradient of the score with respect to the *sample* should have a norm (the square root of its sum of squares)
 # of 1. The *gradient penalty* is the mean of $(\text{norm} - 1)^2$ over the samples, and it's added to the critic's
-# loss. It's measured at points between a real sample and a generated, or fake, one: `mix * real + (1 - mix) * fake`,
-# with one number `mix` per sample.
+# loss. It's measured at points between a real sample and a generated (fake) one: `mix * real + (1 - mix) * fake`, with
+# one number `mix` per sample.
 #
 # Training differentiates the penalty with respect to the critic's weights. The next cell computes the penalty twice for
 # a critic with two weights. What changes?
@@ -1592,7 +1592,7 @@ hint(
 # - A frozen parameter gets no gradient but lets gradients through; `no_grad` doesn't. When you freeze a parameter,
 #   clear its old `.grad`.
 # - `eval()` affects layers; `no_grad` affects recording. Restore each module's mode, not just the model's.
-# - A loss keeps its whole graph alive. Store numbers or detached tensors.
+# - A loss keeps its whole graph alive, so store numbers or detached tensors instead.
 # - Cut the state between windows. An error message's advice considers only the line that raised it.
 # - A penalty on a gradient has no effect unless the gradient was recorded.
 #
