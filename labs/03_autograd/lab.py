@@ -457,8 +457,8 @@ play_network(inputs=(1.0, -0.5), target=-1.0)
 #
 # If you call `backward` on the digits network's scores instead of its loss, you get the error "grad can be implicitly
 # created only for scalar outputs", because there's more than one score. A function with three outputs and two inputs
-# has six partial derivatives. Arranged in a matrix, with one row for each output and one column for each input, they
-# form the *Jacobian*.
+# has six partial derivatives. These form a matrix with one row for each output and one column for each input, which is
+# called the *Jacobian*.
 #
 # Which of the four `backward` calls in the next cell will fail?
 

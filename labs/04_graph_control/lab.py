@@ -979,7 +979,7 @@ for text, run in trials.items():
 #
 # ### Your turn: cached_features
 # If a trunk stays frozen for many epochs, its outputs, called *features*, need to be computed only once. Here, the
-# trunk can be any function, called an *encoder*, whose parameters still require grad.
+# trunk can be any function (an *encoder*) whose parameters still require grad.
 
 # %% given
 encoder_weight = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
