@@ -43,7 +43,7 @@ from labkit import (
 )
 
 # %% given
-here = use_device()  # creates new tensors on the GPU, if there is one
+here = use_device()  # creates new tensors on the GPU if there is one
 
 # %% [markdown]
 # ## A layer that never learns
@@ -58,7 +58,7 @@ from torch import nn
 
 torch.manual_seed(0)
 scans, digits = torch.tensor(load_digits().images), torch.tensor(load_digits().target)
-pixels = (scans.float() - 8).flatten(1) / 8  # a row of 64 numbers from -1 to 1 per image
+pixels = (scans.float() - 8).flatten(1) / 8  # for each image, a row of 64 numbers from -1 to 1
 hidden_layer, output_layer = nn.Linear(64, 64), nn.Linear(64, 10)
 
 
@@ -199,7 +199,7 @@ for text, result in results.items():
 #
 # ### The graph as it really is
 #
-# To find the line that cuts off a layer, you follow the recorded operations, which form a graph. Many drawings show
+# To find the line that cuts off a layer, you follow the recorded operations, which form a graph. Many diagrams show
 # tensors as boxes and operations as arrows, but PyTorch's graph doesn't work that way. Its *nodes* are backward
 # functions, one for each recorded operation. A tensor's `grad_fn` is the node of the operation that computed it. Its
 # *edges* show where a node sends the gradients that it computes: `next_functions` holds a pair for each tensor that
@@ -441,9 +441,9 @@ hint(
 # %% [markdown]
 # The next picture trains a small network with two inputs, three hidden units and one result. Each hidden unit computes
 # the `tanh` of a weighted sum, and the loss is half the squared distance between the result and a target. Each number's
-# derivative is in parentheses. The "step" button subtracts the learning rate times the derivative from each parameter.
-# Press "play". How many steps does it take to get the loss below 0.0001? Then press "start again" and set the learning
-# rate to 1. What happens?
+# derivative appears in parentheses. The "step" button subtracts the learning rate times the derivative from each
+# parameter. Press "play". How many steps does it take to get the loss below 0.0001? Then press "start again" and set
+# the learning rate to 1. What happens?
 
 # %% example
 play_network(inputs=(1.0, -0.5), target=-1.0)
@@ -499,8 +499,8 @@ show_vjp(
 # The *upstream gradient* is the gradient that a node receives in a backward pass: how much the result changes per unit
 # of each of the node's outputs. The node uses it as its `v` and passes on the vector-Jacobian product.
 #
-# Does a node compute its Jacobian to do this? For `exp` of a vector of 2,000 numbers, the Jacobian would have 4,000,000
-# entries. What does the node actually keep?
+# Does a node compute its Jacobian to do this? For `exp` applied to a vector of 2,000 numbers, the Jacobian would have
+# 4,000,000 entries. What does the node actually keep?
 
 # %% example
 big = torch.linspace(-1, 1, 2000, requires_grad=True)
@@ -815,7 +815,7 @@ hint(
 # - [ ] `x.argmax()`
 
 # %% example
-x = torch.tensor([1.0, 4.0, 9.0], requires_grad=True, device="cpu")  # NumPy knows no GPU
+x = torch.tensor([1.0, 4.0, 9.0], requires_grad=True, device="cpu")  # NumPy can't use a GPU
 ways = {
     "torch.sqrt(x).sum()": lambda: torch.sqrt(x).sum(),
     "np.sqrt(x.numpy()).sum()": lambda: np.sqrt(x.numpy()).sum(),
@@ -1195,7 +1195,8 @@ hint(
 # **Vector-Jacobian products**, where `y` of shape (3,) is computed from a leaf `x` of shape (5,) that requires grad,
 # and `J` is the Jacobian
 # - [x] `y.backward()` without an argument raises an error.
-#   > `backward` uses a 1 only for a result with one element. For three, it needs a `v` of three numbers.
+#   > `backward` uses 1 as its `v` only if the result has one element. For three elements, it needs a `v` of three
+#   > numbers.
 # - [x] `y.backward(v)` adds `v @ J` to `x.grad`.
 #   > That's the vector-Jacobian product: the rows of `J`, each times its number in `v`, are added up and accumulated.
 # - [x] `y.backward(torch.ones(3))` and `y.sum().backward()`, each on a fresh graph, give the same gradient.
@@ -1213,7 +1214,7 @@ hint(
 # - [ ] `backward` raises an error if `.grad` is neither zero nor `None`.
 #   > It silently adds to what it finds. That's why the mistake is so easy to miss.
 # - [x] Before the first `backward`, `w.grad.zero_()` raises an error.
-#   > `.grad` is `None` then, and `None` has no `zero_`: an AttributeError.
+#   > `.grad` is `None` at that point, and `None` has no `zero_`, so you get an AttributeError.
 # - [ ] After `g = w.grad`, `g` keeps its numbers, whatever happens in the next `backward`.
 #   > `g` is a second name for the same tensor, and the next `backward` adds to it. `clone()` keeps the numbers.
 # - [x] Whether you write `w.grad = None` or `w.grad.zero_()`, the next `backward` that involves `w` gives the same
@@ -1225,7 +1226,7 @@ hint(
 #
 # **What cuts the graph**
 # - [x] `.item()` returns a Python number, so whatever you compute from it isn't connected to the graph.
-#   > A Python number has no history, and PyTorch doesn't warn. The graph ends there.
+#   > A Python number has no history, so the graph ends there, and PyTorch doesn't warn you.
 # - [ ] `torch.tensor(t * 3, requires_grad=True)` is connected to `t`, since it requires grad.
 #   > `torch.tensor` copies the values into a new leaf. The gradient ends up in that leaf, and never reaches `t`.
 # - [ ] Calling `requires_grad_()` on the result fixes a cut.
@@ -1233,7 +1234,7 @@ hint(
 # - [x] In `x[x.argmax()]`, a gradient reaches the selected element of `x`.
 #   > Selecting an element is a recorded operation. Only the index itself has no slope.
 # - [x] `.numpy()` raises an error on a tensor that requires grad.
-#   > NumPy can't record, so PyTorch refuses, and recommends `detach()`.
+#   > NumPy can't record operations, so PyTorch raises an error that recommends `detach()`.
 #
 # Hint: Which of the six lines under 'What cuts the graph?' kept their history?
 

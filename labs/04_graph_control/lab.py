@@ -45,7 +45,7 @@ from labkit import (
 )
 
 # %% given
-here = use_device()  # where new tensors are created: on the GPU, if there is one
+here = use_device()  # where new tensors are created: on the GPU if there is one
 
 # %% [markdown]
 # ## Validation made my training worse
@@ -604,18 +604,18 @@ except NotImplementedError:
 show_saliency(dict(zip(maps, scans, strict=False)), maps)
 
 # %% answer [markdown]
-# On the ring of the 0, where the first image's map is positive. In the hole in the middle, it's clearly negative: more
-# ink there would make the model less sure. The edges of the image matter too, even though nearly all digits are white
-# there: a model also learns weights for pixels in which it has rarely seen ink.
+# On the ring of the 0, where the first image's map is positive. In the hole in the middle, the map is clearly negative:
+# more ink there would make the model less sure. The edges of the image matter too, even though nearly all digits are
+# white there: a model also learns weights for pixels in which it has rarely seen ink.
 
 # %% [markdown]
 # ## `eval()` and `no_grad()`
 #
-# These two switches are often confused, and the digits script needed both. `model.eval()` affects layers: it sets
-# `training` to False on every module in the model, and some layers check that flag. In training mode, Dropout sets some
-# elements to zero at random; BatchNorm uses the mean and variance of the batch, and updates a running mean and
-# variance. In evaluation mode, Dropout returns its input unchanged, and BatchNorm uses the running values. `no_grad`
-# affects only autograd.
+# These two switches are often confused with each other, and the digits script needed both. `model.eval()` affects
+# layers: it sets `training` to False on every module in the model, and some layers check that flag. In training mode,
+# Dropout sets some elements to zero at random; BatchNorm uses the mean and variance of the batch, and updates a running
+# mean and variance. In evaluation mode, Dropout returns its input unchanged, and BatchNorm uses the running values.
+# `no_grad` affects only autograd.
 #
 # So what do the two layers do under `no_grad` without `eval()`? And does `eval()` change what is recorded?
 
@@ -870,7 +870,7 @@ def make_batches(rows):
 
 
 def measure(trunk, head, rows):
-    trunk, head = deepcopy(trunk).eval(), deepcopy(head).eval()  # leaves the modes of the originals as they are
+    trunk, head = deepcopy(trunk).eval(), deepcopy(head).eval()  # leaves the modes of the originals unchanged
     x, y = images[rows[rows >= 1500]], labels[rows[rows >= 1500]] % 5
     with torch.no_grad():
         return f"{(head(trunk(x)).argmax(dim=1) == y).float().mean():.0%}"
@@ -1073,7 +1073,7 @@ for text, make in {
 # `retain_graph=True` keeps everything. What does that cost? Some texts say that it doubles the memory that a backward
 # pass needs. The next picture shows what the eight layers hold for `backward`. A step is one Linear or one Tanh, so
 # there are 16 steps in the forward pass and 16 in the backward pass. First, sketch the curve for a normal `backward`
-# and for one with `retain_graph=True`. The buttons above the picture select one of four variants.
+# and for one with `retain_graph=True`. The buttons above the picture let you select one of four variants.
 
 # %% example
 show_kept(layers, batch)
@@ -1354,7 +1354,7 @@ hint(
 # %% exercise: hvp points=4 level=hard further
 
 # %% [markdown]
-# `grad_outputs=v` gives `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common approach
+# `grad_outputs=v` computes `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common approach
 # differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? And if `v` is passed as
 # `grad_outputs`?
 
@@ -1387,8 +1387,8 @@ for create in (False, True):
     print(f"create_graph {create!s:5}  loss {loss.item():.4f}  gradient {gradient.flatten().tolist()}")
 
 # %% [markdown]
-# The losses are equal, and both versions give a gradient. But without `create_graph=True`, the penalty is a constant:
-# it's part of the number that you print, but it has no effect, so nothing in training reduces it.
+# The losses are equal, and both versions produce a gradient. But without `create_graph=True`, the penalty is a
+# constant: it's part of the number that you print, but it has no effect, so nothing in training reduces it.
 #
 # ### Your turn: gradient_penalty
 # Write the gradient penalty. Each sample's norm is taken over all of its own numbers. One detail to consider: what is
@@ -1474,7 +1474,7 @@ hint(
 # - [ ] `clone()`, called inside the block, returns a normal tensor.
 #   > Tensors created inside the block are inference tensors, clones included. Call `clone()` outside.
 # - [x] `enable_grad` turns recording on inside `no_grad`.
-#   > `switched_on` required grad, in the middle of a `no_grad` block.
+#   > `switched_on` required grad, even in the middle of a `no_grad` block.
 # - [ ] `enable_grad` turns recording on inside `inference_mode`.
 #   > It has no effect there: `(w * 2).requires_grad` was False. Use `torch.inference_mode(False)`.
 #

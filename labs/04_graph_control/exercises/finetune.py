@@ -83,7 +83,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "While the trunk runs, is it in evaluation mode, and is recording off? Whose parameters take the step?",
+        "While the trunk runs, is it in evaluation mode, and is recording off? Whose parameters get updated?",
         "Compute the features inside no_grad, after trunk.eval(). Give only head.parameters() to the optimizer, and "
         "call head.train().",
     ),
