@@ -1,9 +1,9 @@
 # %% [markdown]
 # # In place: what fails now, at backward, or silently
 #
-# You add noise to the training images, as many recipes advise, and the network gets worse with every epoch, without an
-# error. "Never use in-place operations," says a forum. But every optimizer does, at every step. This lab teaches the
-# real rules, starting with such a bug in the digits script.
+# You add noise to the training images, as many recipes advise. The network gets worse with every epoch, but nothing
+# raises an error. "Never use in-place operations," says a forum post. But every optimizer uses them at every step. This
+# lab teaches the real rules, starting with exactly that bug in the digits script.
 #
 # After this lab you can
 #
@@ -13,9 +13,9 @@
 # - write to part of a tensor and keep its gradients correct;
 # - test any code for silently wrong gradients.
 #
-# You need labs 1 and 3, and `detach` and `no_grad` from lab 4. Plan two sittings of about an hour for the text and the
-# core: `clamp_params_`, `will_it_fail`, `soft_gate`, `replace_rows` and `scale_by_average`. The other exercises are
-# further practice. All numbers were measured with PyTorch 2.13 on a CPU.
+# You need labs 1 and 3, and `detach` and `no_grad` from lab 4. Plan on two sittings of about an hour each for the text
+# and the core: `clamp_params_`, `will_it_fail`, `soft_gate`, `replace_rows` and `scale_by_average`. The other exercises
+# are further practice. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
 # marked *later* run when you press *Mark my work* or hand in the lab. The last question is graded by a person.
@@ -48,9 +48,9 @@ here = use_device()  # where new tensors are created: on the GPU, if there is on
 # %% [markdown]
 # ## Noise that makes training worse
 #
-# The digits script from lab 1 gets 88% of the unseen scans right. If the scanner adds noise, it gets only 46%. The
+# The digits script from lab 1 gets 88% of the unseen scans right. If the scanner adds noise, that drops to 46%. The
 # usual remedy is to train with noise too. *Augmentation* means changing the training images at random every time
-# they're used, as `add_noise` does. Run the cell.
+# they're used, as `add_noise` does. Run the cell below.
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -91,7 +91,7 @@ train(load_pixels(), add_noise)
 
 # %% [markdown]
 # The longer it trains, the worse it gets: 78% after four epochs, 26% after ten. Which line is wrong? Write down your
-# guess. At the end of the next section, you'll prove it and fix the bug.
+# guess. At the end of the next section, you'll test it and fix the bug.
 
 # %% [markdown]
 # ## What writes in place?
@@ -100,11 +100,11 @@ train(load_pixels(), add_noise)
 # existing memory; most operations allocate new memory. PyTorch marks in-place methods with a trailing underscore:
 # `add_`, `clamp_`, `zero_`.
 #
-# Is the underscore the whole story? Below, `other` is a second name for the tensor `x`. It sees only writes to the
+# Is the underscore the whole story? Below, `other` is a second name for the tensor `x`, so it sees only writes to the
 # memory of `x`.
 
 # %% predict: seen_by_other
-# **Predict.** Which of these statements will `other` see?
+# **Predict.** Which of these statements will change `other`?
 #
 # - [ ] `x = x + 1`
 # - [x] `x += 1`
@@ -134,16 +134,16 @@ for statement in (
     seen_by_another_name(statement)
 
 # %% [markdown]
-# Six of the eight write in place, and only two of these have an underscore. `x += 1` looks like `x = x + 1`, but it's
-# `x.add_(1)`. Assigning to `x[0]` writes in place, and so does `out=`. `x[1:]` is a view of the same memory, so writing
-# to it writes to `x`.
+# Six of the eight write in place, but only two of those have an underscore. `x += 1` looks like `x = x + 1`, but it
+# means `x.add_(1)`. Assigning to `x[0]` writes in place, and so does `out=`. `x[1:]` is a view of the same memory, so
+# writing to it writes to `x`.
 #
-# Each line ends with the tensor's *version counter*, which grows with each write to it. Every tensor has one, except
-# the inference tensors from lab 4. Autograd relies on it. But in the last line, the values changed and the counter
-# didn't. Keep this line in mind.
+# Each line ends with the tensor's *version counter*, which goes up with each write to the tensor. Every tensor has one
+# except the inference tensors from lab 4, and autograd relies on it. In the last line, though, the values changed but
+# the counter didn't. Keep that line in mind.
 #
-# How much memory does an in-place write save? The next cell measures the peak of newly allocated memory. `million` has
-# a million numbers of 4 bytes each. Predict each line.
+# How much memory does an in-place write save? The next cell measures the peak amount of newly allocated memory.
+# `million` holds a million numbers of 4 bytes each. Predict the result on each line.
 
 # %% example
 million = torch.zeros(1_000_000)
@@ -155,14 +155,14 @@ for text, f in {
     print(f"{text:18} {probes.live_bytes(f, million)['peak']:>9,} bytes")
 
 # %% [markdown]
-# The three lines allocate two new tensors, one, and none. Remember the middle line: the product is new and has no other
-# name, so the addition can write into it without surprising a caller.
+# The three lines allocate two new tensors, one, and none. Remember the middle line: the product is new and nothing else
+# refers to it, so the addition can write into it without surprising a caller.
 #
-# A write keeps its target's shape and dtype, and each element should have its own position in memory. What will these
-# four writes do?
+# A write can't change its target's shape or dtype, and each element of the target should have its own place in memory.
+# What will these four writes do?
 
 # %% example
-row = torch.tensor([1.0, 2.0, 3.0], device="cpu")  # on a GPU, the last write may give another result
+row = torch.tensor([1.0, 2.0, 3.0], device="cpu")  # on a GPU, the last write may give a different result
 counts = torch.tensor([1, 2, 3])
 for text, write in {
     "counts += 0.5": lambda: counts.add_(0.5),
@@ -177,16 +177,17 @@ for text, write in {
         print(f"{text:26} RuntimeError: {str(error)[:70]}")
 
 # %% [markdown]
-# PyTorch refuses three of them. The third target has stride 0: its two rows are the same three numbers in memory.
+# PyTorch rejects three of them. The third target has stride 0: its two rows are the same three numbers in memory.
 #
-# The fourth is dangerous. `unfold` gives the windows `[1, 2]` and `[2, 3]`, and the 2 belongs to both. PyTorch doesn't
-# check for such overlaps, because finding them is expensive in general. Here, on the CPU, the 2 was multiplied twice,
-# but the documentation promises nothing, and a GPU may give another result. So `clone()` the windows before you write.
+# The fourth is dangerous. `unfold` returns the windows `[1, 2]` and `[2, 3]`, and the 2 belongs to both. PyTorch
+# doesn't check for such overlaps, because finding them is expensive in general. Here, on the CPU, the 2 was multiplied
+# twice, but the documentation promises nothing, and a GPU may give a different result. So `clone()` the windows before
+# you write to them.
 
 # %% [markdown]
 # ### The noise that stayed
-# Back to the digits. `pixels[start : start + 100]` is a view, and `noisy = batch` doesn't copy it. Run the proof, then
-# fix `add_noise` with one call. How large do you expect the noise in the training images to be after ten epochs?
+# Back to the digits. `pixels[start : start + 100]` is a view, and `noisy = batch` doesn't copy it. Run the test, then
+# fix `add_noise` with one call. How much noise do you expect in the training images after ten epochs?
 
 
 # %% scratch
@@ -216,12 +217,12 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 # | noise, in a clone | 87% | 51% |
 #
 # Augmentation costs one percentage point on the clean scans and gains five on the noisy ones. With seeds 0 to 4, it
-# costs zero to three points and gains four to six. For the first row, call `train(load_pixels(), lambda batch: batch)`.
-# Lab 6 improves the training itself: the initial weights, the optimizer and the learning rate.
+# costs zero to three points and gains four to six. To reproduce the first row, call `train(load_pixels(), lambda batch:
+# batch)`. Lab 6 improves the training itself: the initial weights, the optimizer and the learning rate.
 
 # %% [markdown]
 # ### Your turn: rescale_rows_
-# Rescale the rows of a matrix in place. The matrix may be a transposed view, or every second column of another one.
+# Rescale the rows of a matrix in place. The matrix may be a transposed view, or every second column of another matrix.
 
 # %% given
 hint(
@@ -234,14 +235,14 @@ hint(
 # %% exercise: rescale_rows_ points=2 level=easy further
 
 # %% [markdown]
-# A function that writes in place should say so in its name, as yours does. Otherwise, it surprises any caller that has
-# another name for that memory: a view, a NumPy array, a list of snapshots.
+# A function that writes in place should say so in its name, as yours does. Otherwise, it surprises any caller that
+# holds the same memory under another name: a view, a NumPy array or a list of snapshots.
 
 # %% [markdown]
 # ## Writing to a leaf: an error at once
 #
-# You write to parameters most often, and they're leaves that require grad, like `a` below. Does `a += 1` raise an
-# error? What is `a` afterward, and can you still use it? The cell also tries `a[0] = 5`.
+# The tensors that you write to most often are parameters, which are leaves that require grad, like `a` below. Does `a
+# += 1` raise an error? What is `a` afterward, and can you still use it? The cell also tries `a[0] = 5`.
 
 # %% example
 a = torch.tensor([2.0], requires_grad=True)
@@ -255,15 +256,15 @@ print("a is", a.tolist(), " version", a._version)
 print("a.grad is", a.grad.tolist())
 
 # %% [markdown]
-# Some say that such a write "erases the past" of a tensor. It doesn't: PyTorch refuses before it writes, so `a` is
-# unchanged. Part of a leaf is a view of it, so that write is refused too.
+# Some people say that such a write "erases the past" of a tensor. It doesn't: PyTorch raises the error before it
+# writes, so `a` is unchanged. And `a[0]` is a view of the leaf, so writing to it is refused too.
 #
-# Why? The usual explanation is that `backward` needs the old values. But `a + 1` needs no values at all. The real
-# reason is that after a recorded write, `a` would be the result of an operation instead of a leaf, and nothing would
-# hold the leaf that gets the gradient.
+# Why? The usual explanation is that `backward` needs the old values. But the derivative of `a + 1` needs no values at
+# all. The real reason is that after a recorded write, `a` would be the result of an operation instead of a leaf, and
+# nothing would refer to the leaf that gets the gradient.
 #
-# So a parameter update must not be recorded. Here are five ways to subtract 1 from `w`. The optimizer was created
-# earlier. Which of the five let it see the new value?
+# So a parameter update must not be recorded. Here are five ways to subtract 1 from `w` after the optimizer was created.
+# Which of the five let the optimizer see the new value?
 
 
 # %% example
@@ -283,9 +284,9 @@ after("w.data = w.data - 1")
 after("with torch.no_grad(): w -= 1")
 
 # %% [markdown]
-# The first two create a new tensor, and the optimizer keeps training the old one. The optimizer sees the last three,
-# and the last one is the right form: the write isn't recorded, but it's counted. `.data` dates from before PyTorch 0.4,
-# though many tutorials still use it.
+# The first two create a new tensor, while the optimizer keeps training the old one. The optimizer does see the result
+# of the last three. The last one is the right form: the write isn't recorded, but it's counted. `.data` dates from
+# before PyTorch 0.4, though many tutorials still use it.
 #
 # ### Your turn: clamp_params_
 # Some training methods keep every weight in a fixed range by clamping the parameters after each step. Write that step,
@@ -293,8 +294,8 @@ after("with torch.no_grad(): w -= 1")
 
 # %% given
 hint(
-    "Where do you have to write the numbers if an optimizer, which holds the same tensors, should see them?",
-    "Count before you write, or compare with a copy; a second name for a tensor isn't one. And what does NaN compare "
+    "Where do you have to write the numbers so that an optimizer, which holds the same tensors, sees them?",
+    "Count before you write, or compare with a copy (a second name for a tensor isn't a copy). And what is NaN "
     "equal to?",
 )
 
@@ -305,17 +306,17 @@ hint(
 # new model from clamped copies of the weights instead?
 
 # %% answer [markdown]
-# Everything that holds the old parameters keeps using them. The optimizer would keep training the old model, with its
-# momentum buffers. A second model that shares a layer with the first would keep the old layer.
+# Everything that refers to the old parameters would keep using them. The optimizer, with its momentum buffers, would
+# keep training the old model. A second model that shares a layer with the first would keep the old layer.
 
 # %% [markdown]
 # ## What a node keeps: an error at backward
 #
 # An error in `backward` may appear a hundred lines after its cause, so it's worth knowing which writes lead to one. You
-# can write to tensors that aren't leaves. But a node may keep tensors for `backward`, called *saved tensors*. After a
-# write to one of them, the node would compute with wrong numbers.
+# may write to a tensor that isn't a leaf. But a node may keep tensors for `backward`, called *saved tensors*. If one of
+# them were overwritten, the node would compute with the wrong numbers.
 #
-# `exp` is its own derivative, so its node keeps its output. The next cell writes to the output.
+# `exp` is its own derivative, so its node keeps its output. The next cell writes to that output.
 
 # %% predict: write_to_output
 # **Predict.** `y = x.exp()`, then `y += 1`, then `y.sum().backward()`. What happens?
@@ -338,12 +339,12 @@ except RuntimeError as error:
     print(str(error).split("; ")[1].split(". ")[0])
 
 # %% [markdown]
-# The write itself is fine. `backward` reports that the node saved a tensor at version 0 and finds it at version 1, so
-# it refuses to compute with it. That's all the counter is for. PyTorch doesn't look at the values, so writing the same
-# numbers, as in `y.mul_(1)`, counts too.
+# The write itself succeeds. But `backward` reports that the tensor that the node saved at version 0 is now at version
+# 1, and refuses to compute with it. That's all the counter is for. PyTorch doesn't look at the values, so even
+# rewriting the same numbers, as in `y.mul_(1)`, counts.
 #
-# Each operation keeps what its derivative needs. Before you run the next cell, write down for each line: input, output,
-# or nothing?
+# Each operation keeps what its derivative needs. Before you run the next cell, write down what's kept on each line:
+# input, output, or nothing.
 
 
 # %% example
@@ -387,20 +388,20 @@ for text, f in {
 # %% [markdown]
 # Compare the first column with the other two. A write causes an error exactly when it hits a saved tensor. `exp`,
 # `sqrt`, `sigmoid` and `relu` compute their derivative from the output, so you can overwrite their input. `log` and the
-# power need the input, so you can overwrite their output. Addition, and multiplication by a plain number, don't keep
-# any tensors.
-# Other activations differ: `leaky_relu` and `elu` keep their input, unless you use them in place; then they keep their
-# output.
+# power need the input, so you can overwrite their output. Addition doesn't keep any tensors, and neither does
+# multiplication by a plain number. Other activations differ: `leaky_relu` and `elu` keep their input unless you use
+# them in place, in which case they keep their output.
 #
-# The next picture shows an expression line by line. The columns are version counters, orange where the line wrote. On
-# the right are the saved tensors: green if unchanged, red if the counter has moved on.
+# The next picture steps through a computation line by line. The columns show version counters, in orange where the line
+# wrote to that tensor. On the right are the saved tensors: green if unchanged, red if their counter has moved on.
 
 # %% example
 start = torch.tensor([0.5, 2.0], requires_grad=True)
 show_versions(["h = x * 3", "y = h.exp()", "z = y * h", "z += 1", "z.sum().backward()"], {"x": start})
 
 # %% [markdown]
-# `z` was written to, but no node keeps it. Now write elsewhere. Before you press a button, predict what turns red.
+# `z` was written to, but no node keeps it. Now try other writes. Before you press each button, predict what will turn
+# red.
 
 # %% example
 try_writes(
@@ -412,11 +413,12 @@ try_writes(
 # %% [markdown]
 # Three of the six end in an error. `y.detach().add_(1)` is one of them: a detached tensor shares the memory *and the
 # counter*. `z.mul_(2)` is fine, since no node keeps `z`. With `y.data += 1`, there's no error, although the saved
-# values changed: that's purple, and the next section explains it. And `x.data += 1` doesn't change any saved tensor.
+# values changed: the picture shows this in purple, and the next section explains it. And `x.data += 1` doesn't change
+# any saved tensor.
 #
 # ### ReLU in place
-# `nn.ReLU(inplace=True)` overwrites its input with its result, and many models use it. That works if the preceding
-# operation doesn't keep its output.
+# `nn.ReLU(inplace=True)` overwrites its input with its result, and many models use it. That works as long as the
+# preceding operation doesn't keep its output.
 
 # %% predict: relu_in_place
 # **Predict.** Each ReLU works in place. Which models fail?
@@ -455,9 +457,10 @@ print("skip connection:", (h + torch.relu(h)).tolist(), " in place:", (h + relu_
 # `relu_` overwrites `h` before the sum is computed, so both terms are rectified. Autograd differentiates exactly what
 # was computed, which isn't what you meant.
 #
-# How much memory does `inplace=True` save? The next cell measures eight `Linear(256, 256)` layers with ReLU and a batch
-# of 1,024, so one activation takes 1 MiB. The *peak* is the most newly allocated memory at any time, and *kept* is
-# what's still held after the forward pass. By how much will `inplace=True` lower each, with and without recording?
+# How much memory does `inplace=True` save? The next cell runs a batch of 1,024 through eight `Linear(256, 256)` layers,
+# each followed by ReLU, so one activation takes 1 MiB. The *peak* is the most newly allocated memory at any time, and
+# *kept* is the memory still held after the forward pass. By how much will `inplace=True` lower each, with and without
+# recording?
 
 
 # %% example
@@ -475,23 +478,23 @@ for recording in (True, False):
         print(f"recording {recording!s:5}  inplace {inplace!s:5}  peak and kept in MiB: {measured}")
 
 # %% [markdown]
-# With recording, it saves one of nine activations at the peak, and none of those kept for `backward`. Without
-# `inplace`, the output of `Linear` is freed as soon as ReLU has read it, because no node keeps it. Without recording,
-# it saves nothing: the peak is two activations either way, a layer's input and its output.
+# With recording, it saves one of nine activations at the peak, but none of those kept for `backward`. Even without it,
+# the output of `Linear` is freed as soon as ReLU has read it, because no node keeps it. Without recording,
+# `inplace=True` saves nothing: either way, the peak is two activations, a layer's input and its output.
 #
-# Other activations give other answers. In this network, `LeakyReLU` and `ELU` keep 16 MiB, and only 8 MiB in place,
+# Other activations behave differently. In this network, `LeakyReLU` and `ELU` keep 16 MiB, but only 8 MiB in place,
 # because they then keep their output instead of their input. With `ReLU6`, `Hardtanh` and `SiLU`, `inplace=True` saves
 # nothing: they keep a copy of their input. So measure before you use it.
 
 # %% [markdown]
 # ## No error, and a wrong gradient
 #
-# Some writes cause wrong gradients without an error. Which writes does the counter miss? Here, `x` is 2, and `y` is the
-# square of `x`. Its node keeps `x`, and the correct gradient is 4. Between the forward and the backward pass, 1 is
-# added to `x` in five ways. If there's no error, what is the gradient?
+# Some writes cause wrong gradients without an error. Which writes does the counter miss? Here, `x` is 2 and `y` is its
+# square. The node of `y` keeps `x`, and the correct gradient is 4. Between the forward and the backward pass, the next
+# cell adds 1 to `x`, in one of five ways. If there's no error, what is the gradient?
 
 # %% predict: uncounted_writes
-# **Predict.** For which of the five ways is there an error at `backward`?
+# **Predict.** Which of the five ways cause an error at `backward`?
 #
 # - [x] `with no_grad: x += 1`
 # - [x] `x.detach().add_(1)`
@@ -519,23 +522,25 @@ for text, write in writes.items():
         print(f"{text:40} RuntimeError")
 
 # %% [markdown]
-# `no_grad` turns off recording, not counting, and a detached tensor shares the counter, so these two are caught.
-# `.data` gives a tensor with its own counter, and NumPy doesn't update any counter. Their gradient is 6, without an
-# error. The last line gives `x` new memory, and even that doesn't help: for a leaf, a node keeps the tensor itself, and
-# finds the new memory there.
+# `no_grad` turns off recording, not counting, and a detached tensor shares the counter, so the first two are caught.
+# `.data` returns a tensor with its own counter, and NumPy doesn't update any counter. In both cases, the gradient is 6,
+# and there's no error. The last line gives `x` new memory, but even that doesn't help: for a leaf, a node keeps the
+# tensor itself and finds the new memory there.
 #
 # That's why `with torch.no_grad(): w -= lr * w.grad` is better than `w.data -= lr * w.grad`. In an ordinary loop, both
 # give the same numbers. But if the weights are ever updated between a forward pass and its backward pass, the first
-# raises an error, and the second trains on wrong gradients.
+# raises an error, whereas the second trains on wrong gradients.
 #
-# There's one more way past the counter: an operation of your own that stores a tensor as an ordinary attribute. Lab 8
-# shows the right way.
+# There's one more way past the counter: a custom operation that stores a tensor as an ordinary attribute. Lab 8 shows
+# the right way to store one.
 #
 # ### Counted, and still wrong
-# Here is the write to overlapping windows again, with gradients. It's recorded and counted, and no node keeps `h`.
+# Here's the write to overlapping windows again, this time with gradients. It's recorded and counted, and no node keeps
+# `h`.
 
 # %% predict: overlapping_windows
-# **Predict.** `h` becomes `[10, 200, 30]`, so its sum is `10 * x[0] + 100 * x[1] + 10 * x[2]`. What does autograd give?
+# **Predict.** `h` becomes `[10, 200, 30]`, so its sum is `10 * x[0] + 100 * x[1] + 10 * x[2]`. What gradient does
+# autograd compute?
 #
 # - [ ] `[10, 100, 10]`
 # - [x] `[10, 10, 10]`
@@ -551,21 +556,21 @@ h.sum().backward()
 print("gradient", spread.grad.tolist())
 
 # %% [markdown]
-# There's no error, and the gradient is 10 where 100 is correct. When autograd records a write to a view, it assumes
-# that each element of the view has its own position in memory, but here two elements share one. `as_strided` creates
-# such views too. So gradients can be silently wrong without `.data` or NumPy. To avoid this, write only to views
-# without shared elements. To detect it, compare with finite differences.
+# There's no error, but the gradient is 10 where it should be 100. When autograd records a write to a view, it assumes
+# that each element of the view has its own place in memory, but here two elements share one. `as_strided` creates such
+# views too. So gradients can be silently wrong even without `.data` or NumPy. To avoid this, write only to views
+# without shared elements. To detect it, compare the gradients with finite differences.
 #
 # ### Your turn: will_it_fail
-# Here are fourteen cases. In each, `f(x).sum().backward()` is called with
-# `x = torch.tensor([0.5, 2.0], requires_grad=True)` on the CPU. What happens? Answer with one of four words.
+# Here are fourteen cases. In each, `f(x).sum().backward()` is called with `x = torch.tensor([0.5, 2.0],
+# requires_grad=True)` on the CPU. What happens? Answer each with one of four words.
 #
 # - `"now"`: a RuntimeError in `f`;
 # - `"backward"`: a RuntimeError in `backward`;
-# - `"silent"`: no error, and `x.grad` isn't the slope of the sum that was returned;
+# - `"silent"`: no error, but `x.grad` isn't the slope of the sum of what `f` returned;
 # - `"ok"`: no error, and `x.grad` is right.
 #
-# Decide on paper first. Ask three questions: what is saved, what is counted, and do elements share memory?
+# Decide on paper first. Ask yourself three questions: what's saved, what's counted, and do elements share memory?
 
 
 # %% given
@@ -657,7 +662,7 @@ def case_n(x):
 
 # %% given
 hint(
-    "For each case: what does each node keep? Which line writes to it? Is the write refused, counted, or unseen?",
+    "For each case: what does each node keep? Which line writes to it? Is the write refused, counted, or missed?",
     "If you're unsure, run the case in the scratch cell. You can check a gradient with a finite difference, as in lab "
     "3. For the last two, write down the windows.",
 )
@@ -670,24 +675,24 @@ print(x.grad)
 # %% exercise: will_it_fail points=3 level=medium
 
 # %% [markdown]
-# Besides `"ok"`, which of these outcomes would you rather have in your code?
+# Apart from `"ok"`, which of these outcomes would you prefer in your own code?
 
 # %% answer [markdown]
-# `"now"`: the error is on the line that causes it, as in two of the cases. Five fail at `backward`, where the message
-# names the operation, but you still have to find the write. Three are silent, and you'd notice only that the model
-# learns badly. In this lab's last exercise, you write a function that finds all of them. The worked solution gives a
-# reason for each case.
+# `"now"`: the error is raised on the line that causes it, as in two of the cases. Five fail at `backward`, where the
+# message names the operation, but you still have to find the write. Three are silent, and you'd notice only that the
+# model learns badly. In this lab's last exercise, you'll write a function that catches all of these. The worked
+# solution gives a reason for each case.
 
 # %% [markdown]
 # ### Silencing an error
 #
-# The author of the next function wanted to save memory. `g += 1` raised an error at `backward`, so the author changed
-# it to `g.data += 1`, and the other write likewise. The values are right, so every test of the values passes. Compare
-# the gradients.
+# The author of the next function wanted to save memory. `g += 1` caused an error at `backward`, so the author changed
+# it to `g.data += 1` and did the same to the other write. The values are right, so every test of the values passes. Now
+# compare the gradients.
 
 
 # %% given
-# The function to fix. The checks compare values with it.
+# The function to fix. The checks compare the values of yours with its values.
 def soft_gate_broken(x, w):
     h = x * w
     g = h.exp()
@@ -698,7 +703,7 @@ def soft_gate_broken(x, w):
 
 
 def slope_by_steps(f, x, h=1e-4):
-    """Finite difference of f(x).sum() for each element of x."""
+    """The finite difference of f(x).sum() for each element of x."""
     steps = h * torch.eye(x.numel(), dtype=x.dtype).reshape(x.numel(), *x.shape)
     slopes = [((f(x + s).sum() - f(x - s).sum()) / (2 * h)).item() for s in steps]
     return torch.tensor(slopes, dtype=x.dtype).reshape(x.shape)
@@ -712,40 +717,42 @@ print("autograd    ", own.grad)
 print("finite steps", slope_by_steps(lambda t: soft_gate_broken(t, weights), points))
 
 # %% [markdown]
-# The value is $h \cdot \log(1 + e^h)$. Autograd treats it as `x * w`, because the second write put values into `h`
-# without recording them.
+# The function computes $h \cdot \log(1 + e^h)$. Autograd treats it as `x * w`, because the second write changed `h`
+# without being recorded.
 #
 # ### Your turn: soft_gate
-# Fix it. One of the two writes can stay in place if it's written without `.data`. The table above shows which.
+# Fix it. One of the two writes can stay in place if you drop the `.data`. The table of what each operation keeps shows
+# which.
 
 # %% given
 hint(
     "Which nodes keep which tensors? Go through exp, log and the products.",
-    "A recorded write that doesn't hit a saved tensor is fine. For the other one, give the sum new memory.",
+    "A recorded write that doesn't hit a saved tensor is fine. Replace the other write with a sum in new memory.",
 )
 
 # %% exercise: soft_gate points=3 level=medium
 
 # %% [markdown]
-# `h *= g` can stay. The product `x * w` keeps `x` and `w`, `exp` keeps its output, and nothing keeps `h`. But a product
-# needs both factors for its derivative, and this one overwrites a factor. How can that work?
+# `h *= g` can stay. The product `x * w` keeps `x` and `w`, `exp` keeps its output, and nothing keeps `h`. But the
+# derivative of a product needs both factors, and this product overwrites one of them. How can that work?
 
 # %% answer [markdown]
 # Autograd copies `h` before the write. On our machine, `probes.live_bytes` measured a peak of 5,000,000 bytes for a
-# matrix of 1,000 rows and 250 columns, in place or not. The write saves nothing, and it makes the code harder to read.
+# matrix of 1,000 rows and 250 columns, in place or not. Writing in place saves nothing here, and it makes the code
+# harder to read.
 
 # %% [markdown]
 # ## Writing to part of a tensor: history and views
 #
-# Masks, padding and caches write to part of a tensor. Does the gradient survive? Many people believe that an in-place
-# write destroys the history. Here, `b` is `2 * a` with `a` equal to 2; then 1 is added in place, and the result is
+# Masking, padding and caching all write to part of a tensor. Does the gradient survive? Many people believe that an
+# in-place write destroys the history. Here, `b` is `2 * a`, and `a` is 2; then 1 is added in place, and the result is
 # squared.
 
 # %% predict: history_after_a_write
-# **Predict.** `b = a * 2`, then `b += 1`, then `b.square().backward()`, with `a` at 2. What arrives at `a`?
+# **Predict.** `b = a * 2`, then `b += 1`, then `b.square().backward()`, where `a` is 2. What gradient arrives at `a`?
 #
 # - [ ] nothing: the history of `b` is gone
-# - [ ] 16, as if 1 had not been added
+# - [ ] 16, as if 1 hadn't been added
 # - [x] 20
 # - [ ] an error, because `b` was written to
 
@@ -759,12 +766,12 @@ b.square().backward()
 print("gradient", a.grad.item())
 
 # %% [markdown]
-# Without its history, `b` would send no gradient to `a`. The derivative of $(2a + 1)^2$ is $4(2a + 1)$, which is 20,
-# and that's the gradient `a` got. The write was recorded like any other operation: `b` got a new node, connected to the
-# old one. PyTorch's source calls this *rebasing the history*.
+# Without its history, `b` couldn't pass a gradient to `a`. The derivative of $(2a + 1)^2$ is $4(2a + 1)$, which is 20
+# here, and that's the gradient that `a` got. The write was recorded like any other operation: `b` got a new node,
+# connected to the old one. PyTorch's source code calls this *rebasing the history*.
 #
-# It works for views too. A write to a view also changes the tensor it belongs to, its *base*, so the base gets a new
-# history as well. The next cells draw the graph of `base`, before and after a write to `row`, a view of it.
+# This works for views too. A write to a view also changes the tensor that it's a view of, its *base*, so the base gets
+# a new history as well. The next two cells draw the graph of `base` before and after a write to `row`, a view of it.
 
 # %% example
 m = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
@@ -790,11 +797,11 @@ print("gradient of new", new.grad.tolist())
 
 # %% [markdown]
 # The overwritten row gets a gradient of 0, and `new` gets the 7 that the row would have gotten. An overwritten value no
-# longer has any influence. `h[1] = new` and `h[mask] = 0` behave the same way.
+# longer affects the result. `h[1] = new` and `h[mask] = 0` behave the same way.
 #
 # ### Spoiled numbers
-# If the old row was NaN, is its gradient still 0? Instead of writing, you could multiply by a mask of zeros and ones or
-# call `torch.where`. Predict both lines.
+# If the old row had been NaN, would its gradient still be 0? Instead of writing in place, you could multiply by a mask
+# of zeros and ones or call `torch.where`. Predict both lines of output.
 
 # %% example
 spoiled = torch.tensor([1.0, float("nan")], requires_grad=True)
@@ -808,42 +815,42 @@ for text, f in {
     print(text, " value", out.tolist(), " gradient", gradient.tolist())
 
 # %% [markdown]
-# NaN times 0 is NaN, so the mask doesn't help. `where` takes the value from the other side, but its gradient is NaN
-# too: it sends a 0 back to the square, which multiplies it by twice its input, NaN. So replace a bad number *before*
-# the operation that can't handle it.
+# NaN times 0 is NaN, so the mask doesn't help. `where` takes the value from its other argument, but the gradient is NaN
+# too: `where` sends a 0 back to the square, which multiplies it by twice its input, and that's NaN. So replace a bad
+# number *before* the operation that can't handle it.
 #
 # ### Your turn: replace_rows
-# Put new rows into a matrix without a trace of the old ones.
+# Put new rows into a matrix without leaving a trace of the old ones.
 
 # %% given
 hint(
-    "May you write to h? What else may have kept it? Which call gives you new memory, with a history?",
-    "h.clone() keeps the history; detach() would cut it. Then write to the copy. Or look for a function that does "
+    "May you write to h? What else may hold it? Which call gives you new memory that still has a history?",
+    "h.clone() keeps the history; detach() would cut it. Write to the clone. Or look for a function that does "
     "both: index_copy, index_put, where.",
 )
 
 # %% exercise: replace_rows points=3 level=medium
 
 # %% [markdown]
-# One copy, then one write to memory that nothing else refers to, can't break any rule. `h.index_copy(0, rows, new)`
-# does the same in one call. Methods without an underscore, such as `index_copy`, `index_put`, `masked_fill` and
-# `scatter`, do exactly this: clone and write.
+# Making a copy and then writing to it, where nothing else refers to its memory, can't break any rule. `h.index_copy(0,
+# rows, new)` does the same in one call. Methods without an underscore, such as `index_copy`, `index_put`, `masked_fill`
+# and `scatter`, do exactly this: clone, then write.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# Next, you write an optimizer, an undo, a layer with a buffer, and a judge for gradients. When you come back after a
-# break, the kernel may have restarted. Choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the
-# cells it needs.
+# Next, you'll write an optimizer step, a write that undoes itself, a layer with a buffer, and a judge for gradients.
+# When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which
+# runs the cells it needs.
 
 # %% [markdown]
-# ## The legitimate user: an optimizer
+# ## A legitimate use: the optimizer
 #
 # Every training run writes in place: an optimizer updates every parameter at every step. Recording is off, `backward`
 # has used all saved tensors, and the next forward pass hasn't begun, so no rule is broken.
 #
-# SGD with momentum keeps a second tensor for each parameter, its *momentum buffer*. With the parameter $p$, its
-# gradient $g$ and the buffer $b$:
+# SGD with momentum keeps a second tensor for each parameter, its *momentum buffer*. For a parameter $p$ with gradient
+# $g$ and buffer $b$, a step computes
 #
 # $$d = g + \text{weight decay} \cdot p$$
 #
@@ -851,9 +858,9 @@ hint(
 #
 # $$p = p - \text{lr} \cdot b$$
 #
-# Doing this in place raises a question. The buffer starts as $d$, and without weight decay, $d$ is the gradient. Can
-# the buffer be `p.grad`? In the next cell, the training loop clears gradients with `zero_()`. What does the buffer hold
-# then?
+# Doing this in place raises a question. The buffer starts out as $d$, and without weight decay, $d$ is the gradient. So
+# can the buffer simply be `p.grad`? The next cell then clears the gradient with `zero_()`, as a training loop may do.
+# What does the buffer hold afterward?
 
 # %% example
 p = torch.tensor([1.0], requires_grad=True)
@@ -863,8 +870,9 @@ p.grad.zero_()
 print("buffer", buffer.tolist())
 
 # %% [markdown]
-# Zeros: the buffer was a second name for the gradient. There's another trap. `p.grad.add_(p, alpha=weight_decay)` would
-# save a tensor. But `.grad` belongs to the caller, who may want to print its norm or keep accumulating.
+# It holds zeros, because the buffer was just a second name for the gradient. There's another trap: `p.grad.add_(p,
+# alpha=weight_decay)` would avoid allocating a tensor, but `.grad` belongs to the caller, who may want to print its
+# norm or keep accumulating gradients.
 #
 # ### Your turn: sgd_step_
 # Write the SGD step.
@@ -872,33 +880,34 @@ print("buffer", buffer.tolist())
 # %% given
 hint(
     "Which three tensors does the step touch, and which of them may it write to?",
-    "For the first step, the buffer has to be a tensor that nothing else holds. The rest is two lines: mul_ and add_, "
+    "In the first step, the buffer has to be a tensor that nothing else holds. The rest is two lines: mul_ and add_, "
     "with alpha.",
 )
 
 # %% exercise: sgd_step_ points=4 level=medium further
 
 # %% [markdown]
-# You compute two losses, call `backward` on the first, take a step, and call `backward` on the second. What happens?
-# What if the step had used `.data`?
+# Suppose you compute two losses, call `backward` on the first, take a step, and call `backward` on the second. What
+# happens? What if the step had used `.data`?
 
 # %% answer [markdown]
 # The step now falls between a forward pass and its backward pass. A product `x * w` keeps `w`, and the step counts as a
-# write to `w`, so the second `backward` raises an error. With `.data`, there would be no error, and the second gradient
+# write to `w`, so the second `backward` raises an error. With `.data`, there would be no error, but the second gradient
 # would be computed with the new weights.
 
 # %% [markdown]
 # ## Write, evaluate, undo
 #
 # Finite differences, evolution strategies and sharpness-aware training all need the loss at a nearby point. The loss
-# reads the model's own parameters, so you add a shift to them, evaluate, and undo it. Does subtracting undo the
-# addition?
+# reads the model's own parameters, so you add a shift to them, evaluate the loss, and undo the shift. Does subtracting
+# it undo the addition?
 
 # %% predict: numbers_back
-# **Predict.** In float32, `shift` is added to `w`, then subtracted. Which of the three numbers are restored exactly?
+# **Predict.** In float32, `shift` is added to `w` and then subtracted again. Which of the three numbers are restored
+# exactly?
 #
 # - [ ] all three
-# - [ ] 0.1 and 1e-8: only adding `inf` cannot be undone
+# - [ ] 0.1 and 1e-8: only adding `inf` can't be undone
 # - [ ] only 0.1, to which 0.2 was added
 # - [x] none: not 0.1, not 1e-8 with a shift of 1, not 3 with a shift of `inf`
 
@@ -910,16 +919,17 @@ w -= shift
 print(w.tolist())
 
 # %% [markdown]
-# None of them is exactly restored, although the first is close. Each addition rounds, and the rounded-off part is lost.
-# To undo a write, you need a copy of the original values.
+# None of them is restored exactly, although the first is close. Each addition rounds its result, and the part rounded
+# off is lost. To undo a write, you need a copy of the original values.
 #
 # ### Your turn: loss_at
 # Evaluate a loss at a shifted point. Three things can go wrong: rounding, an exception in the loss, and a loss that
-# needs autograd itself, for instance because it contains the size of a gradient.
+# uses autograd itself, for instance because it includes the size of a gradient.
 
 
 # %% given
-# Losses and probes to try your solution on. The checks use them too. A loss gets w, and another name for its memory.
+# Losses and probes for trying out your solution. The checks use them too. A loss gets w and another name for its
+# memory.
 def bumpy(w, memory):
     return (w.sin() + w.square()).sum()
 
@@ -957,7 +967,7 @@ def undefined(w, memory):
 
 @probes.probe
 def shifted_evaluation(loss_at, f, w, shift):
-    """Calls loss_at with the loss f(w, another name for w's memory), and returns what it did, and how w is then."""
+    """Calls loss_at with the loss f(w, another name for w's memory). Returns what it did and w's state afterward."""
     memory = w.detach()
     returned = raised = None
     try:
@@ -969,7 +979,7 @@ def shifted_evaluation(loss_at, f, w, shift):
 
 @probes.probe
 def left_by_interrupt(loss_at, w, shift):
-    """How w is after an interrupt during the loss, and whether the interrupt was passed on."""
+    """The state of w after an interrupt during the loss, and whether the interrupt was passed on."""
 
     def stopped():
         raise KeyboardInterrupt
@@ -984,31 +994,31 @@ def left_by_interrupt(loss_at, w, shift):
 
 # %% given
 hint(
-    "Which variable that holds w's numbers doesn't change when w does? And which Python statement runs whether or not "
-    "there was an exception?",
-    "try and finally. Put only the two writes under no_grad, and leave the loss outside.",
+    "How can you keep w's numbers so that they don't change when w does? And which Python statement runs whether or "
+    "not an exception was raised?",
+    "Use try and finally. Put only the two writes under no_grad, and leave the loss outside it.",
 )
 
 # %% exercise: loss_at points=3 level=medium further
 
 # %% [markdown]
-# The numbers are restored. Is everything else? Think of a graph that was recorded before the call and that keeps `w`.
+# The numbers are restored. Is everything else? Think of a graph that was recorded before the call and keeps `w`.
 
 # %% answer [markdown]
 # The version counter isn't reset. It counted two more writes, and you can't un-count them. A graph that keeps `w` will
-# refuse its backward pass, although `w` holds the right numbers again.
+# refuse its backward pass, even though `w` holds the right numbers again.
 #
 # You can write through `w.data`, which isn't counted. That's safe here, since the right numbers are back before any
-# backward pass. Or evaluate first and record afterward.
+# backward pass. Or evaluate the loss first and record the graph afterward.
 
 # %% [markdown]
 # ## A running average in a forward pass
 #
-# Some layers write during the forward pass, where both kinds of error can occur. A *buffer* is a tensor that a model
-# keeps but doesn't train. BatchNorm keeps running averages of its inputs and updates them in place in the forward pass.
-# Operations on the input are recorded, the buffer's update must not be, and `backward` may need the buffer.
+# Some layers write during the forward pass, where both kinds of errors can occur. A *buffer* is a tensor that a model
+# keeps but doesn't train. BatchNorm keeps running averages of its inputs and updates them in place during the forward
+# pass. Operations on the input are recorded, but the buffer's update must not be, and `backward` may need the buffer.
 #
-# The next cell updates an average naively, three times. What happens to its `grad_fn`, and to memory use?
+# The next cell naively updates an average three times. What happens to its `grad_fn`, and to memory use?
 
 # %% example
 average = torch.ones(2)
@@ -1024,15 +1034,15 @@ for _ in range(3):
 # The buffer became the result of an operation. Its history grows by two nodes per batch, the product and the sum, and
 # every batch's graph stays in memory. So the update belongs under `no_grad`.
 #
-# That's half the answer. Suppose the layer divides its input by the average. What if it's called twice before
+# That's only half the answer. Suppose the layer divides its input by the average. What if it's called twice before
 # `backward`, as in a network that sees two views of each image?
 
 
 # %% given
-# To try your solution on. The checks use it too.
+# For trying out your solution. The checks use it too.
 @probes.probe
 def called_twice(scale, first, second, average, rates, upstream):
-    """Two calls of scale with one buffer, each with its rate, then one backward pass through both."""
+    """Two calls of scale with one buffer, each with its own rate, then one backward pass through both."""
     outputs = [scale(first, average, rates[0]), scale(second, average, rates[1])]
     loss = sum((out * g).sum() for out, g in zip(outputs, upstream, strict=True))
     gradients = torch.autograd.grad(loss, (first, second))
@@ -1067,27 +1077,28 @@ except RuntimeError as error:
 hint(
     "You need two tensors: the buffer that is written to, and the one that the division keeps. When do you create the "
     "second one?",
-    "The average counts as a constant in the gradient. What must not be on the path from x to the divisor?",
+    "The gradient treats the average as a constant. What must not be on the path from x to the divisor?",
 )
 
 # %% exercise: scale_by_average points=4 level=hard
 
 # %% [markdown]
-# One clone of `d` numbers prevents an error that appears only when the layer is called twice. Does BatchNorm need such
-# a clone?
+# Cloning `d` numbers prevents an error that appears only when the layer is called twice. Does BatchNorm need such a
+# clone?
 
 # %% answer [markdown]
 # No. In training mode, it normalizes by the batch's statistics and only writes to the running ones, so they don't
-# affect the gradient. In evaluation mode, it uses the running ones and writes nothing. A single call never does both.
-# But its node does keep the running values, and the layer's own update isn't counted: if you call it in evaluation
-# mode, then in training mode, then run `backward` for the first call, the gradient is silently wrong.
+# affect the gradient. In evaluation mode, it uses the running statistics without writing to them. A single call never
+# does both. But its node does keep the running statistics, and the layer's own update isn't counted: if you call the
+# layer in evaluation mode, then in training mode, and then run `backward` for the first call, the gradient is silently
+# wrong.
 
 # %% [markdown]
 # ## Finding the line
 #
-# The error in `backward` names "output 0 of Exp". In a model with forty `exp` calls, which one is it? *Anomaly mode*
-# records where in your code each node was created. It slows down every operation, so use it only while searching. Which
-# line will it name below: the first `exp`, the second one, or the write?
+# The error in `backward` names "output 0 of Exp". In a model that calls `exp` forty times, which call is it? *Anomaly
+# mode* records where in your code each node was created. It slows down every operation, so use it only for debugging.
+# Which line will it name below: the first `exp`, the second one, or the write?
 
 # %% example
 x = torch.tensor([0.0, 1.0], requires_grad=True)
@@ -1106,21 +1117,21 @@ with warnings.catch_warnings(record=True) as caught:
                     print("the node was made here:", line.strip())
 
 # %% [markdown]
-# It names the second `exp`, the line that created the failing node, not the line that wrote. But now you know which
-# tensor to look for.
+# It names the second `exp`, the line that created the failing node, not the line that wrote to its output. But now you
+# know which tensor to look for.
 #
-# Anomaly mode also raises an error if a node returns NaN. It doesn't help when a gradient is silently wrong. For that,
-# you need an independent check of the gradient.
+# Anomaly mode also raises an error if a node returns NaN. But it doesn't help when a gradient is silently wrong. For
+# that, you need an independent check of the gradient.
 #
 # ### Your turn: outcome
-# Write the judge: a function that decides which of the four words from `will_it_fail` applies to any code. It calls
-# that code several times. What might the code do to its input meanwhile?
+# Write the judge: a function that decides which of the four words from `will_it_fail` applies to a piece of code. It
+# calls that code several times. What might the code do to its input along the way?
 
 
 # %% given
-# More code to judge. The checks use it, and the cases a to n.
+# More code to judge. The checks use it, along with cases a to n.
 def fickle(x):
-    """Overwrites what exp keeps, for some inputs only."""
+    """Overwrites what exp keeps, but only for some inputs."""
     y = x.exp()
     if x.sum() > 0:
         y.data += 1
@@ -1135,7 +1146,7 @@ def touchy(x):
 
 
 def harmless(x):
-    """Overwrites something that nothing needs any more, without being counted."""
+    """Overwrites something that nothing needs anymore, without being counted."""
     y = (x * 3).exp()
     h = x * 3
     h.data.zero_()
@@ -1151,7 +1162,7 @@ def late(x):
 
 
 def careful(x):
-    """Changes the caller's tensor, and keeps a copy for its node."""
+    """Changes the caller's tensor but keeps a copy for its node."""
     y = x.clone().square()
     x.data += 1
     return y
@@ -1181,32 +1192,32 @@ def picky(x):
 
 # %% given
 hint(
-    "Go in the order of the four words: call f, go backward, compare the gradient with an independent slope.",
-    "f may write to what it gets, so each call needs its own copy: the recorded call, and both steps of each finite "
-    "difference. In float64, a sum of 10,000 is right to about 1e-12. Divided by two steps of 1e-6, that is about 1e-6 "
-    "in the slope, which is small next to 0.001.",
+    "Follow the order of the four words: call f, call backward, then compare the gradient with an independent slope.",
+    "f may write to its argument, so each call needs its own copy: the recorded call and both steps of each finite "
+    "difference. In float64, a sum of 10,000 is accurate to about 1e-12. Divided by two steps of 1e-6, that's about "
+    "1e-6 in the slope, which is small compared with 0.001.",
 )
 
 # %% exercise: outcome points=4 level=hard further
 
 # %% [markdown]
-# `torch.autograd.gradcheck` is PyTorch's own judge. It compares the whole Jacobian, and it passes your own tensor to
+# `torch.autograd.gradcheck` is PyTorch's own judge. It checks the whole Jacobian, and it passes your own tensor to
 # every call: after `gradcheck(touchy, x)`, `x` has different values. Would you run such a judge in every test run, or
 # only once?
 
 # %% answer [markdown]
-# In every test run, on small float64 inputs, for code that can be silently wrong: code with `.data`, NumPy, overlapping
-# views or your own autograd functions. It makes two calls per input element, so use few elements. Ordinary recorded
-# operations are covered by PyTorch's own tests.
+# In every test run, on small float64 inputs, for code that can be silently wrong: code that uses `.data`, NumPy,
+# overlapping views or your own autograd functions. It makes two calls per input element, so keep the inputs small.
+# Ordinary recorded operations are covered by PyTorch's own tests.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# **Which statements write in place?** `x` is a float32 tensor without requires_grad.
+# **Which statements write in place?** `x` is a float32 tensor that doesn't require grad.
 # - [x] `x += 1`
-#   > For a tensor, it's `x.add_(1)`. The second name saw the new values.
+#   > For a tensor, it means `x.add_(1)`. The second name saw the new values.
 # - [ ] `x = x + 1`
-#   > The sum is a new tensor that takes over the name `x`. The second name kept the old values.
+#   > The sum is a new tensor that takes over the name `x`. The second name still saw the old values.
 # - [x] `x[2:] = 0`
 #   > Assigning to part of `x` writes to its memory, even without an underscore.
 # - [x] `torch.exp(x, out=x)`
@@ -1216,15 +1227,17 @@ hint(
 #
 # Hint: Which statements did the second name see in the lab?
 #
-# **A leaf that requires grad, and recording is on**
+# **Writing to a leaf that requires grad, with recording on**
 # - [x] `w += 1` raises an error.
 #   > After a recorded write, `w` would be the result of an operation instead of a leaf. PyTorch refuses.
 # - [ ] After the error, `w` can't be used anymore.
-#   > PyTorch refuses before it writes. `a` still had the value 2 and version 0, and got its gradient afterward.
+#   > PyTorch raises the error before it writes. `a` still had the value 2 and version 0, and it got its gradient
+#   > afterward.
 # - [ ] The error is raised because every operation needs the old values of `w`.
-#   > `a + 1` needs no values at all, yet the write is refused. The reason is that the leaf would become a result.
-# - [x] Under `torch.no_grad()` the same line works, and `w` stays a leaf.
-#   > The write isn't recorded, so `w` stays a leaf. Optimizers do it this way.
+#   > `a + 1` needs no values at all, yet the write is refused. The reason is that the leaf would become the result of
+#   > an operation.
+# - [x] Under `torch.no_grad()`, the same line works, and `w` stays a leaf.
+#   > The write isn't recorded, so `w` stays a leaf. That's how optimizers do it.
 # - [ ] `w[0] = 1` is allowed, because it writes to only part of `w`.
 #   > Part of a leaf is a view of it, and a write to the view is a write to the leaf. `a[0] = 5` raised the same error.
 #
@@ -1234,59 +1247,59 @@ hint(
 # - [ ] Writing the same values doesn't count.
 #   > PyTorch doesn't look at the values. `y.mul_(1)` counts as well.
 # - [x] A node that keeps a tensor also notes its version.
-#   > That's how `backward` finds out: saved at version 0, found at version 1.
+#   > That's how `backward` notices a write: saved at version 0, found at version 1.
 # - [x] `t.detach()` shares the counter with `t`.
-#   > It shares memory and counter, so `x.detach().add_(1)` was caught at `backward`.
+#   > It shares both the memory and the counter, so `x.detach().add_(1)` was caught at `backward`.
 # - [ ] `t.data` shares the counter with `t`.
-#   > It has its own counter. `x.data.add_(1)` gave a gradient of 6 instead of 4, without an error.
+#   > It has its own counter. `x.data.add_(1)` led to a gradient of 6 instead of 4, without an error.
 # - [x] A write through a NumPy array doesn't count.
 #   > NumPy doesn't update the counter. The gradient was 6 here too, without an error.
 #
 # Hint: Which of the five writes to x gave 6 instead of an error?
 #
-# **What is kept for `backward`** of `y`, where `h` requires grad and isn't a leaf
+# **What's kept for `backward`** of `y`, where `h` requires grad and isn't a leaf
 # - [x] `y = h.exp()` keeps `y`.
 #   > `exp` is its own derivative, so its output is what the node needs.
 # - [x] `y = h.log()` keeps `h`.
 #   > The derivative is 1 / h, which needs the input.
 # - [ ] `y = h + 1` keeps `h`.
-#   > The derivative is 1, whatever `h` is. The node keeps no tensor.
+#   > The derivative is 1, whatever `h` is, so the node doesn't keep any tensors.
 # - [ ] After `y = h.sigmoid()`, `h.zero_()` makes `backward` fail.
 #   > The derivative is y * (1 - y), so `sigmoid` keeps its output. You may overwrite the input.
 # - [ ] After `y = h * 2`, `y.zero_()` makes `backward` fail.
-#   > The factor is a plain number, so the product keeps no tensor. A write to `y` hits nothing.
+#   > The factor is a plain number, so the product doesn't keep any tensors, and a write to `y` does no harm.
 #
-# Hint: Look at the table of input, output and nothing again.
+# Hint: Look again at the table of what each operation keeps.
 #
 # **`nn.ReLU(inplace=True)`**
 # - [x] After a `Linear` layer, it gives the right gradients.
-#   > `Linear` keeps its input and not its output, so nothing else needs the memory that is overwritten.
+#   > `Linear` keeps its input but not its output, so nothing else needs the memory that's overwritten.
 # - [x] Directly after a `Sigmoid`, `backward` raises an error.
-#   > `Sigmoid` keeps its output, and the ReLU writes over exactly that. The version counter finds it.
-# - [ ] In training, it halves the memory that is kept for `backward`.
-#   > The measurement showed the same memory kept. It saved one of nine activations at the peak.
-# - [x] In `h + relu(h)` with such a `relu`, the first term is the rectified `h` too.
-#   > Both terms are the same memory, which is overwritten before the sum is computed. Autograd differentiates that
-#   > faithfully.
+#   > `Sigmoid` keeps its output, which is exactly what the ReLU overwrites. The version counter catches it.
+# - [ ] In training, it halves the memory that's kept for `backward`.
+#   > The measurement showed no difference in the memory kept. At the peak, it saved one of nine activations.
+# - [x] In `h + relu(h)` with such a `relu`, the first term is also the rectified `h`.
+#   > Both terms are read from the same memory, which is overwritten before the sum is computed. Autograd differentiates
+#   > that faithfully.
 # - [ ] It can never be used in training.
 #   > After `Linear` or `BatchNorm`, there was no error. It depends on whether the preceding operation keeps its output.
 #
-# Hint: What did the measurement of eight layers say?
+# Hint: What did the measurement of the eight layers show?
 #
 # **Recorded writes**
 # - [ ] An in-place write destroys a tensor's history.
-#   > The write is recorded, and the new node is connected to the old one. `a` got 20, which is correct.
+#   > The write is recorded, and the new node is connected to the old one. `a` got a gradient of 20, which is correct.
 # - [x] After `h[0] = new`, the old row 0 gets a gradient of 0.
-#   > An overwritten value no longer has any influence. In the lab, the overwritten row of `m` got a gradient of 0.
+#   > An overwritten value no longer affects the result. In the lab, the overwritten row of `m` got a gradient of 0.
 # - [x] After `h[0] = new`, a gradient reaches `new`.
-#   > Its values are now in `h`. In the lab, they were weighted by 7, and `new` got 7.
+#   > Its values are now in `h`. In the lab, they were weighted by 7, and `new` got a gradient of 7.
 # - [x] A write to a view changes the history of its base too.
-#   > They share memory, so the base is rebased too: it had a new node after `row.copy_(new)`.
-# - [ ] Optimizers avoid in-place writes, because autograd forbids them.
+#   > They share memory, so the base's history is rebased too: `base` had a new node after `row.copy_(new)`.
+# - [ ] Optimizers avoid in-place writes because autograd forbids them.
 #   > Optimizers write in place at every step, with recording off. Autograd refuses only recorded writes to leaves that
 #   > require grad.
 #
-# Hint: What was the gradient of b, and of the overwritten row?
+# Hint: What gradient did a get, and what gradient did the overwritten row get?
 
 # %% [markdown]
 # ## In your own words (2 points)
@@ -1295,25 +1308,26 @@ hint(
 # forbidden with autograd: they erase the history and give silently wrong gradients. Please use `.data` instead, or at
 # least `no_grad`."
 #
-# Answer in four to eight sentences. What's wrong with each claim and each of the two proposals? What do you ask to
-# decide whether one of your `+=` statements is safe?
+# Answer in four to eight sentences. What's wrong with each claim and each of the two proposals? What question do you
+# ask to decide whether one of your `+=` statements is safe?
 
 # %% question: review_answer [markdown] points=2
 # ### BEGIN SOLUTION
 # In-place operations aren't forbidden: a write to a tensor that isn't a leaf is recorded, the history is rebased rather
-# than erased, and the gradients are right. It fails in two cases. A write to a leaf that requires grad raises an error
-# immediately, because the tensor would stop being a leaf. And a write to a tensor that a node has saved is found by its
-# version counter, and `backward` raises an error. So the gradients of an ordinary `+=` aren't silently wrong. (The one
-# exception is a write through a view whose elements overlap, such as that of `unfold`: it's recorded and counted, and
-# its gradient is wrong all the same.) They become silently wrong with the first proposal: a write by `.data` is neither
-# recorded nor counted, so nodes compute with overwritten values, or the write is missing in the gradient. `no_grad` is
-# no better here: in the forward pass, the operation would be missing from the graph, although a write to a saved tensor
-# would still be found. `no_grad` is right for updates of parameters and buffers. The question for a `+=` is: does
-# anything else still need the old values, a node that keeps them or another name for the memory? If it's a fresh result
-# that no node keeps, the write is safe.
+# than erased, and the gradients are right. In-place writes fail in two cases. A write to a leaf that requires grad
+# raises an error immediately, because the tensor would stop being a leaf. And a write to a tensor that a node has saved
+# is detected by its version counter, so `backward` raises an error. So an ordinary `+=` doesn't make gradients silently
+# wrong. (The one exception is a write through a view whose elements overlap, such as one from `unfold`: it's recorded
+# and counted, but its gradient is wrong all the same.) Gradients become silently wrong with the first proposal: a write
+# through `.data` is neither recorded nor counted, so nodes compute with overwritten values, or the write is missing
+# from the gradient. `no_grad` is no better here: in the forward pass, the operation would be missing from the graph,
+# although a write to a saved tensor would still be detected. `no_grad` is right for updates of parameters and buffers.
+# The question to ask about a `+=` is: does anything else still need the old values, such as a node that keeps them or
+# another name for the memory? If the target is a fresh result that no node keeps, the write is safe.
 #
-# For grading: one point for what is wrong with the claims (rebased history, errors by leaf and by version counter), one
-# for the proposals and the question that decides. An answer that names overlapping views as a silent case is right.
+# For grading: one point for what's wrong with the claims (rebased history, errors for leaves and from the version
+# counter), one for the proposals and the deciding question. An answer that names overlapping views as a silent case is
+# right.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -1324,31 +1338,31 @@ hint(
 # - A recorded write to a leaf that requires grad fails immediately. Update parameters under `no_grad`.
 # - A node keeps what its derivative needs: inputs, outputs, tensors of its own, or nothing. At `backward`, the version
 #   counter reveals a write to a saved tensor.
-# - `detach` shares the counter. `.data` and NumPy don't, and their gradients may be silently wrong.
+# - `detach` shares the counter. `.data` and NumPy don't, so a write through them can make gradients silently wrong.
 # - A recorded write is part of the history, even through a view. An overwritten value gets a gradient of 0.
-# - A write through a view whose elements overlap is recorded and counted, and its gradient is silently wrong.
+# - A write through a view whose elements overlap is recorded and counted, but its gradient is silently wrong.
 # - Write to memory that nothing else refers to: a fresh result or a clone.
-# - In training, saved tensors cost memory. In place, ReLU keeps as much as before; LeakyReLU and ELU keep
-#   half.
+# - In training, saved tensors take up memory. In place, ReLU keeps as much as before; LeakyReLU and ELU keep half as
+#   much.
 #
 # | write | what happens |
 # |---|---|
-# | `x += 1`, `x[0] = 9`, `x[1:].mul_(0)` | writes, and is counted |
+# | `x += 1`, `x[0] = 9`, `x[1:].mul_(0)` | written and counted |
 # | `a += 1` for a leaf that requires grad | an immediate error, and `a` is unchanged |
 # | to a saved tensor | an error at `backward` |
 # | under `no_grad`, or to `x.detach()` | not recorded, but counted |
-# | to `x.data` or a NumPy array of it | not counted: gradients may be silently wrong |
+# | to `x.data` or through a NumPy array | not counted: gradients may be silently wrong |
 # | to overlapping windows (`unfold`, `as_strided`) | no error, but no guarantee for values or gradients |
 # | `with torch.no_grad(): w -= lr * w.grad` | the update that an optimizer sees |
-# | `exp`, `sqrt`, `sigmoid`, `relu` | keep their output: write to the input |
-# | `leaky_relu`, `elu` | keep their input; in place, their output |
-# | `log`, `h ** 2` | keep their input: write to the output |
-# | `h.index_copy(0, rows, new)` | a clone and a write |
+# | `exp`, `sqrt`, `sigmoid`, `relu` | keep their output: you may overwrite the input |
+# | `leaky_relu`, `elu` | keep their input, or in place, their output |
+# | `log`, `h ** 2` | keep their input: you may overwrite the output |
+# | `h.index_copy(0, rows, new)` | a clone, then a write |
 #
 # Ask yourself three questions before you write in place:
 #
-# - What else has a name for this memory?
+# - What else refers to this memory?
 # - Does a node keep the old values, and would its counter notice?
 # - Would my tests notice if only the gradients were wrong?
 #
-# Lab 6 builds modules, buffers and the training loop on this.
+# Lab 6 builds on this with modules, buffers and the training loop.

@@ -5,8 +5,8 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
     params: different leaves that require grad, each float32 or float64, of any shape, including () and shapes without
     elements, with any strides. No two elements share memory, and memory next to the elements isn't touched. The list may
     be empty.
-    limit is 0 or more, and may be infinity. An element changed if its value differs from before. NaN stays NaN, and isn't
-    counted.
+    limit is 0 or more, and may be infinity. An element counts as changed if its value differs from before. NaN stays
+    NaN and isn't counted.
     The list, its tensors, their requires_grad and .grad aren't changed, and neither is the grad mode: recording may be on
     or off when the function is called.
     """
@@ -27,7 +27,7 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
 # No two elements share -> optimizer
 # The list may be empty -> keeps_grad_mode
 # limit is 0 or more -> other_cases
-# An element changed -> example, other_cases
+# An element counts -> example, other_cases
 # NaN stays NaN -> nan_stays
 # The list, its tensors -> optimizer, same_leaves, keeps_grad_mode
 
@@ -95,9 +95,9 @@ with check(
         got,
         2,
         {
-            "this counts no change: a second name for a tensor changes with it": 0,
-            "these are all elements that are on the limit now": 3,
-            "these are the tensors that changed, not the elements": 1,
+            "this counts no changes: a second name for a tensor changes with it": 0,
+            "this counts all elements that are now on the limit": 3,
+            "this counts the tensors that changed, not the elements": 1,
         },
     )
 
@@ -122,7 +122,7 @@ with check(
     "other limits, shapes and dtypes",
     weight=3,
     required=True,
-    hint="Is every element of every tensor in the range afterwards, and did you count each one that was outside?",
+    hint="Is every element of every tensor in the range afterward, and did you count each one that was outside?",
 ):
     for edges in (
         ("", "float32", "mixed dtypes", "one parameter", "limit 0", "infinite limit", "on the limit"),
@@ -142,7 +142,7 @@ with check(
     held, memory = list(t), [p.detach() for p in t]
     optimizer = torch.optim.SGD(held, lr=0.5)
     clamp_params_(t, 2.0)
-    assert all(p is q for p, q in zip(t, held, strict=True)), "the list holds other tensors now"
+    assert all(p is q for p, q in zip(t, held, strict=True)), "the list now holds other tensors"
     assert_close(memory, [torch.tensor([2.0, -0.5]), torch.tensor([[-2.0]])], name="the memory of the parameters")
     for p in held:
         p.grad = torch.ones_like(p)
@@ -162,7 +162,7 @@ with check(
     assert all(p.is_leaf and p.requires_grad for p in t), "not all are leaves that require grad"
     for trial in arguments.iter_trials(clamp_params_, "", "some hold .grad"):
         assert_close(list_states(trial.arguments[0]), list_states(trial.case.arguments[0]), name="the state of params")
-with check("nan_stays", "NaN stays NaN, and isn't counted", hint="Is NaN different from NaN?"):
+with check("nan_stays", "NaN stays NaN and isn't counted", hint="Is NaN different from NaN?"):
     assert_clamped(clamp_params_, "NaN")
     arguments.assert_results(clamp_params_, "NaN")
 with check(

@@ -1,14 +1,14 @@
 # %% exercise
 def loss_at(loss, w: Tensor, shift: Tensor) -> float:
-    """The value of loss() while the memory of w holds w + shift. Afterwards, w is as before, to the last bit.
+    """The value of loss() while the memory of w holds w + shift. Afterward, w is as before, to the last bit.
 
-    loss: a function without arguments that reads w, perhaps by another name for its memory. It may use
-    torch.autograd.grad. It changes nothing: it doesn't call backward(), for instance. It returns a tensor of w's dtype
+    loss: a function without arguments that reads w, perhaps through another name for its memory. It may use
+    torch.autograd.grad. It changes nothing: for instance, it doesn't call backward(). It returns a tensor of w's dtype
     with one element, of any shape, which may be w or a view of it. It's called once, with recording on or off as it is
-    for the caller. What it raises is passed on, even KeyboardInterrupt, and w is as before then, too.
-    w: a leaf, float32 or float64, any shape and strides, that may require grad or not, and may hold NaN and infinities.
-    No two elements share memory, and memory next to them isn't touched. shift: of w's shape and dtype, any strides,
-    without requires_grad; it may be infinite, and it may be w.grad.
+    for the caller. Any exception it raises is passed on, even KeyboardInterrupt, and w is as before then, too.
+    w: a leaf, float32 or float64, of any shape and strides, which may require grad or not and may hold NaN and
+    infinities. No two elements share memory, and memory next to them isn't touched. shift: of w's shape and dtype, any
+    strides, without requires_grad; it may be infinite, and it may be w.grad.
     w's requires_grad and .grad, shift, and the grad mode aren't changed.
     """
     ### BEGIN SOLUTION
@@ -25,13 +25,13 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
 
 # %% promises
 # The value of loss() -> example, other_cases, aliases
-# Afterwards, w is -> keeps_input, after_error
+# Afterward, w is -> keeps_input, after_error
 # loss: a function -> aliases
 # It may use -> other_cases, loss_uses_autograd
 # It changes nothing -> keeps_grad
 # It returns a tensor -> aliases
 # It's called once -> example, other_cases, loss_uses_autograd
-# What it raises -> after_error
+# Any exception it -> after_error
 # w: a leaf -> other_cases, keeps_input, aliases
 # No two elements share -> aliases
 # shift: of w's shape -> keeps_input, keeps_grad, aliases
@@ -81,11 +81,11 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "the loss at the shifted place, and w as before",
+    "the loss at the shifted point, and w as before",
     weight=3,
     required=True,
     hint=(
-        "Which numbers does the memory of w hold while loss() runs, and which ones afterwards?",
+        "Which numbers does the memory of w hold while loss() runs, and which ones afterward?",
         "Keep a clone of the numbers, write w + shift into w, call loss(), and copy the clone back into w.",
     ),
 ):
@@ -99,7 +99,7 @@ with check(
     got = shifted_evaluation(loss_at, squares, t, t_shift)
     explain(got["returned"], 3.25, {"this is the loss at w, without the shift": 5.0})
     assert_close(during, [torch.tensor([1.5, -1.0])], name="w during each evaluation")
-    assert_close(got["after"], torch.tensor([1.0, -2.0]), name="w afterwards")
+    assert_close(got["after"], torch.tensor([1.0, -2.0]), name="w afterward")
 
 # %% hidden checks
 
@@ -136,7 +136,7 @@ with check(
         got = shifted_evaluation(loss_at, noting(bends, noted), t, t_shift)
         assert_close(got["returned"], want, rtol=digits, atol=0)
         assert_close(noted, [[moved, True]], name="w during each evaluation, and recording")
-        assert_close(got["after"], before, rtol=1e-5, atol=1e-5, name="w afterwards")
+        assert_close(got["after"], before, rtol=1e-5, atol=1e-5, name="w afterward")
         assert got["requires_grad"] is needs, "w's requires_grad has changed"
     arguments.assert_results(loss_at, "", "no axes", "one number", "no elements", "without grad", **DIGITS)
     arguments.assert_results(loss_at, "float32")
@@ -144,7 +144,7 @@ with check(
     "keeps_input",
     "w is as before, to the last bit",
     weight=3,
-    hint="Which numbers are exactly restored if a shift is added and subtracted?",
+    hint="Which numbers are restored exactly if a shift is added and subtracted?",
 ):
     arguments.assert_results(loss_at, "huge shift", "infinite shift", "shift 0", "NaN and infinity in w")
     arguments.assert_arguments(
@@ -154,7 +154,7 @@ with check(
     "after_error",
     "after an exception too, and the exception is passed on",
     weight=3,
-    hint="Which of your lines are not reached if loss() raises?",
+    hint="Which of your lines aren't reached if loss() raises?",
 ):
     arguments.assert_results(loss_at, "an error", "an error, without grad", "an error, recording off", **EXACT)
     arguments.assert_arguments(
@@ -163,7 +163,7 @@ with check(
     t, t_shift = torch.tensor([0.1, -7.0], requires_grad=True), torch.tensor([0.5, 1.0])
     got = left_by_interrupt(loss_at, t, t_shift)
     assert_close(got["after"], torch.tensor([0.1, -7.0]), rtol=0, atol=0, name="w after another exception")
-    assert got["came_through"] is True, "another exception was not passed on"
+    assert got["came_through"] is True, "another exception wasn't passed on"
 with check(
     "loss_uses_autograd",
     "a loss that uses autograd itself",
@@ -181,7 +181,7 @@ with check(
     arguments.assert_settings(loss_at)
 with check(
     "aliases",
-    "a loss that reads w by another name, or returns a view of it",
+    "a loss that reads w through another name, or returns a view of it",
     weight=2,
     hint="Is the shifted w written into the memory of w? And when is the number read out of the loss?",
 ):
@@ -378,7 +378,7 @@ def loss_at(loss, w, shift):
 
 
 # %% equivalent "call of detach left out: kept = w.clone()"
-# Of kept only the numbers are used, by a copy that is not recorded.
+# Only the numbers in kept are used, by a copy that isn't recorded.
 
 
 # %% wrong "the shift is a tensor to compute in" fails=keeps_grad

@@ -1,16 +1,17 @@
 # %% exercise
 def outcome(f, x: Tensor) -> str:
-    """What happens in f(leaf).sum().backward() if leaf is a new leaf with x's numbers that requires grad.
+    """What happens in f(leaf).sum().backward() if leaf is a new leaf that holds x's numbers and requires grad.
 
-    f: a function of one tensor that may write to its argument and to what it makes. It returns a tensor of any shape that
-    depends on its argument. It may be called several times, even with a tensor that doesn't require grad. Don't use
-    torch.func: f doesn't have to work under it.
+    f: a function of one tensor that may write to its argument and to tensors that it makes. It returns a tensor of any
+    shape that depends on its argument. It may be called several times, even with a tensor that doesn't require grad.
+    Don't use torch.func: f doesn't have to work under it.
     x (n,), float64, any strides, with or without requires_grad, a leaf or a result; n may be 0. Within 0.001 of x,
     f(x).sum() is smooth enough for central finite differences with steps of 1e-6 to 1e-4. Recording is on.
     Returns one of four words. "now": f raises a RuntimeError, or an exception of a type derived from it, such as
-    NotImplementedError. "backward": the backward pass does. "silent": neither, and at least one element of the leaf's
-    gradient differs from the slope of f(x).sum() by more than 0.001. "ok": no element does. The slopes and f(x).sum()
-    are between -10,000 and 10,000, and the 0.001 is the same for all of them. NaN differs from every slope.
+    NotImplementedError. "backward": the backward pass does. "silent": neither does, but at least one element of the
+    leaf's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": no element does. The slopes and
+    f(x).sum() are between -10,000 and 10,000, and the limit of 0.001 is the same for all of them. NaN differs from
+    every slope.
     Other exceptions, from f or the backward pass, are passed on. x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
@@ -46,7 +47,7 @@ def outcome(f, x: Tensor) -> str:
 # Returns one of four -> example, silent, other_code, all_cases
 # "now": f raises -> passes_errors, other_code
 # "backward": the -> other_code
-# "silent": neither -> slightly_wrong, cancelling_errors, other_code
+# "silent": neither does -> slightly_wrong, cancelling_errors, other_code
 # "ok": no element -> slightly_wrong, other_code
 # The slopes and -> cancelling_errors
 # NaN differs from -> other_code
@@ -215,12 +216,12 @@ with check(
     arguments.assert_results(outcome, "", "now", "backward", "silent", "ok", "one number", "no axes")
 with check(
     "all_cases",
-    "all fourteen cases, at other numbers",
+    "all fourteen cases, with other numbers",
     weight=4,
     required=True,
     hint="Which cases does your function confuse? Try it on case_a to case_n, and compare with your answers.",
 ):
-    t = torch.tensor([-0.3, 1.1], dtype=torch.float64, device="cpu")  # case_j asks NumPy, which knows no GPU
+    t = torch.tensor([-0.3, 1.1], dtype=torch.float64, device="cpu")  # case_j uses NumPy, which doesn't support GPUs
     cases = [case_a, case_b, case_c, case_d, case_e, case_f, case_g, case_h, case_i, case_j, case_k, case_m, case_n]
     want = ["now", "backward", "ok", "ok", "backward", "ok", "backward", "silent", "backward", "silent", "backward"]
     want += ["silent", "ok"]  # the windows of case_m overlap
@@ -260,7 +261,7 @@ with check(
     arguments.assert_results(outcome, "an error of 0.004", "an error of 0.0002")
 with check(
     "cancelling_errors",
-    "errors that cancel in the sum, and small errors of large slopes, are silent",
+    "errors that cancel in the sum, and small errors in large slopes, are silent",
     weight=2,
     hint="Do you compare each element on its own? Does your tolerance grow with the slope?",
 ):

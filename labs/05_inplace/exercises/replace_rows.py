@@ -3,8 +3,8 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     """h with some of its rows replaced: row rows[i] of the result is new[i].
 
     h (n, d), n and d at least 1; rows (k,) int64 with distinct numbers from 0 to n - 1 in any order; new (k, d) of h's
-    dtype, float32 or float64. k may be 0. All may have any strides. h and new may require grad or not, and may be leaves
-    or results.
+    dtype, float32 or float64. k may be 0. All may have any strides. h and new may require grad or not, and may be
+    leaves or results of operations.
     The result is differentiable with respect to both. A replaced row of h gets a gradient of 0, even if it holds NaN or
     infinity; h may be cut off if k = n, and new if k = 0. Other NaN and infinities, in h and in new, appear in the
     result.
@@ -78,7 +78,7 @@ with check(
     required=True,
     hint=(
         "Which row of the result is new[0]? Which of your lines uses the order of rows?",
-        "Use rows itself as the index of an assignment, into a tensor with the values of h.",
+        "Use rows itself as the index when you assign to a tensor that holds the values of h.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
@@ -88,7 +88,7 @@ with check(
         replace_rows(t, torch.tensor([2, 0]), t_new),
         want,
         {
-            "the new rows went in by the order of the matrix, not by the order of rows": torch.tensor(
+            "the new rows went in by the order of the matrix, not in the order given by rows": torch.tensor(
                 [[10.0, 20.0], [3.0, 4.0], [30.0, 40.0], [7.0, 8.0]]
             ),
             "the new rows were added to the old ones": torch.tensor(
@@ -115,7 +115,7 @@ with check(
     "other sizes, views, and float32",
     weight=2,
     required=True,
-    hint="Does your code use the order of rows, and work if h isn't contiguous?",
+    hint="Does your code respect the order of rows? And does it work if h isn't contiguous?",
 ):
     exact = {"rtol": 0, "atol": 0}
     arguments.assert_results(replace_rows, "", "float32", "one column", "square", "one row replaced", **exact)
@@ -162,7 +162,7 @@ with check(
         arguments.assert_gradients(replace_rows, *edges)
 with check(
     "saved_result",
-    "h and new may be results that a node has saved, and only one may require grad",
+    "h and new may be results that a node has saved, and just one of them may require grad",
     weight=2,
     hint="What else may need the numbers in the memory of h?",
 ):

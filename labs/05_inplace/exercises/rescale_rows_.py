@@ -60,7 +60,7 @@ with check(
     required=True,
     hint=(
         "After the subtraction, what is the largest number of each row? When did you read it?",
-        "amin and amax over dim=1, with keepdim=True, and amax after the subtraction.",
+        "Use amin and amax over dim=1 with keepdim=True, and call amax after the subtraction.",
     ),
 ):
     t = torch.tensor([[1.0, 3.0, 2.0], [-1.0, 4.0, 0.0]])
@@ -74,7 +74,7 @@ with check(
             "the largest number was read before the smallest was subtracted": shifted
             * 10
             / torch.tensor([[3.0], [4.0]]),
-            "the smallest and largest number of the whole matrix were used": together,
+            "the smallest and largest numbers of the whole matrix were used": together,
         },
     )
 with check(
@@ -98,7 +98,7 @@ with check(
     "other shapes and tops, and float64",
     weight=2,
     required=True,
-    hint="Which numbers of the row does each of your lines read: those from before the write, or those from after it?",
+    hint="Which numbers of the row does each of your lines read: those before the write, or those after it?",
 ):
     arguments.assert_arguments(rescale_rows_, "", "float64", "negative top")
     arguments.assert_returns(rescale_rows_, "x", "", "float64", "negative top")
@@ -108,7 +108,7 @@ with check(
     "tiny_numbers",
     "a row of tiny numbers is rescaled too",
     weight=2,
-    hint="Which rows need another divisor? What does your guard against 0 / 0 do to a row that differs by very little?",
+    hint="Which rows need another divisor? What does your guard against 0 / 0 do to numbers that differ very little?",
 ):
     arguments.assert_arguments(rescale_rows_, "tiny rows", "tiny rows, tiny top", rtol=1e-5, atol=0)
 with check(

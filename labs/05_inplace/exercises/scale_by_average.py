@@ -1,10 +1,10 @@
 # %% exercise
 def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
-    """Move average towards the mean of abs(x) over its rows, then return x / average.
+    """Move average toward the mean of abs(x) over its rows, then return x / average.
 
     x (n, d), finite, with n and d at least 1; average (d,), of x's dtype, float32 or float64, without requires_grad,
-    its numbers from 0.1 to 100 before the call and after it. Both may have any strides, and no two elements of average
-    share memory.
+    with numbers from 0.1 to 100 both before and after the call. Both may have any strides, and no two elements of
+    average share memory.
     average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory and without history; rate is from 0
     to 1.
     The result is a new tensor (n, d): x divided by the new average, which counts as a constant in the gradient. The
@@ -21,7 +21,7 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
 
 
 # %% promises
-# Move average towards -> example, other_cases, float64, two_calls, aliases
+# Move average toward -> example, other_cases, float64, two_calls, aliases
 # x (n, d), finite -> other_cases, float64, two_calls, constant_average
 # Both may have any -> other_cases, constant_average, aliases
 # average becomes -> other_cases, float64, two_calls, constant_average, aliases
@@ -97,7 +97,7 @@ with check(
     want = t / torch.tensor([1.5, 3.0])
     got = scale_by_average(t, t_average, 0.5)
     assert_close(t_average, torch.tensor([1.5, 3.0]), name="average")
-    explain(got, want, {"this is x divided by the average from before": t / torch.tensor([1.0, 2.0])})
+    explain(got, want, {"this is x divided by the average from before the call": t / torch.tensor([1.0, 2.0])})
 
 # %% hidden checks
 with check(
@@ -105,13 +105,13 @@ with check(
     "other rates and sizes, and float32",
     weight=3,
     required=True,
-    hint="Is the average moved in its own memory, by the formula, and used after that?",
+    hint="Is the average moved in its own memory, by the formula, before you divide by it?",
 ):
     arguments.assert_results(scale_by_average, "", "float32", "one row", "one column", "square", "zeros in x")
     arguments.assert_results(scale_by_average, "rate 0", "rate 0 and ones", "rate 1", "transposed", "expanded")
     arguments.assert_results(scale_by_average, "without grad", "without grad, rate 0 and ones", "from an operation")
     arguments.assert_arguments(scale_by_average, "", "float32", "one row", "rate 0", "rate 1")
-with check("float64", "in float64, to its full precision", hint="Which of your tensors has another dtype than x?"):
+with check("float64", "float64, to full precision", hint="Which of your tensors has a different dtype from x?"):
     arguments.assert_results(scale_by_average, "", rtol=1e-12, atol=0)
     arguments.assert_arguments(scale_by_average, "", rtol=1e-12, atol=0)
 with check(

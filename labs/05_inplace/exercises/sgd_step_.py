@@ -3,21 +3,21 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
     """One step of SGD with momentum, by the formulas above, in place.
 
     params: different leaves that require grad, each float32 or float64, of any shape, including () and shapes without
-    elements, with any strides. Each is updated in its own memory, and memory next to its elements isn't touched. One
-    whose .grad is None is skipped, and so is its buffer. The list may be empty.
-    buffers: a list as long as params; None before a parameter's first step. This step puts the momentum buffer there,
-    even if momentum is 0: a new tensor, of the parameter's dtype and without history. Later steps write into that
+    elements, with any strides. Each is updated in its own memory, and memory next to its elements isn't touched. A
+    parameter whose .grad is None is skipped, and so is its buffer. The list may be empty.
+    buffers: a list as long as params, with None before a parameter's first step. That step puts the momentum buffer
+    there, even if momentum is 0: a new tensor of the parameter's dtype, without history. Later steps write into that
     tensor.
-    lr, momentum and weight_decay are at least 0. A .grad has its parameter's dtype and any strides, and may be recorded;
-    it keeps its values. The list params and requires_grad of its tensors aren't changed. The grad mode, recording on
-    or off, is the same after the call as before.
+    lr, momentum and weight_decay are at least 0. A .grad has its parameter's dtype and any strides, and may be
+    recorded; it keeps its values. The list params and its tensors' requires_grad aren't changed. The grad mode,
+    recording on or off, is the same after the call as before.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
         for i, p in enumerate(params):
             if p.grad is None:
                 continue
-            d = p.grad + weight_decay * p  # a new tensor, also with weight_decay = 0
+            d = p.grad + weight_decay * p  # a new tensor, even with weight_decay = 0
             if buffers[i] is None:
                 buffers[i] = d
             else:
@@ -30,10 +30,10 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
 # One step of SGD -> example, like_torch, no_gradient, in_place, momentum_zero, keeps_grad_mode
 # params: different leaves -> like_torch, in_place
 # Each is updated -> in_place
-# One whose .grad is -> no_gradient
+# A parameter whose -> no_gradient
 # The list may be empty -> keeps_grad_mode
 # buffers: a list as -> like_torch, in_place
-# This step puts -> momentum_zero, zeroed_gradients, in_place
+# That step puts -> momentum_zero, zeroed_gradients, in_place
 # Later steps write -> in_place
 # lr, momentum and -> like_torch, momentum_zero
 # A .grad has its -> keeps_grad, in_place
@@ -84,12 +84,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two steps from one gradient each",
+    "two steps, each with its own gradient",
     weight=4,
     required=True,
     hint=(
         "Follow the formulas by hand. What are d, the buffer and the parameter after the first step?",
-        "The buffer is d at first, momentum * b + d later. Subtract lr times the buffer in the parameter's own memory.",
+        "The buffer is d at first and momentum * b + d later. Subtract lr times the buffer, in the parameter's memory.",
     ),
 ):
     t, t_buffers = [torch.tensor([1.0, -2.0], requires_grad=True)], [None]
@@ -103,9 +103,7 @@ with check(
         torch.tensor([-0.6, -5.1]),
         {
             "the old buffer was forgotten": torch.tensor([-0.1, -4.1]),
-            "the gradient was weighted by 1 - momentum, and torch's formula doesn't do that": torch.tensor(
-                [-0.55, -5.05]
-            ),
+            "the gradient was weighted by 1 - momentum, which torch's formula doesn't do": torch.tensor([-0.55, -5.05]),
         },
         name="the parameter after the second step",
     )
@@ -129,7 +127,7 @@ def assert_values(function, *edges):
 
 with check(
     "like_torch",
-    "three steps equal torch.optim.SGD, with and without momentum and weight decay",
+    "three steps match torch.optim.SGD, with and without momentum and weight decay",
     weight=5,
     required=True,
     hint="What is the buffer after the first step? What does weight decay add, and to what?",
@@ -187,7 +185,7 @@ with check(
     "in_place",
     "parameters and buffers are changed in their own memory, and have no history",
     weight=3,
-    hint="Which of your lines only give an old name to a new tensor? Is a line outside no_grad?",
+    hint="Which of your lines only give an old name to a new tensor? Is any line outside no_grad?",
 ):
     t = [torch.tensor([1.0, 2.0], requires_grad=True)]
     t_states: list = [None]
@@ -198,7 +196,7 @@ with check(
     sgd_step_(t, t_states, 0.5, 0.5, 0.0)
     assert_close(held, torch.tensor([-0.25, 5.75]), name="the parameter's memory")
     assert_close(buffer_held, torch.tensor([1.5, -4.5]), name="the memory of the first buffer")
-    assert t[0].is_leaf and t[0].requires_grad, "the parameter isn't a leaf that requires grad any more"
+    assert t[0].is_leaf and t[0].requires_grad, "the parameter isn't a leaf that requires grad anymore"
     assert not t_states[0].requires_grad, "the buffer requires grad"
     assert_values(sgd_step_, "transposed", "every second one", "parts of one tensor", "expanded gradients")
     assert_values(sgd_step_, "recorded gradients", "first step, recorded gradients")
@@ -210,8 +208,8 @@ with check(
     )
 with check(
     "momentum_zero",
-    "there is a buffer for momentum 0 too, and it has the parameter's dtype",
-    hint="What do the three formulas give for momentum 0? Which dtype has each tensor that you make?",
+    "there's a buffer for momentum 0 too, and it has the parameter's dtype",
+    hint="What do the three formulas give for momentum 0? Which dtype does each tensor that you make have?",
 ):
     assert_values(sgd_step_, "momentum 0", "first step, momentum 0", "first step, weight decay 0")
 with check("keeps_grad_mode", "recording is on or off as before, and the list may be empty", guard=True):

@@ -3,8 +3,8 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
     """h * log(1 + exp(h)) with h = x * w, differentiable with respect to x and w.
 
     x (n, d), w (d,), both float32 or both float64, any strides; n and d may be 0. The products are between -20 and 20.
-    Each may require grad or not, and may be the result of operations. Returns a new tensor (n, d). x and w stay as they
-    are, and so do their .grad.
+    Each may require grad or not, and may be the result of operations. Returns a new tensor (n, d). x, w and their .grad
+    aren't changed.
     """
     ### BEGIN SOLUTION
     h = x * w
@@ -20,7 +20,7 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
 # The products are -> other_cases, gradient
 # Each may require -> either_alone
 # Returns a new tensor -> either_alone, keeps_input
-# x and w -> keeps_input
+# x, w and their -> keeps_input
 
 
 # %% domain
@@ -65,7 +65,7 @@ with check(
     required=True,
     hint=(
         "h is used twice. Does it still hold x * w at its second use?",
-        "Write to h only when nothing needs x * w any more. Which of your calls end in an underscore?",
+        "Write to h only when nothing needs x * w anymore. Which of your calls end in an underscore?",
     ),
 ):
     t, t_w = torch.tensor([[1.0, -2.0], [0.5, 3.0]]), torch.tensor([2.0, 0.5])
@@ -77,8 +77,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which tensor does exp keep for its derivative? Does a line write to it, or hide from autograd?",
-        "Use neither .data nor detach(). Let the sum with 1 have its own memory; a recorded write to h may stay.",
+        "Which tensor does exp keep for its derivative? Does any line write to it, or hide a write from autograd?",
+        "Use neither .data nor detach(). Give the sum with 1 its own memory; a recorded write to h may stay.",
     ),
 ):
     t, t_w = torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True), torch.tensor([2.0, 0.5])
@@ -123,7 +123,7 @@ with check(
     "either_alone",
     "only x, only w or neither may require grad",
     weight=2,
-    hint="Does a line of your code need a recorded input?",
+    hint="Does any line of your code need a recorded input?",
 ):
     for edges in (("only x requires grad", "only w requires grad"), ("neither requires grad", "from operations")):
         arguments.assert_results(soft_gate, *edges)

@@ -38,7 +38,7 @@ with check(
     guard=True,
     hint=(
         "Which key is missing, or which word isn't one of the four?",
-        'Return a dict with the fourteen keys "a" to "n". Spell the words in small letters: now, backward, silent, ok.',
+        'Return a dict with the fourteen keys "a" to "n". Write the words in lowercase: now, backward, silent, ok.',
     ),
 ):
     got = will_it_fail()
@@ -69,7 +69,7 @@ with check(
     "at least eight of the fourteen are right",
     required=True,
     guard=True,
-    hint="The table of what is kept answers four of the cases. The list of uncounted writes answers three more.",
+    hint="The table of what's kept settles four of the cases. The list of uncounted writes settles three more.",
 ):
     got = will_it_fail()
     right = [
@@ -129,22 +129,22 @@ with check(
         [got["h"], got["i"], got["j"]],
         ["silent", "backward", "silent"],
         {
-            "a detached tensor shares the counter, so that write is seen": ["silent", "silent", "silent"],
-            "writes by .data and by NumPy aren't counted": ["backward", "backward", "backward"],
+            "a detached tensor shares the counter, so that write is counted": ["silent", "silent", "silent"],
+            "writes through .data and NumPy aren't counted": ["backward", "backward", "backward"],
         },
     )
 with check(
     "relu_and_rows",
     "k and l: relu over a sigmoid, and rows that share memory",
     weight=2,
-    hint="Does relu change a sigmoid?",
+    hint="Does relu change the output of a sigmoid?",
 ):
     got = will_it_fail()
     explain(
         [got["k"], got["l"]],
         ["backward", "now"],
         {
-            "the counter counts every write, even one that changes no value": ["ok", "now"],
+            "the counter counts every write, even one that doesn't change any values": ["ok", "now"],
         },
     )
 with check(
@@ -158,7 +158,7 @@ with check(
         [got["m"], got["n"]],
         ["silent", "ok"],
         {
-            "PyTorch doesn't look for windows that overlap: the write in m is recorded, and its gradient is wrong": [
+            "PyTorch doesn't look for windows that overlap: the write in m is recorded, but its gradient is wrong": [
                 "now",
                 "ok",
             ],
