@@ -1,26 +1,27 @@
 # %% [markdown]
 # # Training: the loop, and what goes wrong in it
 #
-# You train a network. The loss falls in every epoch, no line raises an error, and in the end the network still misreads
-# one image in eight. Is it the learning rate, the optimizer, the number of epochs, the data, or a bug? In this lab you
-# learn to find out: which measurements tell these cases apart, and which parts of a loop can fail silently.
+# You train a network. The loss falls in every epoch and no line raises an error, but in the end, the network still
+# misreads one image in eight. Is it the learning rate, the optimizer, the number of epochs, the data, or a bug? In this
+# lab, you'll learn how to find out: which measurements tell these cases apart, and which parts of a loop can fail
+# silently.
 #
 # After this lab you can
 #
-# - check a network before a long run: its initial loss, its variance through depth, and whether it can memorize one
-#   batch;
+# - check a network before a long run: its initial loss, how variance changes with depth, and whether it can memorize
+#   one batch;
 # - write an epoch, an optimizer and early stopping yourself;
 # - choose a learning rate from a sweep;
 # - accumulate gradients exactly, and clip them;
 # - repeat a run, and resume it bit for bit.
 #
-# The core is four exercises: `train_epoch`, `adam_step_`, `train_accumulated` and `fit`. The others are marked *Further
-# practice*, earn no points, and can wait. You need labs 2 to 4; lab 5 helps. Plan two sittings of about an hour. All
-# numbers were measured with PyTorch 2.13 on a CPU.
+# The core consists of four exercises: `train_epoch`, `adam_step_`, `train_accumulated` and `fit`. The others are marked
+# *Further practice*, earn no points, and can wait. You need labs 2 to 4; lab 5 helps. Plan on two sittings of about an
+# hour each. All numbers were measured with PyTorch 2.13 on a CPU.
 #
-# Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
-# Those marked *later* run when you press *Mark my work* or hand the lab in. A person reads the last question. The
-# folded cell above an exercise holds helpers for its checks: run it, but you don't have to read it.
+# At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
+# marked *later* run when you press *Mark my work* or hand in the lab. The last question is graded by a person. The
+# folded cell above an exercise contains helpers for its checks: run it, but you don't have to read it.
 
 # %% given
 import copy
@@ -61,7 +62,7 @@ here = use_device()  # where new tensors are created: on the GPU, if there is on
 # ## A run that looks fine
 #
 # This is the digits script with the fixes from labs 1 to 5. It now also prints the training loss of each epoch. Run it,
-# and then add `nn.Softmax(dim=1)` to the end of the network, as in lab 1. What changes?
+# then add `nn.Softmax(dim=1)` at the end of the network, as in lab 1. What changes?
 
 # %% scratch
 torch.manual_seed(0)
@@ -89,23 +90,24 @@ shares = is_right[:1500].float().mean(), is_right[1500:].float().mean()
 print(f"right: {shares[0]:.0%} of the images it trained on, and {shares[1]:.0%} of the others")
 
 # %% answer [markdown]
-# The loss ends at 1.70 instead of 0.10, and 80% of the other images are right instead of 88%. `cross_entropy` takes
-# *logits*, scores of any size, one for each class, and applies a softmax itself. With a second one before it, the
-# scores it gets are between 0 and 1. Even a confident, correct answer then has a loss of $\log(1 + 9/e)$, which is
-# 1.46, so the loss can't fall any further. The gradient through the extra softmax also shrinks toward zero where the
-# network is confident, right or wrong, so confident mistakes are hardly corrected.
+# The loss ends at 1.70 instead of 0.10, and the network gets 80% of the other images right instead of 88%.
+# `cross_entropy` takes *logits*, scores of any size, one for each class, and applies a softmax itself. With a second
+# one before it, the scores it gets are between 0 and 1. Even a confident, correct answer then has a loss of $\log(1 +
+# 9/e)$, which is 1.46, so the loss can't fall any further. The gradient through the extra softmax also shrinks toward
+# zero where the network is confident, right or wrong, so confident mistakes are hardly corrected.
 
 # %% [markdown]
-# The training loss falls to 0.10, and the network reads 97% of its own training images. So it learns; 88% on the others
-# is another matter. You'll return to this script at the end of the lab.
+# The training loss falls to 0.10, and the network reads 97% of its own training images. So it does learn; the 88% on
+# the others is another matter. You'll return to this script at the end of the lab.
 #
 # ## The data
 #
 # To choose between two ways of training, you need images that the network doesn't train on. To report a result, you
 # need images that you haven't used for any choice. In this lab, the 1,797 scans are shuffled and split: 1,000 for
-# training, 397 to choose by (*validation*), and 400 that you look at once, at the end (*test*).
+# training, 397 for making choices (*validation*), and 400 that you look at only once, at the end (*test*).
 #
-# The pixels are scaled with the mean and standard deviation of those 1,000 images only. Why not of all of them?
+# The pixels are scaled with the mean and standard deviation of the 1,000 training images only. Why not of all the
+# images?
 
 # %% example
 digits = load_digits()
@@ -124,12 +126,12 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
     axes.axis("off")
 
 # %% [markdown]
-# Validation and test images stand for data that doesn't exist yet, so a statistic that includes them has looked into
-# the future. Here the difference would be small; with other data, it can be the whole result.
+# Validation and test images stand in for data that doesn't exist yet, so a statistic that includes them has looked into
+# the future. Here, the difference would be small; with other data, it can account for the whole result.
 #
-# A `TensorDataset` returns one sample for an index, and several, stacked, for a slice. A `DataLoader` makes batches
-# from a dataset: it shuffles the indices if you ask it to, splits them, and stacks the samples of each part.
-# `len(loader)` is the number of batches.
+# Given an index, a `TensorDataset` returns one sample; given a slice, it returns several, stacked. A `DataLoader` makes
+# batches from a dataset: it shuffles the indices if you ask it to, splits them into groups, and stacks the samples of
+# each group. `len(loader)` is the number of batches.
 
 # %% predict: last_batch answer=40
 # **Predict.** There are 1,000 samples, in batches of 64. How large is the last batch?
@@ -140,11 +142,11 @@ sizes = [len(y) for _, y in loader]
 print("batches", len(loader), " sizes", sizes)
 
 # %% [markdown]
-# The last batch has 40 samples. Three of the bugs in this lab come from that.
+# The last batch has 40 samples. Three of this lab's bugs come from that.
 #
-# The labels are int64, as `cross_entropy` expects. It also accepts uint8, but refuses int32 and the other integers. It
-# refuses floats that look like classes, one for each sample; floats of the logits' shape, (N, C), are interpreted as
-# class probabilities. `nn.Embedding` takes int32 too.
+# The labels are int64, as `cross_entropy` expects. It also accepts uint8, but rejects int32 and the other integer
+# types. It rejects floats that look like classes, one for each sample, whereas floats of the logits' shape, (N, C), are
+# interpreted as class probabilities. `nn.Embedding` accepts int32 too.
 #
 # ## A module and its parts
 #
@@ -187,20 +189,21 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 # several modules, use `nn.ModuleList`, `nn.ModuleDict` or `nn.Sequential`, which register what they hold.
 #
 # `nn.Dropout(p)` sets each number to zero with probability $p$ while the model is in *training mode*, and divides the
-# others by $1 - p$. In *evaluation mode* it does nothing. `model.train()` and `model.eval()` set the modes, and a new
-# module is in training mode.
+# others by $1 - p$. In *evaluation mode*, it does nothing. `model.train()` and `model.eval()` set the modes, and a new
+# module starts out in training mode.
 #
 # ### Your turn: MLP
-# Build a classifier: linear layers, each but the last followed by ReLU and dropout. The outputs of the last one are
+# Build a classifier: linear layers, all but the last followed by ReLU and dropout. The outputs of the last layer are
 # logits. Why shouldn't a ReLU follow it?
 
 # %% answer [markdown]
 # A ReLU would set every negative logit to zero. Classes that the network considers unlikely would all get the same
-# score, and each such logit would have a gradient of zero, so an unlikely but correct class couldn't be corrected.
+# score, and each such logit would have a gradient of zero, so the score of an unlikely but correct class couldn't be
+# raised.
 
 # %% given
 hint(
-    "Which container registers a number of layers that isn't known in advance?",
+    "Which container registers its layers even if their number isn't known in advance?",
     "sizes has one more entry than there are layers. Which of the layers are followed by ReLU and dropout?",
 )
 
@@ -218,24 +221,25 @@ hint(
 # couldn't even be applied to layers of different widths.
 
 # %% [markdown]
-# In training mode, `nn.BatchNorm1d` computes the mean and deviation over the batch, so a batch of one sample raises a
-# ValueError. The last batch of an epoch may have just one. Other layers have other traps. `nn.LSTM` gives its state
-# with the layers first, even with `batch_first=True`. With `padding_idx=0`, `nn.Embedding` starts row 0 at zero, and a
-# lookup gives row 0 no gradient, so it stays zero, even with weight decay. But if you set it to other numbers, weight
-# decay shrinks them, and if the table is also used as output weights, row 0 does get a gradient (lab 6b).
+# In training mode, `nn.BatchNorm1d` computes the mean and standard deviation over the batch, so a batch of one sample
+# raises a ValueError. The last batch of an epoch may have just one. Other layers have other traps. `nn.LSTM` returns
+# its state with the layers first, even with `batch_first=True`. With `padding_idx=0`, `nn.Embedding` initializes row 0
+# to zeros, and a lookup gives row 0 no gradient, so it stays zero, even with weight decay. But if you set it to other
+# values, weight decay shrinks them, and if the table is also used as output weights, row 0 does get a gradient (lab
+# 6b).
 #
 # ### How many parameters, and how do they start?
 #
 # `sum(p.numel() for p in model.parameters())` counts the numbers that training may change. A tensor used in two places
-# is counted once. `state_dict()` lists it twice, so count by `parameters()`. A classifier with the sizes 784, 512, 256
-# and 10, and an `nn.BatchNorm1d` after each hidden layer, has 537,354 of these numbers, and 16 entries in its
+# is counted once, but `state_dict()` lists it twice, so count with `parameters()`. A classifier with layer sizes 784,
+# 512, 256 and 10, and an `nn.BatchNorm1d` after each hidden layer, has 537,354 of these numbers, and 16 entries in its
 # `state_dict()`.
 #
-# `nn.Linear` starts with small random weights. Do they have to be random? In the next cell, a network of 64, 32 and 10
-# starts once as PyTorch initializes it and once with zeros everywhere, and takes 20 steps on all 1,000 samples.
+# `nn.Linear` starts with small random weights. Do they have to be random? The next cell trains a network with sizes 64,
+# 32 and 10 for 20 steps on all 1,000 samples, once starting from PyTorch's initial weights and once from all zeros.
 
 # %% predict: start_with_zeros
-# **Predict.** What is the loss of the model that started with zeros, after 20 steps?
+# **Predict.** After 20 steps, what is the loss of the model that started from zeros?
 #
 # - [ ] as low as that of the other model
 # - [ ] lower than at the start, but higher than that of the other model
@@ -276,9 +280,9 @@ print(f"all zeros: loss {after_20_steps(zeros):.2f}  first layer still zero: {bo
 #
 # ### The loss before the first step
 #
-# Here is the cheapest check in training. An untrained network should consider all ten classes about equally likely, so
+# Here's the cheapest check in training. An untrained network should consider all ten classes about equally likely, so
 # its loss should be about $-\log(1/10) = \log 10$, which is 2.30. Compute the loss before the first step. If it's much
-# larger, something is wrong before training begins. Which of these four looks right?
+# larger, something is wrong before training even begins. Which of these four looks right?
 
 # %% example
 starts = {
@@ -293,16 +297,16 @@ with torch.no_grad():
         print(f"{text:22} loss at the start {F.cross_entropy(model(x[:1000]), classes[:1000]):.2f}")
 
 # %% [markdown]
-# The first is close to 2.30. Unscaled pixels give 3.85 and large weights 11.51: in both cases, the network is confident
-# in wrong answers. A bad initial loss is a sign of a bug, but a good one proves little: the softmax passes with 2.31.
-# Overfitting one batch, further below, catches it.
+# The first is close to 2.30. Unscaled pixels give 3.85 and large weights 11.51: in both cases, the network is
+# confidently wrong. A bad initial loss is a sign of a bug, but a good one proves little: the network with the softmax
+# passes with 2.31. Overfitting one batch, which comes later, catches that.
 #
 # ### Variance through depth
 #
 # How large should initial weights be? A linear layer sums $n$ products. If each weight has a variance of $\sigma^2$,
-# the sum's variance is $n \sigma^2$ times the mean square of the inputs, and a ReLU halves the mean square. Ten layers
-# multiply ten such factors. The next cell draws weights in three ways, and shows the distribution of the activations
-# after layers 1, 4, 7 and 10, each 256 wide. Which one preserves the scale?
+# the sum's variance is $n \sigma^2$ times the mean square of the inputs, and a ReLU halves the mean square. Across ten
+# layers, ten such factors multiply. The next cell draws weights in three ways and shows the distribution of the
+# activations after layers 1, 4, 7 and 10, each 256 wide. Which way preserves the scale?
 
 # %% example
 drawing = {
@@ -327,27 +331,27 @@ for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
 
 # %% [markdown]
 # *The picture: three rows of four histograms. In the first row, all activations are at zero from the fourth layer on.
-# In the second, the histogram narrows from layer to layer. In the third, its width hardly changes.*
+# In the second, the histograms narrow from layer to layer. In the third, their width hardly changes.*
 #
-# With a deviation of 0.01, the activations after ten layers are about $10^{-10}$. The gradient of the first weights is
-# just as small, so nothing is learned. $\sqrt{1/n}$ is LeCun's rule; Xavier's is $\sqrt{2/(n_\text{in} +
-# n_\text{out})}$, which is the same for a square layer. Both ignore that a ReLU halves the mean square, and lose a
-# factor of about 1.4 per layer. $\sqrt{2/n}$ (He's rule, `nn.init.kaiming_normal_` in PyTorch) makes up for it.
-# `nn.Linear` itself draws with a deviation of $\sqrt{1/(3n)}$, less than all of these, which is good enough for a few
-# layers, or for deep networks with normalization layers. By what factor does each layer with a ReLU shrink the
-# activations with this default?
+# With a standard deviation of 0.01, the activations after ten layers are about $10^{-10}$. The gradient of the first
+# layer's weights is just as small, so nothing is learned. $\sqrt{1/n}$ is LeCun's rule; Xavier's is
+# $\sqrt{2/(n_\text{in} + n_\text{out})}$, which is the same for a square layer. Both ignore the fact that a ReLU halves
+# the mean square, so they lose a factor of about 1.4 per layer. $\sqrt{2/n}$ (He's rule, `nn.init.kaiming_normal_` in
+# PyTorch) makes up for that. `nn.Linear` itself draws its weights with a standard deviation of $\sqrt{1/(3n)}$, smaller
+# than any of these rules prescribes, which is good enough for a few layers, or for deep networks with normalization
+# layers. With this default, by what factor does each layer with a ReLU shrink the activations?
 
 # %% answer [markdown]
 # By $\sqrt{6}$, or about 2.4: the mean square is multiplied by $n \cdot 1/(3n) = 1/3$, and halved by the ReLU. After
-# ten layers that's a factor of $6^5 = 7776$, if you ignore the biases.
+# ten layers, that's a factor of $6^5 = 7776$, if you ignore the biases.
 
 # %% [markdown]
 # ## The loop, and its order
 #
-# These steps are the heart of every script, and most wrong versions of them run without an error. For each batch, set
-# the gradients to `None`, compute the loss, run the backward pass, and take a step. It's often said that `zero_grad`
-# has to come first. Does it? The next cell trains the same layer for 60 steps in five orders, the first of which is
-# zero, forward, backward, step.
+# Four steps are at the heart of every training script, and most wrong versions of them run without an error. For each
+# batch, you set the gradients to `None`, compute the loss, run the backward pass, and take a step. It's often said that
+# `zero_grad` has to come first. Does it? The next cell trains the same layer for 60 steps in each of five orders, the
+# first of which is zero, forward, backward, step.
 
 # %% predict: equal_orders
 # **Predict.** Which orders reach the same loss as the first one, to the last digit?
@@ -393,21 +397,21 @@ for text, steps in ORDERS.items():
     print(f"{text:30} first {losses[0]:.4f}   mean of the last ten {sum(losses[-10:]) / 10:.4f}")
 
 # %% [markdown]
-# The first three are equal. `zero_grad` may be anywhere but between `backward` and `step`, where it clears the gradient
-# before it's used, and nothing is learned. The last order is the treacherous one: each step uses the previous batch's
-# gradient. It learns nearly as well, so no one notices. If the model has a second layer, this order raises an error,
-# for the reason you saw in lab 5: `step` changes weights in place that `backward` still needs.
+# The first three give equal losses. `zero_grad` may come anywhere but between `backward` and `step`, where it clears
+# the gradient before it's used, and nothing is learned. The last order is the treacherous one: each step uses the
+# previous batch's gradient. It learns nearly as well, so no one notices. If the model has a second layer, this order
+# raises an error, for the reason you saw in lab 5: `step` changes weights in place that `backward` still needs.
 #
 # What does the first step find in `.grad`? An optimizer updates every parameter whose `.grad` isn't `None`, even a
 # frozen one that no longer requires grad, so a gradient left over from earlier work still moves it. A gradient of zeros
 # can move it too, because weight decay and momentum still apply. That's why `zero_grad()` sets `.grad` to `None` by
-# default, in frozen parameters too.
+# default, even for frozen parameters.
 #
 # ### The loss of an epoch
 #
 # You want a single number for an epoch: the mean loss over all samples. The loss function returns the mean over a
-# batch. The usual code adds up these means and divides by the number of batches. What does it do to the last batch's 40
-# samples?
+# batch. The usual code adds up these means and divides by the number of batches. What does that do to the 40 samples in
+# the last batch?
 
 # %% answer [markdown]
 # It overweights them. All 16 batches have the same weight, so a sample in the last batch counts 64/40 = 1.6 times as
@@ -415,7 +419,7 @@ for text, steps in ORDERS.items():
 
 # %% [markdown]
 # ### Your turn: train_epoch
-# Write an epoch. The model may arrive in evaluation mode, and hold gradients from earlier work.
+# Write one epoch of training. The model may arrive in evaluation mode, with gradients left over from earlier work.
 
 # %% given
 hint(
@@ -427,13 +431,12 @@ hint(
 
 # %% [markdown]
 # You could compute the losses again after the epoch, with the final weights. That's a different number, usually a
-# smaller one, and it costs another pass. Say which one you report.
+# smaller one, and it costs another pass. Whichever you report, say which one it is.
+# ### Memorizing one batch
 #
-# ### One batch by heart
-#
-# Before a run of hours, take a minute to train on a single batch. A network with thousands of parameters should be able
-# to memorize 64 images. If it can't, there's a bug that no learning rate, schedule or amount of data will fix. Below,
-# four networks take 100 steps each. Which ones fail?
+# Before a run that takes hours, take a minute to train on a single batch. A network with thousands of parameters should
+# be able to memorize 64 images. If it can't, there's a bug that no learning rate, schedule or amount of data will fix.
+# Below, four networks take 100 steps each. Which ones fail?
 
 # %% example
 x, y = scaled[:64], classes[:64]
@@ -482,16 +485,16 @@ hint(
 
 # %% [markdown]
 # A low loss on one batch shows that the loss, the gradients and the optimizer work together. It says nothing about
-# other images. Turn dropout off for this check, because it keeps the loss from reaching zero.
+# other images. Turn off dropout for this check, because it keeps the loss from reaching zero.
 #
 # ## An optimizer by hand
 #
-# Adam and AdamW train most of today's networks, and they hide mistakes that SGD would reveal. SGD steps against the
+# Adam and AdamW train most of today's networks, but they hide mistakes that SGD would reveal. SGD steps against the
 # gradient. Adam keeps two running averages for each number in each parameter: `m`, the mean of the gradients, and `v`,
-# the mean of their squares. It steps against `m`, divided by the root of `v`.
+# the mean of their squares. It steps against `m`, divided by the square root of `v`.
 
 # %% predict: larger_loss
-# **Predict.** The loss, and so each gradient, is multiplied by a thousand. What happens to the first step?
+# **Predict.** The loss, and with it each gradient, is multiplied by a thousand. What happens to the first step?
 #
 # - [ ] SGD and Adam: a thousand times as large
 # - [x] SGD: a thousand times as large. Adam: the same
@@ -510,10 +513,10 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
     print(f"{optimizer_type.__name__:5} moved by {moved[0]:.4f}, with a loss 1000 times as large by {moved[1]:.4f}")
 
 # %% [markdown]
-# This is why Adam hides mistakes in the scale of a loss, and why the checks in this lab use SGD.
+# That's why Adam hides mistakes in the scale of a loss, and why the checks in this lab use SGD.
 #
-# Both averages start at zero, so they're too small at first, and Adam corrects for that. In step $t$, with the gradient
-# $g$, the parameter $p$ and the factors $b_1$ and $b_2$, it computes
+# Both averages start at zero, so they're too small at first, and Adam corrects for that. In step $t$, with gradient
+# $g$, parameter $p$ and factors $b_1$ and $b_2$, it computes
 #
 # $$m = b_1 m + (1 - b_1)\, g, \qquad v = b_2 v + (1 - b_2)\, g^2$$
 #
@@ -522,13 +525,13 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 # $$p = p - \text{lr} \cdot \left(\frac{\hat m}{\sqrt{\hat v} + \text{eps}} + \text{weight\_decay} \cdot p\right)$$
 #
 # The last term is *weight decay*, which pulls the parameters toward zero. With it, the optimizer is AdamW. Older code
-# adds `weight_decay * p` to the gradient instead, which is called L2. For plain SGD, that's the same; in Adam, the
-# decay then passes through $m$ and $\sqrt v$. In the first step, how far do L2 and AdamW move a parameter with a value
-# of 2 and a gradient of 10, at a rate of 0.1 and a decay of 0.3? And one with a gradient of 0.1?
+# adds `weight_decay * p` to the gradient instead, which is called L2. For plain SGD, the two are the same; in Adam, L2
+# makes the decay pass through $m$ and $\sqrt v$. In the first step, how far do L2 and AdamW move a parameter with a
+# value of 2 and a gradient of 10, at a rate of 0.1 and a decay of 0.3? And one with a gradient of 0.1?
 
 # %% answer [markdown]
 # In the first step, $\hat m / \sqrt{\hat v}$ is the sign of the gradient. AdamW moves both by $0.1 (1 + 0.3 \cdot 2) =
-# 0.16$. With L2 the gradients are 10.6 and 0.7, and Adam turns both into 1: each parameter moves by 0.1, as if there
+# 0.16$. With L2, the gradients are 10.6 and 0.7, and Adam turns both into 1: each parameter moves by 0.1, as if there
 # were no decay. Over many steps, L2 decays weights with large gradients less than the others, while AdamW decays them
 # all alike.
 
@@ -539,21 +542,21 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 
 # %% given
 hint(
-    "The state must survive from call to call, and belongs to each parameter by its position in the list. What kind "
-    "of object can the caller pass in, and see changed?",
-    "Does each parameter count its own steps? One that was skipped has made fewer.",
+    "The state must survive from call to call, and it's matched to parameters by position in the list. What kind "
+    "of object can the caller pass in and later see changed?",
+    "Does each parameter count its own steps? One that was skipped has taken fewer.",
 )
 
 # %% exercise: adam_step_ points=4 level=medium
 
 # %% [markdown]
-# Your state holds two tensors of the parameter's size. A float32 parameter takes 4 bytes, its gradient 4, and the two
-# averages 8. For a model with 7 billion parameters, that's 28, 28 and 56 gigabytes.
+# For each parameter, your state holds two tensors of the same size. A float32 parameter takes 4 bytes, its gradient 4,
+# and the two averages 8. For a model with 7 billion parameters, that's 28, 28 and 56 gigabytes.
 #
 # *Momentum* is a memory of earlier gradients: a buffer, as large as the parameter, that each step follows. SGD with
 # momentum multiplies the buffer by the momentum (say 0.9), adds the gradient, and moves against the buffer instead of
 # the gradient. Below, three optimizers with the same rate, 0.9, descend a valley whose curvature is a hundred times
-# larger across than along. Play it. Which one zigzags, and which ones overshoot the minimum?
+# larger across it than along it. Play the animation. Which one zigzags, and which ones overshoot the minimum?
 
 # %% example
 OPTIMIZERS = {
@@ -584,28 +587,28 @@ for text, make in OPTIMIZERS.items():
 show_curves(in_the_valley)
 
 # %% answer [markdown]
-# Plain SGD changes sides at each of its 40 steps, and is still far away: it has moved from -9 to -4.4 along the valley.
-# A larger rate would help along the valley, but a rate above 1 would diverge across it. Momentum and Adam overshoot the
-# minimum, both to 2.46, and return. Momentum ends nearest, with a loss of 0.004. Adam divides each direction by the
-# size of its gradients, so it moves as fast along the valley as across it, and has a loss of 0.031 on its way back.
-# SGD's is 0.189.
+# Plain SGD changes sides at each of its 40 steps and is still far from the minimum: it has moved from -9 to -4.4 along
+# the valley. A larger rate would help along the valley, but a rate above 1 would diverge across it. Momentum and Adam
+# overshoot the minimum, both to 2.46, and return. Momentum ends up closest, with a loss of 0.004. Adam divides each
+# direction by the size of its gradients, so it moves as fast along the valley as across it, and is at a loss of 0.031
+# on its way back. SGD's loss is 0.189.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# You have checked a network before training, and written a loop and an optimizer. Next are the learning rate,
-# accumulation, and early stopping. After a break, Python has forgotten everything. Choose *Run > Run All Above Selected
-# Cell*, or press *Check*, which runs what it needs.
+# You've checked a network before training, and written a loop and an optimizer. Next are the learning rate,
+# accumulation and early stopping. When you come back, your variables may be gone: choose *Run > Run All Above Selected
+# Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Which parameters decay?
 #
-# Decay applied to the wrong parameters can switch a layer off. It's meant for weights that multiply their inputs. A
-# bias doesn't multiply anything. The weight of a normalization layer does, but pulling it to zero switches the layer
-# off. Many recipes decay neither.
+# Weight decay applied to the wrong parameters can switch a layer off. It's meant for weights that multiply their
+# inputs. A bias doesn't multiply anything. The weight of a normalization layer does, but pulling it to zero switches
+# the layer off. Many recipes decay neither.
 #
 # An optimizer takes *parameter groups*: a list of dicts, each with the key `"params"` and its own options. How would
-# you distinguish a weight from the others: by its name, its module's type, or its shape?
+# you distinguish a weight from the other parameters: by its name, its module's type, or its shape?
 
 # %% example
 torch.manual_seed(0)
@@ -618,33 +621,34 @@ for name, parameter in example.named_parameters():
 # have two or more.
 #
 # A *frozen* parameter doesn't require grad, and shouldn't be in any group. Setting `module.requires_grad = False` only
-# creates a new attribute with that name and freezes nothing. `module.requires_grad_(False)`, with the underscore,
-# freezes all its parameters.
+# creates a new attribute with that name and doesn't freeze anything. `module.requires_grad_(False)`, with the
+# underscore, freezes all of the module's parameters.
 #
 # ### Your turn: decay_groups
 # Build the groups.
 
 # %% given
 hint(
-    "Which attribute says how many dimensions a tensor has? Which one says whether it's frozen?",
+    "Which attribute tells you how many dimensions a tensor has? Which one tells you whether it's frozen?",
     "A weight that's used in two modules must not be in the list twice. Which of the methods that list parameters "
-    "gives it once?",
+    "lists it only once?",
 )
 
 # %% exercise: decay_groups points=3 level=easy further
 
 # %% [markdown]
-# If a weight appears twice in one group, SGD warns, and updates it twice in each step. In two groups, it raises an
-# error.
+# If a weight appears twice in one group, SGD warns you but updates it twice in each step. If it appears in two groups,
+# SGD raises an error.
 #
 # `Tied` shares its weight by assigning one Parameter to both modules. Some people write `a.weight.data =
-# b.weight.data`. That makes two Parameters on one memory. Adam then updates it twice, with two sets of averages, and
-# the first time the model is cast or moved, each gets its own memory.
+# b.weight.data`. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages,
+# and the first time the model is cast or moved, each Parameter gets its own memory.
 #
 # ## A learning-rate sweep
 #
-# If you tune only one number, tune this one. Its scale is logarithmic, so try rates that differ by factors of about
-# three, in short runs. Single-batch losses are noisy: compare smoothed ones, and decide by the validation loss.
+# If you tune only one number, tune the learning rate. Its scale is logarithmic, so try rates that differ by factors of
+# about three, in short runs. Single-batch losses are noisy, so compare smoothed ones, and let the validation loss
+# decide.
 
 
 # %% example
@@ -680,38 +684,40 @@ for rate in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0):
 show_curves(sweep)
 
 # %% [markdown]
-# Which rate would you choose, and why not the largest that still learns?
+# Which rate would you choose, and why not the largest one that still learns?
 
 # %% answer [markdown]
-# 0.03: its validation loss is the lowest in all three orders, 0.16, 0.21 and 0.13, compared to 0.19, 0.23 and 0.19 with
-# 0.01. With 0.1 the network still learns, but its results range from 0.18 to 0.31, and with 0.3 no run gets below 1.3.
-# The largest rate that still learns is close to that edge, and in a longer run one unlucky batch is enough to cross it.
-# The larger the rate, the less the loss settles at the end, so for a longer run use the best rate or a third of it.
+# 0.03: its validation loss is the lowest for all three orders of the data, at 0.16, 0.21 and 0.13, compared with 0.19,
+# 0.23 and 0.19 for 0.01. With 0.1, the network still learns, but its results range from 0.18 to 0.31, and with 0.3, no
+# run gets below 1.3. The largest rate that still learns is close to that edge, and in a longer run, one unlucky batch
+# is enough to cross it. The larger the rate, the less the loss settles at the end, so for a longer run, use the best
+# rate or a third of it.
 
 # %% [markdown]
 # ### A schedule
 #
 # A constant rate is a compromise: large enough to make progress, small enough to settle. A *schedule* changes the rate
-# from step to step. A common one begins with a *warm-up*, in which the rate grows linearly to its full value, and then
-# falls along half a cosine wave to zero. (In a measurement, as in lab 7b, a warm-up is the first few runs, which don't
-# count.)
+# from step to step. A common one begins with a *warm-up*, in which the rate rises linearly to its full value, and then
+# lowers the rate to zero along half a cosine wave. (In measurements, as in lab 7b, the warm-up is the first few runs,
+# which don't count.)
 #
 # Why start small? In its first step, Adam moves every parameter by about the full rate, however small its gradient is.
-# In the sweep's network, a rate of 0.1 takes the loss from 2.37 to 4.66 in two steps. With 10 steps of warm-up it falls
-# from the start, and large rates become usable: with 0.3 and a cosine, the validation loss after 60 steps is 0.4 to 0.6
-# in five orders of the data, and 1.2 to 2.0 without the warm-up. At 0.03, the warm-up makes no clear difference.
+# In the sweep's network, a rate of 0.1 takes the loss from 2.37 to 4.66 in two steps. With 10 steps of warm-up, the
+# loss falls from the start, and large rates become usable: with 0.3 and a cosine, the validation loss after 60 steps is
+# 0.4 to 0.6 across five orders of the data, compared with 1.2 to 2.0 without the warm-up. At 0.03, the warm-up makes no
+# clear difference.
 #
-# At which step should the peak be reached, and what should the rate be at step 0?
+# At which step should the rate reach its peak, and what should it be at step 0?
 
 # %% answer [markdown]
-# Not zero: a step with a rate of 0 computes a gradient and learns nothing. So with a warm-up of 4 steps, step 0 gets a
-# quarter of the peak, and step 3, the last of the warm-up, gets all of it. The cosine also starts at its largest value,
-# so step 4 has the peak too. For 12 steps and a peak of 0.4, the rates are 0.1, 0.2, 0.3, 0.4, 0.4, 0.38, 0.34, 0.28,
-# 0.2, 0.12, 0.06 and 0.02; step 12, if there were one, would get 0.
+# At step 0, it shouldn't be zero: a step with a rate of 0 computes a gradient but learns nothing. So with a warm-up of
+# 4 steps, step 0 gets a quarter of the peak, and step 3, the last of the warm-up, gets all of it. The cosine also
+# starts at its largest value, so step 4 gets the peak too. For 12 steps and a peak of 0.4, the rates are 0.1, 0.2, 0.3,
+# 0.4, 0.4, 0.38, 0.34, 0.28, 0.2, 0.12, 0.06 and 0.02; step 12, if there were one, would get 0.
 
 # %% [markdown]
 # ### Your turn: warmup_cosine
-# Write it as a function of the step. Read the docstring twice: it's easy to be off by one in a schedule.
+# Write this schedule as a function of the step. Read the docstring twice: it's easy to be off by one in a schedule.
 
 # %% given
 hint(
@@ -724,44 +730,44 @@ hint(
 
 # %% [markdown]
 # `torch.optim.lr_scheduler.LambdaLR(optimizer, f)` multiplies the optimizer's own rate by `f(step)`. Call its `step()`
-# after `optimizer.step()`. If you call it before, the first value is skipped, and PyTorch warns. Call it once per step
-# or once per epoch, whichever your function counts. An *epoch* is one pass over the training data, and a *step* is one
-# update of the parameters.
+# after `optimizer.step()`. If you call it before, the first value is skipped, and PyTorch warns you. Call it once per
+# step or once per epoch, whichever your function counts. An *epoch* is one pass over the training data, and a *step* is
+# one update of the parameters.
 #
 # ## Evaluation
 #
 # A measurement that changes what it measures spoils the next epoch. Lab 4 introduced the two switches, and neither does
 # the other's work: `eval()` sets the modes of the layers but doesn't stop recording; `no_grad()` stops recording, but
-# under it a batch normalization in training mode still updates its averages. For validation you need both, and
-# afterwards everything should be as before. `model.train()` isn't enough for that: it sets *all* modules to training
-# mode, even a pretrained part that was deliberately in evaluation mode.
+# under it, a batch normalization layer in training mode still updates its averages. For validation, you need both, and
+# afterward, everything should be as before. `model.train()` isn't enough for that: it sets *all* modules to training
+# mode, even a pretrained part that was deliberately kept in evaluation mode.
 #
 # ### Your turn: evaluate
 # Measure the loss and the accuracy, and leave no trace.
 
 # %% given
 hint(
-    "model.modules() lists every module in the model, itself included. Each has an attribute training.",
-    "argmax over which dimension gives a class for each sample? Would a batch of 3 samples and 3 classes tell you?",
+    "model.modules() lists every module in the model, including the model itself. Each has a training attribute.",
+    "argmax over which dimension gives a class for each sample? Would a batch of 3 samples with 3 classes tell you?",
 )
 
 # %% exercise: evaluate points=3 level=medium further
 
 # %% [markdown]
-# The modes are restored in `finally`, as in lab 4's `predict`. Otherwise a bad batch whose error is caught further up
-# would leave the model in evaluation mode for the rest of the training. Would `inference_mode` work as well as
-# `no_grad`?
+# The modes are restored in `finally`, as in lab 4's `predict`. Otherwise, a bad batch whose error is caught further up
+# would leave the model in evaluation mode for the rest of training. Would `inference_mode` work as well as `no_grad`?
 
 # %% answer [markdown]
-# Here it would: only two numbers leave the function, and no inference tensor.
+# Here, it would: the function returns only two numbers and no inference tensors.
 
 # %% [markdown]
 # ## Accumulation that is exact
 #
-# If a batch doesn't fit into memory, process several small ones, let the gradients add up, and step once for all of
-# them. A *window* is a group of batches that share one step; in lab 4 it was a stretch of a long sequence. Lab 3 showed
-# that dividing each loss by the number of batches is exact only for equal sizes. Loops have a second trap. With 10
-# batches and windows of 4, how many steps does this code take, and what happens to the last two batches?
+# If a batch doesn't fit into memory, process several small ones, let the gradients add up, and take one step for all of
+# them. A *window* is a group of batches that share one step; in lab 4, it was a stretch of a long sequence. Lab 3
+# showed that dividing each loss by the number of batches is exact only if all batches have the same size. The loop
+# holds a second trap. With 10 batches and windows of 4, how many steps does this code take, and what happens to the
+# last two batches?
 #
 # ```python
 # for i, (x, y) in enumerate(batches):
@@ -787,19 +793,19 @@ for row, (text, windows) in enumerate({"this code": [4, 4, 2], "right": [4, 4, 2
 axes.set(yticks=[0, -1], yticklabels=["this code", "right"], xticks=[], xlim=(0, 10.6), ylim=(-1.5, 0.6))
 
 # %% [markdown]
-# *The picture: ten batches in a row, a window of 1 to 4, one of 5 to 8, and 9 and 10. The code above takes a step after
-# batch 4 and after batch 8. In the second row, there's a third one after batch 10.*
+# *The picture: ten batches in a row: a window of batches 1 to 4, one of 5 to 8, and one of 9 and 10. The code above
+# takes a step after batch 4 and after batch 8. In the second row, there's a third step after batch 10.*
 #
-# The code takes two steps. The gradients of batches 9 and 10 are computed and stay in `.grad`, where the next epoch
+# The code takes two steps. The gradients of batches 9 and 10 are computed but stay in `.grad`, where the next epoch
 # adds to them.
 #
 # ### Your turn: train_accumulated
 # Write the loop so that each step uses the gradient of the mean over all samples in its window, whatever the batch
-# sizes, and no batch is left out, even if the last window is short.
+# sizes, and so that no batch is left out, even if the last window is short.
 
 # %% given
 hint(
-    "You know how many samples a window has only at its end. What can you do to a gradient then?",
+    "You don't know how many samples a window has until its end. What can you still do to a gradient then?",
     "Let each batch add the gradient of the sum of its losses. What do you divide by, and when?",
 )
 
@@ -813,8 +819,8 @@ hint(
 #
 # One bad batch can undo an hour of training. *Clipping by the global norm* takes the norm of all gradients, as if they
 # were a single long vector, and if it exceeds a limit, scales them all by the same factor, which preserves their
-# direction. Do it once per window, after the last `backward`. In the next cell, someone forgot to scale a batch's
-# pixels, and multiplied them by 100 instead.
+# direction. Do it once per window, after the last `backward`. In the next cell, someone has multiplied one batch's
+# pixels by 100 by mistake.
 
 
 # %% example
@@ -844,18 +850,18 @@ for limit in (math.inf, 1.0):
 
 # %% [markdown]
 # Without a limit, the bad batch's gradient has a norm of 50, and one step takes the validation loss from 0.47 to 86.23;
-# nine steps later it's still 1.27. With the limit, the norm of 56 is scaled to 1, the loss rises from 0.53 to 0.57, and
-# nine steps later it's 0.39.
+# nine steps later, it's still 1.27. With the limit, the norm of 56 is scaled down to 1, the loss rises from 0.53 to
+# 0.57, and nine steps later, it's 0.39.
 #
 # `torch.nn.utils.clip_grad_norm_(parameters, 1.0)` does the same and also returns the norm before clipping, which is
 # worth plotting. Clipping each tensor, or each number, separately changes the direction. Lab 9 clips gradients that
-# were scaled, and has to undo the scaling first.
+# have been scaled, and has to undo the scaling first.
 #
 # ## Stopping early
 #
-# Training longer isn't always better. From some epoch on, the training loss still falls while the validation loss
-# rises. With 1,000 images that's hardly noticeable, so the next cell trains a wide network on 60. When would you have
-# stopped?
+# Training longer isn't always better. From some epoch on, the training loss keeps falling while the validation loss
+# rises. With 1,000 images, that's hardly noticeable, so the next cell trains a wide network on just 60. When would you
+# have stopped?
 
 # %% example
 torch.manual_seed(0)
@@ -886,12 +892,12 @@ axes.legend()
 # lowest value, while the training loss keeps falling, to below 0.0001.*
 #
 # In our run, the validation loss was lowest in epoch 6, at 0.77, and ended at 1.70. The training loss fell to 0.00001:
-# by then the network had memorized its 60 images. So you stop when the validation loss hasn't improved for a number of
-# epochs (the *patience*), and restore the weights of the best one, which you must have kept. Here are three ways to
-# keep weights.
+# by then, the network had memorized its 60 images. So you stop when the validation loss hasn't improved for a given
+# number of epochs (the *patience*), and restore the weights of the best epoch, which you must have kept. Here are three
+# ways to keep weights.
 
 # %% predict: kept_weights
-# **Predict.** Which of them still holds the first epoch's weight after the second?
+# **Predict.** Which of them still holds the first epoch's weight after the second epoch?
 #
 # - [ ] `layer.state_dict()`
 # - [ ] `layer.state_dict().copy()`
@@ -914,30 +920,30 @@ for text, state in kept.items():
     print(f"{text:20} {state['weight'].item()}")
 
 # %% [markdown]
-# `state_dict()` returns the parameters' own memory, without a history. `.copy()` makes a new dict with the same
-# tensors. Code that keeps either of these ends up restoring the last weights.
+# `state_dict()` returns tensors that share the parameters' memory, without a history. `.copy()` makes a new dict with
+# the same tensors. Code that keeps either of these ends up restoring the last weights.
 #
 # ### Your turn: fit
-# Write the loop over the epochs. Two functions that you get as arguments run an epoch and measure it.
+# Write the loop over the epochs. Two functions that you get as arguments run an epoch and measure its result.
 
 # %% given
 hint(
-    "Is an epoch with an equal loss an improvement, or only one with a lower loss? What is your best before the first "
-    "epoch?",
+    "Is an epoch with an equal loss an improvement, or only one with a lower loss? What's your best loss before the "
+    "first epoch?",
     "Which part of a model's state isn't in any parameter? What does load_state_dict need?",
 )
 
 # %% exercise: fit points=3 level=medium
 
 # %% [markdown]
-# The best validation loss of many epochs is a lucky one: it was chosen because it's low. That's why the test images are
-# kept for the end.
+# The best validation loss of many epochs is a lucky one, chosen because it's low. That's why the test images are kept
+# for the end.
 #
 # ## The same numbers again
 #
 # You can't find a bug in a run that you can't repeat. `torch.manual_seed(s)` seeds PyTorch on all devices. Python's
 # `random` and NumPy's older functions have their own seeds. `numpy.random.default_rng()` is seeded only by its
-# argument. Setting `PYTHONHASHSEED` inside a program has no effect: it is read when Python starts.
+# argument. Setting `PYTHONHASHSEED` inside a program has no effect: it's read when Python starts.
 #
 # A seed fixes a *sequence* of numbers. If you add one more draw, what happens to everything that follows?
 
@@ -951,12 +957,12 @@ for extra in (False, True):
 
 # %% [markdown]
 # Every later number changes. So give each purpose its own generator: one for the order of the data, say, and one for
-# everything else. A `DataLoader` takes such a `generator`. Its workers, which are processes, seed PyTorch, `random` and
-# NumPy from it, each with a different number.
+# everything else. A `DataLoader` takes one as its `generator`. Its workers, which are separate processes, seed PyTorch,
+# `random` and NumPy from it, each with a different number.
 #
-# The other half is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1, and `1e8 + 1 -
-# 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use *atomic* additions,
-# in whatever order its threads arrive. What can you do about such an operation?
+# The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
+# but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use
+# *atomic* additions, which run in whatever order its threads arrive. What can you do about such an operation?
 
 # %% example
 torch.use_deterministic_algorithms(True)
@@ -971,35 +977,36 @@ torch.use_deterministic_algorithms(False)
 
 # %% [markdown]
 # `torch.use_deterministic_algorithms(True)` chooses algorithms that always give the same bits, and raises an error
-# where there is none. With `warn_only=True` it only warns. It also fills what `torch.empty` returns, floats with NaN
-# and integers with their largest value, so you don't read old memory by accident. Such algorithms may be slower.
+# where there is none. With `warn_only=True`, it only warns. It also fills the tensors that `torch.empty` returns,
+# floats with NaN and integers with their largest value, so that you don't read stale memory by accident. Deterministic
+# algorithms may be slower.
 #
 # Three more settings belong to NVIDIA's libraries. cuDNN, which computes convolutions, may try several algorithms and
 # keep the fastest, and the choice can differ from run to run: `torch.backends.cudnn.benchmark` allows that.
-# `torch.backends.cudnn.deterministic` restricts it to algorithms that repeat. cuBLAS, which multiplies matrices, needs
+# `torch.backends.cudnn.deterministic` restricts it to reproducible algorithms. cuBLAS, which multiplies matrices, needs
 # the environment variable `CUBLAS_WORKSPACE_CONFIG`, set to `:4096:8` or `:16:8` before its first product. Without a
-# GPU you can set all three, but they have no effect.
+# GPU, you can set all three, but they have no effect.
 #
 # ### Your turn: deterministic
-# Put all of it into a context manager, `with deterministic(3): ...`, that leaves everything as it was.
+# Put all of this into a context manager, `with deterministic(3): ...`, that leaves everything as it was.
 
 # %% exercise: deterministic points=1 level=medium further
 
 # %% [markdown]
-# Use it in a test, or while you look for a bug. For a whole training run, set these once at the start instead.
+# Use it in a test, or while you're hunting a bug. For a whole training run, set everything once at the start instead.
 #
 # ### Stopping in the middle
 #
-# A long run dies: a machine is taken away, a disk is full. It should continue from the last *checkpoint* as if nothing
-# had happened, to the same bits. What do you have to save for that, besides the weights? Write it down before you read
-# on.
+# A long run dies: a machine is taken away, or a disk fills up. It should resume from the last *checkpoint* as if
+# nothing had happened, down to the last bit. What do you have to save for that, besides the weights? Write down your
+# answer before you read on.
 
 # %% answer [markdown]
 # Besides the weights:
 #
 # - the buffers of the model, which are in its `state_dict()`;
 # - what the optimizer keeps: momentum, Adam's averages and step counts;
-# - the state of the generator that orders the data, and of PyTorch's own generators, which dropout draws from: the
+# - the state of the generator that shuffles the data, and of PyTorch's own generators, which dropout draws from: the
 #   CPU's, and on a GPU the GPU's;
 # - where the run is: the epoch, the schedule, and the position within the epoch.
 #
@@ -1007,7 +1014,7 @@ torch.use_deterministic_algorithms(False)
 
 # %% [markdown]
 # Why the position within the epoch? In the next cell, a run stops after two of four batches. It saves the state of the
-# loader's generator, and restores it. What will it read next?
+# loader's generator and restores it. What will it read next?
 
 # %% example
 shuffler = torch.Generator().manual_seed(0)
@@ -1022,12 +1029,12 @@ with torch.device("cpu"):
 
 # %% [markdown]
 # It reads a different epoch. The loader drew the whole order when the epoch began, so the later state leads to the next
-# order. It's simplest to save only between epochs. Otherwise, save the state from before the epoch and the number of
-# batches already read, and skip that many. `StatefulDataLoader` in the torchdata package does that for you.
+# epoch's order. It's simplest to save only between epochs. Otherwise, save the state from before the epoch and the
+# number of batches already read, and skip that many. `StatefulDataLoader` in the torchdata package does that for you.
 #
 # ### Your turn: checkpoint
-# Collect what PyTorch knows; the caller keeps the epoch and the schedule. The next cell shows how your dict will be
-# used. Training continues after your function returns, and must not change anything in the dict.
+# Collect the state that PyTorch holds; the caller keeps track of the epoch and the schedule. The next cell shows how
+# your dict will be used. Training continues after your function returns, and must not change anything in the dict.
 
 
 # %% given
@@ -1041,40 +1048,40 @@ def resume_(saved, model, optimizer, generator):
 
 # %% given
 hint(
-    "torch.get_rng_state() and generator.get_state() return states as tensors. Are they copies? And state_dict()?",
+    "torch.get_rng_state() and generator.get_state() return states as tensors. Are they copies? What about state_dict()?",
     "What does optimizer.state_dict() hold: its own numbers, or the tensors that the next step changes?",
 )
 
 # %% exercise: checkpoint points=3 level=medium further
 
 # %% [markdown]
-# Calling `torch.save` right after your function would have made the copy for you. If you keep the dict in memory, or
-# save it in another thread, you need the copy.
+# Calling `torch.save` right after your function would have made the copy for you. If you keep the dict in memory or
+# save it in another thread, you need your own copy.
 #
 # ## The digits script, trained properly
 #
 # Back to the script that read 88%. Before you change it, ask what that number measures. The script trains on the first
-# 1,500 scans of the file and is judged on its last 297. If you draw the 297 at random instead, will the same script
-# read more of them?
+# 1,500 scans in the file and is judged on the last 297. If you draw the 297 at random instead, will the same script get
+# more of them right?
 
 # %% answer [markdown]
-# Yes: 94% to 97%, in four random splits with five seeds each, compared to 88% to 89% in the file's order. Nothing about
-# the training improved. The file isn't in random order, and its last scans differ from the first 1,500. Which number is
-# right depends on what the network will have to read: images like those it trained on, or others. Report how you split
-# the data along with the result.
+# Yes: 94% to 97% across four random splits with five seeds each, compared with 88% to 89% in the file's order. Nothing
+# about the training improved. The file isn't in random order, and its last scans differ from the first 1,500. Which
+# number is right depends on what the network will have to read: images like those it trained on, or others. Report how
+# you split the data along with the result.
 
 # %% [markdown]
-# From here on, use this lab's random split: 1,000 images for training, 397 to choose by. One seed can't show a small
-# improvement, so the cell trains three networks. Go through the changes one at a time, and note the shares of the
-# validation images. `change` says how many of the changes are made; 0 is the script as it was.
+# From here on, use this lab's random split: 1,000 images for training, 397 for making choices. One seed can't reveal a
+# small improvement, so the cell trains three networks. Go through the changes one at a time, and note the validation
+# accuracy. `change` says how many of the changes to make; with 0, the script is as it was.
 #
 # 1. Shuffle the training images in each epoch.
-# 2. Replace SGD with AdamW and a rate of 0.01, a third of the sweep's best, because the runs get longer.
+# 2. Replace SGD with AdamW at a rate of 0.01, a third of the sweep's best, because the runs get longer.
 # 3. Train for 60 epochs instead of 10.
 # 4. Stop early: keep the weights with the lowest validation loss, with a patience of 10.
 #
-# Choose the number of changes by the validation images. Only then set `is_final = True`, once, which shows the share of
-# the test images.
+# Choose the number of changes by the validation accuracy. Only then, and only once, set `is_final = True`, which shows
+# the test accuracy.
 
 # %% scratch
 change, is_final = 0, False
@@ -1115,7 +1122,7 @@ for seed in range(3):
     print(f"seed {seed}: {epochs} epochs; right: validation {is_right[1000:1397].mean():.1%}{test_text}")
 
 # %% answer [markdown]
-# | change | epochs | right, validation | mean |
+# | change | epochs | validation accuracy | mean |
 # |---|---|---|---|
 # | 0: the script of lab 5 | 10 | 93.7%, 95.2%, 94.7% | 94.5% |
 # | 1: shuffled | 10 | 95.2%, 96.2%, 95.5% | 95.6% |
@@ -1124,58 +1131,59 @@ for seed in range(3):
 # | 4: early stopping | 59, 37, 60 | 97.5%, 97.2%, 97.7% | 97.5% |
 #
 # Changes 1 to 3 gain about a point each on average. A single seed wouldn't have shown it: with seed 1, AdamW gains
-# nothing, and with seed 0, the 50 extra epochs lose. The last change gains 0.2 points, less than one image in 397, so
-# all it's good for here is to save epochs. Of the test images, the three networks with change 4 read 97.3%, 97.0% and
-# 97.0%. That's the number to report, and it's a little lower than that of the validation images, which were used to
-# choose. With 400 images, even this share is only known to about one point.
+# nothing, and with seed 0, the 50 extra epochs hurt. The last change gains 0.2 points, less than one image in 397, so
+# all it's good for here is saving epochs. With change 4, the three networks get 97.3%, 97.0% and 97.0% of the test
+# images right. That's the result to report, and it's a little lower than the accuracy on the validation images, which
+# were used to choose. With 400 images, even this accuracy is known only to within about one point.
 
 # %% [markdown]
-# Lab 6b fixes what's left: it gives the network a convolution, so it knows which pixels are neighbors, and reads the
-# images with a `DataLoader`.
+# Lab 6b fixes what's left: it gives the network a convolution, so that it knows which pixels are neighbors, and reads
+# the images with a `DataLoader`.
 #
 # ## The loss doesn't go down: what to check
 #
 # 1. The loss before the first step: is it about $\log$ of the number of classes? If not, look at the inputs' scale and
 #    the initial weights.
 # 2. A single batch: does its loss reach zero? If not, there's a bug: a softmax or ReLU at the end, a detached part,
-#    labels that don't belong to the images, a shape that broadcasts.
+#    labels that don't match the images, or a shape that broadcasts.
 # 3. The parameters: is every layer in `named_parameters()` and in the optimizer, and does it have a `.grad` after
 #    `backward`?
 # 4. The order: is `zero_grad` anywhere but between `backward` and `step`?
 # 5. The activations: do they have the same scale in every layer?
-# 6. The learning rate: sweep it by factors of three. Too small gives a smooth, slow curve, too large gives jumps or
-#    nan.
+# 6. The learning rate: sweep it by factors of three. A rate that's too small gives a smooth, slow curve; one that's too
+#    large gives jumps or nan.
 # 7. The gradient norm: plot it. If it spikes, clip, and look at that batch.
 # 8. The training loss falls, but the validation loss doesn't: is the scaling the same for both? Is the model in
-#    evaluation mode? Then try more data, decay, or an earlier stop. And look at how the data was split.
+#    evaluation mode? If so, try more data, weight decay or an earlier stop, and look at how the data was split.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
 # **`zero_grad`**
 # - [ ] It must be called before the forward pass.
-#   > It may be anywhere but between `backward` and `step`. Three of the five orders gave the same losses.
+#   > It may come anywhere but between `backward` and `step`. Three of the five orders gave the same losses.
 # - [x] If it's called between `backward` and `step`, the model doesn't learn, and there's no error.
 #   > It clears the gradient before `step` can use it, and a parameter without a gradient is skipped.
 # - [x] By default it sets `.grad` to `None`.
 #   > `set_to_none=True` is the default, so a parameter that wasn't used in a step is skipped.
 # - [x] Without it, each step uses the sum of all gradients so far.
 #   > `backward` adds to `.grad`, and `step` uses what it finds there.
-# - [ ] Adam does the same with gradients of zero as with gradients of `None`.
-#   > With zeros, its averages shrink, and the old momentum still moves the parameter. With `None`, it's skipped.
+# - [ ] Adam treats a gradient of zero the same as a gradient of `None`.
+#   > With zeros, its averages shrink, and the old momentum still moves the parameter. With `None`, the parameter is
+#   > skipped.
 #
-# Hint: Which of the five orders were equal? Which of them learned nothing?
+# Hint: Which of the five orders gave equal losses? Which of them learned nothing?
 #
 # **`eval()` and `no_grad()`**
 # - [ ] `eval()` stops recording.
 #   > It sets the flags of the layers. A result in evaluation mode still requires grad, as in lab 4.
-# - [x] Under `no_grad()`, a batch normalization in training mode updates its running averages.
+# - [x] Under `no_grad()`, a batch normalization layer in training mode updates its running averages.
 #   > The layer looks at its mode, not at recording.
 # - [x] In evaluation mode, dropout does nothing.
-#   > In training, the numbers that were kept have already been scaled up, so there's nothing to make up for: the input
+#   > In training, dropout already scales up the numbers that it keeps, so there's nothing to make up for: the input
 #   > passes through unchanged.
 # - [ ] `model.train()` restores the modes from before `model.eval()`.
-#   > It sets every module to training mode, even a part that was deliberately in evaluation mode.
+#   > It sets every module to training mode, even a part that was deliberately kept in evaluation mode.
 # - [x] A model in evaluation mode can be trained.
 #   > `eval()` doesn't stop recording, so gradients and steps work. Only some layers, such as dropout and batch
 #   > normalization, behave differently.
@@ -1183,15 +1191,15 @@ for seed in range(3):
 # Hint: Which of the two looks at layers, and which at recording?
 #
 # **Parameters and buffers**
-# - [ ] Modules in a Python list are trained, but not saved.
+# - [ ] Modules in a Python list are trained but not saved.
 #   > The module doesn't know about them, so `parameters()` doesn't list them, and an optimizer never sees them. Use
 #   > `nn.ModuleList`.
 # - [ ] `model.requires_grad = False` freezes the model.
-#   > It only creates a new attribute with that name. `requires_grad_(False)`, with the underscore, freezes.
+#   > It only creates a new attribute with that name. `requires_grad_(False)`, with the underscore, freezes it.
 # - [x] A buffer is in `state_dict()` unless it was registered with `persistent=False`.
 #   > `seen` in `Parts` was listed. `persistent=False` leaves a buffer out of the state but keeps it in the module.
 # - [x] A tensor that two modules share is counted once by `parameters()` and listed twice by `state_dict()`.
-#   > `parameters()` drops repeated tensors, and `state_dict()` goes by names. So count by `parameters()`.
+#   > `parameters()` drops repeated tensors, whereas `state_dict()` goes by names. So count with `parameters()`.
 # - [ ] A plain tensor attribute moves with `model.to(...)`.
 #   > The module doesn't know about it. `plain` kept its dtype when `Parts` was cast.
 #
@@ -1213,9 +1221,10 @@ for seed in range(3):
 #
 # **Accumulating gradients over k batches**
 # - [ ] With unequal batches, dividing each mean loss by k is exact.
-#   > Then each batch counts the same, so a sample in a small batch counts more. Divide a sum by the number of samples.
-# - [ ] If the model uses batch normalization, it equals one large batch exactly.
-#   > Each small batch is normalized by its own mean and deviation, not by those of the whole window.
+#   > Then each batch counts the same, so a sample in a small batch counts more. Divide a sum by the number of samples
+#   > instead.
+# - [ ] If the model uses batch normalization, it's exactly equivalent to one large batch.
+#   > Each small batch is normalized by its own mean and standard deviation, not by those of the whole window.
 # - [x] It needs memory for the activations of one small batch at a time.
 #   > Each graph is freed by its `backward` before the next one is built. Only the gradients stay.
 # - [x] Gradients are clipped once per window, after the last of its batches.
@@ -1223,9 +1232,9 @@ for seed in range(3):
 # - [x] The batches left over at the end need their own step.
 #   > Otherwise their gradients stay in `.grad`, and the next epoch adds to them.
 #
-# Hint: What did your window divide by, and what did it hold?
+# Hint: What did your code divide each window's gradient by, and when?
 #
-# **To the same numbers again**
+# **Getting the same numbers again**
 # - [x] `torch.manual_seed` seeds the GPU's generators as well.
 #   > One call seeds PyTorch on all devices. Python's `random` and NumPy have their own seeds.
 # - [ ] Setting `os.environ["PYTHONHASHSEED"]` in the first line makes `hash("abc")` repeatable.
@@ -1234,7 +1243,7 @@ for seed in range(3):
 #   > It holds momentum, Adam's averages and the step counts. Without them, the next step is a different one.
 # - [ ] Saving the seed is as good as saving a generator's state.
 #   > The seed takes you back to the beginning of the sequence. The state says how far it has been drawn.
-# - [ ] `best = model.state_dict()` keeps the weights of that moment.
+# - [ ] `best = model.state_dict()` keeps the weights as they are at that moment.
 #   > It holds the model's own memory, which training changes in place. In the lab, only `deepcopy` still had the first
 #   > weight.
 #
@@ -1250,10 +1259,10 @@ for seed in range(3):
 # <details><summary>A good answer</summary>
 #
 # `backward` adds to `.grad`, and `step` uses what it finds there. Without `zero_grad`, each step follows the sum of all
-# gradients so far, without an error. You often hear that it has to be called before `backward`. That's the trap: it may
-# be anywhere but between `backward` and `step`, where it clears the gradient before it's used. By default it sets
-# `.grad` to `None`, and the optimizer skips such a parameter. With a gradient of zeros, Adam would still move it,
-# because of its averages. To accumulate over several batches, I call it once per window.
+# gradients so far, and there's no error. You often hear that it has to be called before `backward`. That's the trap: it
+# may come anywhere but between `backward` and `step`, where it clears the gradient before it's used. By default, it
+# sets `.grad` to `None`, and the optimizer skips such a parameter. With a gradient of zeros, Adam would still move the
+# parameter, because of its averages. To accumulate over several batches, I call it once per window.
 #
 # </details>
 #
@@ -1262,35 +1271,35 @@ for seed in range(3):
 # <details><summary>A good answer</summary>
 #
 # Neither does the other's work. `model.eval()` sets a flag on each module. Dropout then returns its input, and a batch
-# normalization uses its running averages and no longer updates them. Everything is still recorded, so a model in
-# evaluation mode can be trained. `no_grad()` stops recording, which saves memory, but changes no layer. Under
-# `no_grad()`, a batch normalization in training mode still updates its averages. For validation I want both. The trap
-# comes afterwards: `model.train()` puts every module into training mode, even a part that was deliberately in
-# evaluation mode. So I save the mode of each module and restore it.
+# normalization layer uses its running averages and no longer updates them. Everything is still recorded, so a model in
+# evaluation mode can be trained. `no_grad()` stops recording, which saves memory, but it doesn't change any layer.
+# Under `no_grad()`, a batch normalization layer in training mode still updates its averages. For validation, I want
+# both. The trap comes afterward: `model.train()` puts every module into training mode, even a part that was
+# deliberately kept in evaluation mode. So I save the mode of each module and restore it.
 #
 # </details>
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# A colleague shows you a training run. The training loss falls smoothly, and the validation accuracy stays at one in
-# ten, for ten classes. "The model memorizes," he says. His validation function calls `model.eval()`, the model has
-# batch normalizations, and the pixels are scaled in the training loader only.
+# A colleague shows you a training run. The training loss falls smoothly, but the validation accuracy stays at one in
+# ten, for ten classes. "The model is memorizing," he says. His validation function calls `model.eval()`, the model has
+# batch normalization layers, and the pixels are scaled only in the training loader.
 #
-# In four to eight sentences: name two causes other than memorizing that fit what you see, and for each a small
+# In four to eight sentences, name two causes other than memorizing that fit what you see, and for each, a small
 # experiment that would confirm it. What would memorizing itself look like?
 
 # %% question: falling_loss [markdown] points=2
 # ### BEGIN SOLUTION
 # First, the validation images aren't scaled the way the training images are, so the model sees inputs unlike any that
 # it trained on. The experiment: run the validation function on a batch from the training loader. If the accuracy is
-# good there, the function is right and its data isn't. Second, in evaluation mode the batch normalizations use running
-# averages, which may be far from the batches' statistics: too few steps, a tiny momentum, or averages missing from a
-# checkpoint. The experiment: evaluate training batches once in training mode and once in evaluation mode; if only the
-# second is bad, the averages are to blame. Other good answers: validation labels in a different order from the images,
-# or an argmax over the wrong dimension, which shows on training data too. Memorizing looks different: the validation
-# accuracy first rises well above chance, and then stays below the training accuracy, while the validation loss rises
-# again.
+# good there, the function is right but its data isn't. Second, in evaluation mode, the batch normalization layers use
+# running averages, which may be far from the batches' statistics because of too few steps, a tiny momentum, or averages
+# missing from a checkpoint. The experiment: evaluate training batches once in training mode and once in evaluation
+# mode; if only the second is bad, the averages are to blame. Other good answers: validation labels in a different order
+# from the images, or an argmax over the wrong dimension, which shows on training data too. Memorizing looks different:
+# the validation accuracy first rises well above chance, and then stays below the training accuracy, while the
+# validation loss rises again.
 #
 # For grading: one point for two causes that fit, one for experiments that tell them apart.
 # ### END SOLUTION
@@ -1300,30 +1309,30 @@ for seed in range(3):
 #
 # - The initial loss is about the log of the number of classes, and a network can memorize one batch.
 # - A module knows about what you assign as an attribute: parameters, buffers, modules. A list hides them.
-# - `zero_grad` may be anywhere but between `backward` and `step`.
-# - A mean over batches is a mean over samples only for batches of one size. The last batch is smaller.
-# - `eval()` sets modes, `no_grad()` stops recording. Restore the modes afterwards.
-# - Accumulate sums, and divide once. The last window needs its step.
+# - X is a mean over samples only for batches of one size. The last batch is smaller.
+# - `eval()` sets modes; `no_grad()` stops recording. Restore the modes afterward.
+# - Accumulate sums, and divide once. The last window needs its own step.
 # - `state_dict()` isn't a copy.
-# - Choose by validation images, over several seeds, and report test images that you haven't used for any choice.
+# - Choose by the validation images, across several seeds, and report the result on test images that you haven't used
+#   for any choice.
 # - To repeat a run, you need the seeds of three libraries, and algorithms that always give the same bits.
-# - To continue to the same bits, you need the model, the optimizer, the state of every generator, and the position in
+# - To resume a run bit for bit, you need the model, the optimizer, the state of every generator, and the position in
 #   the run: epoch, schedule, batch.
 #
 # | call or rule | what it does or costs |
 # |---|---|
 # | `self.layers = [nn.Linear(2, 2)]` | hides the layer: use `nn.ModuleList` |
-# | weights with a deviation of $\sqrt{2/n}$ | preserve the scale through layers with ReLU |
+# | weights with a standard deviation of $\sqrt{2/n}$ | preserve the scale through layers with ReLU |
 # | parameters with two or more dimensions | decay; biases and normalization weights don't |
-# | `module.requires_grad_(False)` | freezes; without the underscore, nothing is frozen |
-# | Adam | keeps two averages for each number, hides the scale of a loss |
+# | `module.requires_grad_(False)` | freezes a module; without the underscore, nothing is frozen |
+# | Adam | keeps two averages for each number and hides the scale of a loss |
 # | AdamW | decays each parameter by `lr * weight_decay * p`, separately from the gradient |
 # | a sweep by factors of three | choose the best rate by the validation loss, not the largest that learns |
 # | clipping by the global norm | scales all gradients by one factor, once per window |
 # | `schedule.step()` | goes after `optimizer.step()` |
-# | `optimizer.zero_grad()` | sets `.grad` to `None`: a step skips such a parameter |
+# | `optimizer.zero_grad()` | sets `.grad` to `None`, so the next step skips parameters without a new gradient |
 # | `model.train()` | sets the mode of all modules: save the flags before `eval()` |
-# | `copy.deepcopy(model.state_dict())` | keeps the weights of this moment |
+# | `copy.deepcopy(model.state_dict())` | keeps the weights as they are now |
 #
 # Three questions to ask yourself:
 #
