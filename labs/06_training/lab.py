@@ -1048,7 +1048,7 @@ def resume_(saved, model, optimizer, generator):
 
 # %% given
 hint(
-    "torch.get_rng_state() and generator.get_state() return states as tensors. Are they copies? What about state_dict()?",
+    "torch.get_rng_state() and generator.get_state() return states as tensors. Are they copies? Is state_dict()?",
     "What does optimizer.state_dict() hold: its own numbers, or the tensors that the next step changes?",
 )
 
@@ -1309,7 +1309,8 @@ for seed in range(3):
 #
 # - The initial loss is about the log of the number of classes, and a network can memorize one batch.
 # - A module knows about what you assign as an attribute: parameters, buffers, modules. A list hides them.
-# - X is a mean over samples only for batches of one size. The last batch is smaller.
+# - `zero_grad` may come anywhere but between `backward` and `step`.
+# - A mean over batches is a mean over samples only if all batches have the same size. The last batch is smaller.
 # - `eval()` sets modes; `no_grad()` stops recording. Restore the modes afterward.
 # - Accumulate sums, and divide once. The last window needs its own step.
 # - `state_dict()` isn't a copy.
@@ -1330,7 +1331,7 @@ for seed in range(3):
 # | a sweep by factors of three | choose the best rate by the validation loss, not the largest that learns |
 # | clipping by the global norm | scales all gradients by one factor, once per window |
 # | `schedule.step()` | goes after `optimizer.step()` |
-# | `optimizer.zero_grad()` | sets `.grad` to `None`, so the next step skips parameters without a new gradient |
+# | `optimizer.zero_grad()` | sets `.grad` to `None`; a step skips such a parameter |
 # | `model.train()` | sets the mode of all modules: save the flags before `eval()` |
 # | `copy.deepcopy(model.state_dict())` | keeps the weights as they are now |
 #

@@ -23,7 +23,7 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
     own = list(sizes)
     model = make(own, dropout).to(x.dtype)
     is_kept = own == list(sizes)
-    own[:] = [7, 7]  # the caller may change the list afterwards
+    own[:] = [7, 7]  # the caller may change the list afterward
     make([*sizes[::-1], 2], dropout / 2)  # a second model must not affect the first
     parameters = list(model.parameters())
     start = [p.detach().clone() for p in parameters]
@@ -49,14 +49,14 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
 
 # %% exercise
 class MLP(nn.Module):
-    """Linear layers of the given sizes, each but the last followed by ReLU and then dropout.
+    """Linear layers of the given sizes, all but the last followed by ReLU and then dropout.
 
-    sizes: at least two ints: MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias. The list
+    sizes: at least two ints; MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias. The list
     isn't changed, and the caller may change it later.
     dropout: a probability, 0 <= dropout < 1, the same everywhere. Nothing else is dropped, not even the input.
-    Its parameters are, in this order, weight and bias of the first layer, then of the second, and so on; it has no
-    others, and no buffers. Each layer starts with random numbers, as nn.Linear draws them; a given seed doesn't have to
-    produce particular ones.
+    Its parameters are, in this order, the weight and bias of the first layer, then those of the second, and so on; it
+    has no others, and no buffers. Each layer starts with random numbers, as nn.Linear draws them; a given seed doesn't
+    have to produce particular numbers.
     model(x): takes x (n, sizes[0]), any strides, n may be 0; returns logits (n, sizes[-1]), in the dtype of x and the
     parameters.
     """
@@ -118,7 +118,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two layers: the shapes of its parameters, and its logits",
+    "two layers: the shapes of the parameters, and the logits",
     weight=2,
     required=True,
     hint=(
@@ -175,7 +175,7 @@ with check(
     "the gradients of all parameters",
     weight=2,
     required=True,
-    hint="Which of your layers does the module know?",
+    hint="Which of your layers does the module know about?",
 ):
     assert_part(MLP, "gradients", "", "two sizes", "six sizes", "equal sizes", "layers of one", "one logit")
 with check(

@@ -71,11 +71,11 @@ def adam_step_(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
 ) -> None:
-    """One step of AdamW in place, with the results of torch.optim.AdamW but written without torch.optim.
+    """One step of AdamW in place, with the same results as torch.optim.AdamW but written without torch.optim.
 
-    With weight_decay 0, it's a step of Adam. Otherwise p is also reduced by lr * weight_decay * p, with p from
-    before the step; the decay isn't part of the gradient.
-    params: one or more leaves that require grad, each float32 or float64, any shapes and strides. A parameter whose
+    With weight_decay 0, it's a step of Adam. Otherwise, p is also reduced by lr * weight_decay * p, with p from before
+    the step; the decay isn't part of the gradient.
+    params: one or more leaves that require grad, each float32 or float64, of any shape and strides. A parameter whose
     .grad is None is neither changed nor decayed, and its state isn't changed either. state: a dict that is empty before
     the first call; the caller keeps it and passes it to each call, with the same tensors in the same order. If it's
     empty again, everything starts over. lr may vary from call to call. The parameters change in their own memory. No
@@ -99,7 +99,7 @@ def adam_step_(
 # %% promises
 # One step of AdamW -> example, several_steps, other_cases, zero_gradient, no_gradient, empty_state, decay, same_leaves
 # With weight_decay 0 -> example, several_steps, other_cases
-# Otherwise p is also -> decay
+# Otherwise, p is also -> decay
 # params: one or more -> other_cases
 # A parameter whose .grad -> no_gradient
 # state: a dict that -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
@@ -265,8 +265,8 @@ with check(
     "decoupled weight decay",
     weight=3,
     hint=(
-        "Is the decay divided by the root of v? Does it depend on the rate?",
-        "Subtract lr * weight_decay * p from the parameter. g, m and v don't know about the decay.",
+        "Is the decay divided by the square root of v? Does it depend on the rate?",
+        "Subtract lr * weight_decay * p from the parameter. The decay doesn't enter g, m or v.",
     ),
 ):
     t, g, rate, c = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.5, 4.0, -0.1]), 0.1, 0.3
@@ -278,7 +278,7 @@ with check(
         {
             "the decay was added to the gradient: that's L2, and Adam rescales it": [[t - rate * both.sign()]],
             "the decay isn't multiplied by the rate": [[t - rate * g.sign() - c * t]],
-            "there is no decay": [[t - rate * g.sign()]],
+            "there's no decay": [[t - rate * g.sign()]],
         },
     )
     assert_steps(adam_step_, "decay", "decay, float32", "decay, rate changes")

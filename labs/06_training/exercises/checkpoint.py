@@ -3,7 +3,7 @@ torch.manual_seed(0)
 
 
 class Run:
-    """A run with dropout, a batch normalization, and an order that a generator draws. All of it stays on the CPU.
+    """A run with dropout, batch normalization, and an order that a generator draws. All of it stays on the CPU.
 
     Its last layer has two names in the model. A rate that is a tensor changes in place after each step.
     """
@@ -61,12 +61,12 @@ def taken(checkpoint, run, before, after, from_file=False):
 def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
     """Everything that resume_ restores: a dict with the keys model, optimizer, generator and rng, and no others.
 
-    It's enough to continue to the same bits on the CPU, between two steps of a run that draws each batch from generator
-    when it's needed, or between two epochs of a DataLoader.
+    It's enough to resume bit for bit on the CPU, between two steps of a run that draws each batch from generator when
+    it's needed, or between two epochs of a DataLoader.
     model, optimizer: what their load_state_dict takes, each tensor in its own dtype. generator: its state. rng: the
     state of PyTorch's own CPU generator. Nothing in the dict changes when training continues. It holds tensors,
-    numbers, strings, None, and lists, tuples and dicts of these, so torch.load can read it from a file that torch.save
-    wrote. The call doesn't change any state: training continues as if there had been no call.
+    numbers, strings, None, and lists, tuples and dicts of these, so torch.load can read it from a file written by
+    torch.save. The call doesn't change any state: training continues as if there had been no call.
     """
     ### BEGIN SOLUTION
     return {
@@ -184,7 +184,7 @@ with check(
     "a resumed run matches an uninterrupted one bit for bit",
     weight=4,
     required=True,
-    hint="Which of the four states differs if the first step after it is right and the second isn't?",
+    hint="Which of the four states differs if the first step after resuming is right but the second isn't?",
 ):
     for seed, optimizer, dtype, before, after in (
         (1, SGD, torch.float32, 2, 2),
@@ -206,7 +206,7 @@ with check(
     "the run that was saved isn't disturbed",
     weight=2,
     guard=True,
-    hint="Which of your calls draws or seeds?",
+    hint="Which of your calls draws a number or sets a seed?",
 ):
     for trial in arguments.iter_trials(checkpoint, "", "before any step", "Adam", "file", "file, LBFGS"):
         assert_close(trial.report.result["state"], trial.case.report.result["state"], name="the model")
@@ -214,7 +214,7 @@ with check(
     "file",
     "it survives saving and loading",
     weight=2,
-    hint="What may a file contain that torch.load reads by default? What does an optimizer keep besides tensors?",
+    hint="What may a file contain if torch.load is to read it by default? What does an optimizer keep besides tensors?",
 ):
     for trial in arguments.iter_trials(checkpoint, "file", "file, Adam", "file, LBFGS", "file, before any step"):
         assert_close(trial.report.result["saved"], trial.case.report.result["saved"], name="what the file holds")

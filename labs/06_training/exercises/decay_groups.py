@@ -148,7 +148,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "two linear layers and a normalization",
+    "two linear layers and a normalization layer",
     weight=2,
     required=True,
     hint=(
@@ -199,14 +199,14 @@ with check(
     "shared_weight",
     "a shared weight is in one group, once",
     weight=2,
-    hint="What does SGD do with a weight it gets twice?",
+    hint="What does SGD do with a weight that it's given twice?",
 ):
     want = [["table.weight"], ["temperature", "norm.weight", "norm.bias", "out.bias"]]
     assert_close(decayed(decay_groups, Tied, 0.3)["names"], want, name="the names in your groups")
     arguments.assert_results(decay_groups, "shared", "shared in one module", "shared vector", rtol=1e-12, atol=0)
     arguments.assert_returns(decay_groups, "the model's parameter", "shared", "shared in one module", "shared vector")
 with check(
-    "frozen", "a frozen parameter isn't in any group, and doesn't move", weight=3, hint="Which attribute says so?"
+    "frozen", "a frozen parameter isn't in any group, and doesn't move", weight=3, hint="Which attribute tells you?"
 ):
     want = [["3.weight"], ["0.bias", "1.weight"]]
     got = decayed(decay_groups, make_dense, 0.2, ["0.weight", "1.bias"])

@@ -64,11 +64,11 @@ def broken_off(context, seed, is_interrupt):
 # %% exercise
 @contextmanager
 def deterministic(seed: int) -> Iterator[None]:
-    """A block that gives the same numbers every time it runs, or raises. When it ends, all settings are as before.
+    """A block that gives the same numbers on every run, or raises an error. When it ends, all settings are as before.
 
     Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators start from this seed, 0 to 2**32 - 1.
     Operations without a deterministic algorithm raise an error: a warning isn't enough. cuDNN's `deterministic` is
-    True and its `benchmark` False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
+    True, and its `benchmark` is False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
     After the block, even if it raised an error or was interrupted: the generators continue from where they were before
     it, and every setting has its earlier value, even if the block changed it. A variable that wasn't set is unset. The
     error reaches the caller.
@@ -122,7 +122,7 @@ with check(
     required=True,
     hint=(
         "Which three libraries have their own generators, and which of your lines seeds each?",
-        "random.seed, np.random.seed and torch.manual_seed, before the yield",
+        "Call random.seed, np.random.seed and torch.manual_seed before the yield.",
     ),
 ):
     outside = random.getstate(), np.random.get_state(), torch.get_rng_state()
@@ -137,11 +137,11 @@ with check(
     assert_close(got, want, rtol=0, atol=0)
 with check(
     "switches",
-    "inside, what can't be repeated raises, and cuDNN always chooses the same algorithm",
+    "inside, what can't be repeated raises an error, and cuDNN always chooses the same algorithm",
     weight=2,
     hint=(
         "Print switches() inside the block: which of the four isn't what the docstring says?",
-        "torch.use_deterministic_algorithms, and two attributes of torch.backends.cudnn",
+        "Use torch.use_deterministic_algorithms and two attributes of torch.backends.cudnn.",
     ),
 ):
     with deterministic(3):
@@ -149,7 +149,7 @@ with check(
     assert_close(got, [True, False, True, False])
 
 # %% hidden checks
-with check("other_seeds", "other seeds, and a second block with the same one", weight=2, required=True):
+with check("other_seeds", "other seeds, and a second block with the same seed", weight=2, required=True):
     seeds = [0, 2**32 - 1, 20, 7, 20]
     want, got = list[list[list[float]]](), list[list[list[float]]]()
     for s in seeds:
@@ -162,7 +162,7 @@ with check("other_seeds", "other seeds, and a second block with the same one", w
     assert_close(got, want, rtol=0, atol=0)
 with check(
     "go_on",
-    "after the block the generators continue from where they were",
+    "after the block, the generators continue from where they were",
     weight=3,
     hint="What do random.getstate(), np.random.get_state() and torch.get_rng_state() return?",
 ):
@@ -178,7 +178,7 @@ with check(
     "as_before",
     "settings that were on before the block are on after it",
     weight=2,
-    hint="What was each setting before: did you check, or assume that it was off?",
+    hint="What was each setting before: did you check, or did you assume it was off?",
 ):
     found = list[list[bool]]()
     wanted = [[True, True, False, True], [True, False, True, False], [False, False, True, True], [False] * 4]
@@ -234,7 +234,7 @@ with check("nested", "one block inside another", hint="Does the inner block rest
     assert_close([between, switches()], [[True, False, True, False], [False] * 4])
 with check(
     "workspace",
-    "CUBLAS_WORKSPACE_CONFIG inside and after the block, set before or not",
+    "CUBLAS_WORKSPACE_CONFIG inside and after the block, whether it was set before or not",
     weight=2,
     observed=True,
     hint="What does os.environ.get return for a variable that isn't set?",

@@ -16,7 +16,7 @@ def to_evaluate(function, first, start, training=(), watched=False):
 
 @probes.probe
 def evaluation_of(evaluate, start, batches, training, frozen, old, is_read_once):
-    """What evaluate(model, batches) returns or raises, and the state afterwards."""
+    """What evaluate(model, batches) returns or raises, and the state afterward."""
     with torch.random.fork_rng(devices=[]):
         model = classifier_in(start, 0.4, training, frozen, old)
         torch.manual_seed(0)
@@ -46,9 +46,9 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     may be part of two others.
     batches: an iterable of at least one pair x, y, which may be readable only once. x is whatever the model takes, y is
     (n,) int64; n, at least 1, may vary.
-    A prediction is the class of the largest logit; no other is within 1e-4 of it. Returns (loss, accuracy): Python
-    floats, the loss to the precision of the model's dtype, float32 or float64, and the accuracy from 0 to 1.
-    Afterwards, each module is back in its earlier mode. The parameters' values, buffers, every .grad and requires_grad,
+    A prediction is the class of the largest logit; no other logit is within 1e-4 of it. Returns (loss, accuracy):
+    Python floats, the loss to the precision of the model's dtype, float32 or float64, and the accuracy from 0 to 1.
+    Afterward, each module is back in its earlier mode. The parameters' values, buffers, every .grad and requires_grad,
     and whether operations are recorded, are as before. All of this also holds if the model raises an error, which
     reaches the caller.
     """
@@ -78,7 +78,7 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
 # x is whatever -> uneven_batches
 # A prediction is -> uneven_batches
 # Returns (loss, accuracy) -> uneven_batches
-# Afterwards, each module -> keeps_modes, after_error
+# Afterward, each module -> keeps_modes, after_error
 # The parameters' values -> keeps_model, keeps_grad, keeps_requires_grad, after_error
 # All of this also -> after_error
 
@@ -148,7 +148,7 @@ with check(
     required=True,
     hint=(
         "Which of the two numbers differs, the loss or the accuracy? Is each a mean over the six samples?",
-        "A sample's class is the argmax of its own logits. Divide the number of right ones by the number of samples.",
+        "A sample's class is the argmax of its own logits. Divide the number of right answers by that of samples.",
     ),
 ):
     t = samples([6], 4)
@@ -173,7 +173,7 @@ def a_case(seed, dtype=torch.float32):
 
 
 def assert_same(function, part, *edges, tolerance=None):
-    """This part of what is there afterwards is as after the reference."""
+    """This part of the state afterward is as after the reference."""
     for trial in arguments.iter_trials(function, *edges):
         got, want = trial.report.result[part], trial.case.report.result[part]
         assert_close(got, want, name="what you return or leave behind", rtol=tolerance, atol=tolerance)
@@ -264,7 +264,7 @@ with check(
     "keeps_requires_grad",
     "what requires grad, and whether operations are recorded",
     guard=True,
-    hint="What do you turn off, and never turn back on?",
+    hint="What do you turn off but never turn back on?",
 ):
     assert_same(evaluate, "requires grad", "", "frozen", "frozen ones hold .grad")
     assert_same(evaluate, "result", "recording off")

@@ -52,11 +52,11 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
 
     run_epoch(): trains model for an epoch, in place. validate(): returns the validation loss, a float, and doesn't
     change the model. Call it once after each epoch.
-    The first epoch is an improvement; its loss isn't nan. A later one is if its loss is lower than the best so far. A
-    loss of nan is never lower, so such an epoch isn't an improvement.
+    The first epoch is an improvement; its loss isn't nan. A later epoch is one if its loss is lower than the best so
+    far. A loss of nan is never lower, so such an epoch isn't an improvement.
     patience, most: at least 1. No more than `most` epochs are run.
-    Afterwards, everything in model.state_dict() is as it was after the best epoch: the same objects, changed in place.
-    Returns (best epoch, counted from 0, and its loss, to the last digit).
+    Afterward, everything in model.state_dict() is as it was after the best epoch: the same objects, changed in place.
+    Returns (best epoch, its loss): the epoch is counted from 0, and the loss is exact to the last digit.
     """
     ### BEGIN SOLUTION
     run_epoch()
@@ -79,11 +79,11 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
 # validate(): returns the -> patience, most_epochs
 # Call it once -> patience, most_epochs
 # The first epoch is -> infinite_loss
-# A later one -> equal_loss, exact_losses, infinite_loss
+# A later epoch -> equal_loss, exact_losses, infinite_loss
 # A loss of nan -> nan_loss
 # patience, most -> patience, most_epochs
 # No more than -> most_epochs
-# Afterwards, everything -> same_objects
+# Afterward, everything -> same_objects
 # Returns (best epoch -> exact_losses
 
 
@@ -166,7 +166,7 @@ with check(
     required=True,
     hint=(
         "The losses are 3, 2, 2.5, 2.25, 2.75. Which one is the best, and after which one do you stop?",
-        "Count from 0, compare with the best. Keep a copy of the whole state_dict that training can't change.",
+        "Count from 0, and compare with the best. Keep a copy of the whole state_dict that training can't change.",
     ),
 ):
     script = Script([3.0, 2.0, 2.5, 2.25, 2.75, 1.0, 1.5, 1.25, 1.75, 2.0])
@@ -220,7 +220,7 @@ with check(
     "equal_loss",
     "an equal loss isn't an improvement",
     weight=2,
-    hint="Lower, or not higher?",
+    hint="Do you ask whether a loss is lower, or whether it isn't higher?",
 ):
     assert_best(fit, "equal losses", "equal to the best", rtol=1e-6)
     assert_calls(fit, "equal losses", "equal to the best")

@@ -16,10 +16,10 @@ def overfit_one_batch(
 ) -> int | None:
     """Train on one batch until its loss is below `below`, and return the number of steps that this took.
 
-    The loss is the batch's mean cross entropy, with the weights after the steps counted: if it's below `below` at the
-    start, the result is 0 and no step is taken.
-    Returns None if the loss isn't below `below` after `most` steps, including the last one; no more steps are taken. A
-    loss of nan is never below it.
+    The loss is the batch's mean cross entropy, with the weights after the steps counted so far: if it's below `below`
+    at the start, the result is 0 and no step is taken.
+    Returns None if the loss isn't below `below` even after the last of `most` steps; no more steps are taken. A loss of
+    nan is never below it.
     model: returns logits (n, c) for x; its mode isn't changed. Gradients that it holds at the start are ignored, even
     those of frozen parameters.
     x (n, ...) and y (n,), int64, n at least 1, aren't changed. below is above 0, and most is at least 0.
@@ -160,7 +160,7 @@ with check("gives_up", "None after the allowed steps, and no more steps", weight
     assert_runs(overfit_one_batch, "as low as below")
 with check(
     "old_gradients",
-    "gradients that the model holds at the start, in frozen parameters too",
+    "gradients that the model holds at the start, even in frozen parameters",
     weight=2,
     hint="What does your first step find in .grad?",
 ):

@@ -33,7 +33,7 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
     """One pass over the batches, with one optimizer step for each window of `every` batches.
 
     Each step uses the gradient of the mean cross entropy over all samples in its window. The last window may be
-    shorter, and gets a step too.
+    shorter, but it gets a step too.
     batches: a list of at least one pair x, y. x is whatever the model takes, y is (n,) int64; n may vary. n and every
     are at least 1. The list and its tensors aren't changed.
     Gradients that the model holds at the start are ignored, even those of frozen parameters. The model's mode isn't
@@ -137,7 +137,7 @@ with check(
     required=True,
     hint=(
         "How many samples and how many steps belong to a window of two batches? What do you divide by?",
-        "Per window: clear .grad, add the gradient of each batch's summed loss, divide by the sample count, step.",
+        "Per window, clear .grad, add the gradient of each batch's summed loss, divide by the sample count, and step.",
     ),
 ):
     t = samples([3, 3, 3, 3], 20)
@@ -200,7 +200,7 @@ with check(
     )
 with check(
     "old_gradients",
-    "gradients that the model holds at the start, including NaN, and in frozen parameters",
+    "gradients that the model holds at the start, including NaN and those of frozen parameters",
     weight=2,
     hint="What does your first step find in .grad? What is zero times NaN?",
 ):
@@ -224,7 +224,7 @@ with check(
     "the graph of one batch at a time",
     weight=2,
     required=True,
-    hint="How many samples are in graphs when you call backward? Which call frees a graph?",
+    hint="How many samples do the graphs hold when you call backward? Which call frees a graph?",
 ):
     for sizes, every in (([4, 3, 5, 2], 2), ([2, 6, 3], 3)):
         seen, kept = Seen(mixing(5)), []

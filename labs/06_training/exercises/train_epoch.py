@@ -345,7 +345,7 @@ with check(
     assert_states(train_epoch, "only the last layers learn", "one shared weight")
 with check(
     "old_gradients",
-    "gradients that the model holds at the start, also NaN, and in frozen parameters",
+    "gradients that the model holds at the start, including NaN and those of frozen parameters",
     weight=2,
     hint="What does your first step find in .grad? What does zero times NaN give?",
 ):

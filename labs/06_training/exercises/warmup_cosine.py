@@ -2,9 +2,9 @@
 def warmup_cosine(step: int, warmup: int, total: int, peak: float) -> float:
     """The learning rate at a step, counted from 0.
 
-    Up to step warmup - 1, it grows in equal parts: step 0 has peak / warmup, step warmup - 1 has peak.
-    From step warmup on, it falls along half a cosine wave: step warmup has peak, step total has 0.
-    Every step after total has 0 too. warmup: 0 <= warmup < total; 0 means no warm-up. Returns a number, not a tensor,
+    Up to step warmup - 1, it grows in equal increments: step 0 gets peak / warmup, and step warmup - 1 gets peak.
+    From step warmup on, it falls along half a cosine wave: step warmup gets peak, and step total gets 0.
+    Every step after total gets 0, too. warmup: 0 <= warmup < total; 0 means no warm-up. Returns a number, not a tensor,
     in float64 precision, as Python computes it.
     """
     ### BEGIN SOLUTION
@@ -62,8 +62,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "At which step is the progress through the second part 0, and at which 1? Is each rate a plain number?",
-        "In the warm-up: (step + 1) / warmup of the peak. Then progress: steps since warmup over total - warmup.",
+        "At which step is the progress through the second part 0, and at which is it 1? Is each rate a plain number?",
+        "In the warm-up, take (step + 1) / warmup of peak. Then progress is steps since warmup over total - warmup.",
     ),
 ):
     want = [0.1, 0.2, 0.3, 0.4, 0.4, 0.2, 0.0]
@@ -72,7 +72,7 @@ with check(
         got,
         want,
         {
-            "the first step has a learning rate of 0, and learns nothing": [0.0, 0.1, 0.2, 0.3, 0.4, 0.2, 0.0],
+            "the first step has a learning rate of 0, so it learns nothing": [0.0, 0.1, 0.2, 0.3, 0.4, 0.2, 0.0],
             "the cosine starts at step 0, not where the warm-up ends": [0.1, 0.2, 0.3, 0.4, 0.3, 0.1, 0.0],
             "the rate falls to a tenth of the peak, not to 0": [0.1, 0.2, 0.3, 0.4, 0.4, 0.22, 0.04],
             "total was taken as the number of steps after the warm-up": [0.1, 0.2, 0.3, 0.4, 0.4, 0.3, 0.1],
@@ -97,7 +97,7 @@ with check(
 with check("no_warmup", "no warm-up", weight=2, hint="What do you divide by?"):
     edges = "no warm-up", "no warm-up, first step", "no warm-up, last before the end", "total 1"
     arguments.assert_results(warmup_cosine, *edges, rtol=1e-9, atol=1e-12)
-with check("after_end", "after the last step, it stays at zero", weight=2, hint="A cosine goes up again."):
+with check("after_end", "after the last step, it stays at zero", weight=2, hint="A cosine rises again."):
     edges = "end", "after the end", "far after the end", "no warm-up, after the end"
     arguments.assert_results(warmup_cosine, *edges, rtol=1e-9, atol=1e-12)
 
