@@ -227,7 +227,7 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 # %% given
 hint(
     "After the subtraction, what is the largest number in each row? Which numbers did you read earlier, and are they "
-    "still true?",
+    "still correct?",
     "A constant row gives 0 / 0, so replace such a divisor. And does every line of your code write into x's own "
     "memory, even if x isn't contiguous?",
 )
@@ -284,9 +284,9 @@ after("w.data = w.data - 1")
 after("with torch.no_grad(): w -= 1")
 
 # %% [markdown]
-# The first two create a new tensor, while the optimizer keeps training the old one. The optimizer does see the result
-# of the last three. The last one is the right form: the write isn't recorded, but it's counted. `.data` dates from
-# before PyTorch 0.4, though many tutorials still use it.
+# The first two create a new tensor, while the optimizer keeps training the old one. The optimizer does see the effect
+# of the last three, and the very last one is the right form: the write isn't recorded, but it's counted. `.data` dates
+# from before PyTorch 0.4, though many tutorials still use it.
 #
 # ### Your turn: clamp_params_
 # Some training methods keep every weight in a fixed range by clamping the parameters after each step. Write that step,
@@ -339,9 +339,9 @@ except RuntimeError as error:
     print(str(error).split("; ")[1].split(". ")[0])
 
 # %% [markdown]
-# The write itself succeeds. But `backward` reports that the tensor that the node saved at version 0 is now at version
-# 1, and refuses to compute with it. That's all the counter is for. PyTorch doesn't look at the values, so even
-# rewriting the same numbers, as in `y.mul_(1)`, counts.
+# The write itself succeeds. But `backward` reports that the tensor saved at version 0 is now at version 1, and refuses
+# to compute with it. That's all the counter is for. PyTorch doesn't look at the values, so even rewriting the same
+# numbers, as in `y.mul_(1)`, counts.
 #
 # Each operation keeps what its derivative needs. Before you run the next cell, write down what's kept on each line:
 # input, output, or nothing.
@@ -478,8 +478,8 @@ for recording in (True, False):
         print(f"recording {recording!s:5}  inplace {inplace!s:5}  peak and kept in MiB: {measured}")
 
 # %% [markdown]
-# With recording, it saves one of nine activations at the peak, but none of those kept for `backward`. Even without it,
-# the output of `Linear` is freed as soon as ReLU has read it, because no node keeps it. Without recording,
+# With recording, it saves one of nine activations at the peak, but none of those kept for `backward`. Even without
+# `inplace`, the output of `Linear` is freed as soon as ReLU has read it, because no node keeps it. Without recording,
 # `inplace=True` saves nothing: either way, the peak is two activations, a layer's input and its output.
 #
 # Other activations behave differently. In this network, `LeakyReLU` and `ELU` keep 16 MiB, but only 8 MiB in place,
@@ -717,7 +717,7 @@ print("autograd    ", own.grad)
 print("finite steps", slope_by_steps(lambda t: soft_gate_broken(t, weights), points))
 
 # %% [markdown]
-# The function computes $h \cdot \log(1 + e^h)$. Autograd treats it as `x * w`, because the second write changed `h`
+# The function computes $h \cdot \log(1 + e^h)$, but autograd treats it as `x * w`, because the second write changed `h`
 # without being recorded.
 #
 # ### Your turn: soft_gate
@@ -832,9 +832,9 @@ hint(
 # %% exercise: replace_rows points=3 level=medium
 
 # %% [markdown]
-# Making a copy and then writing to it, where nothing else refers to its memory, can't break any rule. `h.index_copy(0,
-# rows, new)` does the same in one call. Methods without an underscore, such as `index_copy`, `index_put`, `masked_fill`
-# and `scatter`, do exactly this: clone, then write.
+# Writing to a fresh copy, which nothing else refers to, can't break any rule. `h.index_copy(0, rows, new)` does the
+# same in one call. Methods without an underscore, such as `index_copy`, `index_put`, `masked_fill` and `scatter`, do
+# exactly this: clone, then write.
 
 # %% [markdown]
 # ## A good place to stop
@@ -1089,9 +1089,9 @@ hint(
 # %% answer [markdown]
 # No. In training mode, it normalizes by the batch's statistics and only writes to the running ones, so they don't
 # affect the gradient. In evaluation mode, it uses the running statistics without writing to them. A single call never
-# does both. But its node does keep the running statistics, and the layer's own update isn't counted: if you call the
-# layer in evaluation mode, then in training mode, and then run `backward` for the first call, the gradient is silently
-# wrong.
+# does both. But the layer's node does keep the running statistics, and the layer's own update isn't counted: if you
+# call the layer in evaluation mode, then in training mode, and then run `backward` for the first call, the gradient is
+# silently wrong.
 
 # %% [markdown]
 # ## Finding the line
@@ -1334,7 +1334,7 @@ hint(
 # ## On one sheet
 #
 # - `+=`, `x[0] = ...`, `out=` and writes to views work in place. An underscore is only a convention.
-# - A batch taken by slicing is a view of the data set. Clone it before you write to it.
+# - A batch taken by slicing is a view of the dataset. Clone it before you write to it.
 # - A recorded write to a leaf that requires grad fails immediately. Update parameters under `no_grad`.
 # - A node keeps what its derivative needs: inputs, outputs, tensors of its own, or nothing. At `backward`, the version
 #   counter reveals a write to a saved tensor.

@@ -97,8 +97,8 @@ print(f"right: {shares[0]:.0%} of the images it trained on, and {shares[1]:.0%} 
 # zero where the network is confident, right or wrong, so confident mistakes are hardly corrected.
 
 # %% [markdown]
-# The training loss falls to 0.10, and the network reads 97% of its own training images. So it does learn; the 88% on
-# the others is another matter. You'll return to this script at the end of the lab.
+# The training loss falls to 0.10, and the network gets 97% of its own training images right. So it does learn; the 88%
+# on the others is another matter. You'll return to this script at the end of the lab.
 #
 # ## The data
 #
@@ -466,8 +466,8 @@ for text, model in suspects.items():
 show_curves(on_one_batch)
 
 # %% [markdown]
-# Only the plain network gets near zero, to 0.007. The one with a softmax is at 1.59 and can't get below 1.46, as you
-# saw in the first answer of this lab. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero.
+# Only the plain network's loss gets near zero, at 0.007. With a softmax, the loss is 1.59 and can't get below 1.46, as
+# you saw in this lab's first answer. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero.
 # The detached network reaches 0.51, because its last layer still learns. A threshold of 0.05 after 100 steps separates
 # the plain network from the other three.
 #
@@ -589,7 +589,7 @@ show_curves(in_the_valley)
 # %% answer [markdown]
 # Plain SGD changes sides at each of its 40 steps and is still far from the minimum: it has moved from -9 to -4.4 along
 # the valley. A larger rate would help along the valley, but a rate above 1 would diverge across it. Momentum and Adam
-# overshoot the minimum, both to 2.46, and return. Momentum ends up closest, with a loss of 0.004. Adam divides each
+# overshoot the minimum, both to 2.46, and come back. Momentum ends up closest, with a loss of 0.004. Adam divides each
 # direction by the size of its gradients, so it moves as fast along the valley as across it, and is at a loss of 0.031
 # on its way back. SGD's loss is 0.189.
 
@@ -702,7 +702,7 @@ show_curves(sweep)
 # which don't count.)
 #
 # Why start small? In its first step, Adam moves every parameter by about the full rate, however small its gradient is.
-# In the sweep's network, a rate of 0.1 takes the loss from 2.37 to 4.66 in two steps. With 10 steps of warm-up, the
+# For the sweep's network, a rate of 0.1 takes the loss from 2.37 to 4.66 in two steps. With 10 steps of warm-up, the
 # loss falls from the start, and large rates become usable: with 0.3 and a cosine, the validation loss after 60 steps is
 # 0.4 to 0.6 across five orders of the data, compared with 1.2 to 2.0 without the warm-up. At 0.03, the warm-up makes no
 # clear difference.
@@ -766,8 +766,8 @@ hint(
 # If a batch doesn't fit into memory, process several small ones, let the gradients add up, and take one step for all of
 # them. A *window* is a group of batches that share one step; in lab 4, it was a stretch of a long sequence. Lab 3
 # showed that dividing each loss by the number of batches is exact only if all batches have the same size. The loop
-# holds a second trap. With 10 batches and windows of 4, how many steps does this code take, and what happens to the
-# last two batches?
+# itself has a second trap. With 10 batches and windows of 4, how many steps does this code take, and what happens to
+# the last two batches?
 #
 # ```python
 # for i, (x, y) in enumerate(batches):
@@ -936,7 +936,7 @@ hint(
 # %% exercise: fit points=3 level=medium
 
 # %% [markdown]
-# The best validation loss of many epochs is a lucky one, chosen because it's low. That's why the test images are kept
+# The best validation loss of many epochs is a lucky one, chosen because it's low. That's why the test images are saved
 # for the end.
 #
 # ## The same numbers again
@@ -1076,7 +1076,7 @@ hint(
 # accuracy. `change` says how many of the changes to make; with 0, the script is as it was.
 #
 # 1. Shuffle the training images in each epoch.
-# 2. Replace SGD with AdamW at a rate of 0.01, a third of the sweep's best, because the runs get longer.
+# 2. Replace SGD with AdamW at a rate of 0.01, a third of the sweep's best rate, because the runs get longer.
 # 3. Train for 60 epochs instead of 10.
 # 4. Stop early: keep the weights with the lowest validation loss, with a patience of 10.
 #
@@ -1137,8 +1137,8 @@ for seed in range(3):
 # were used to choose. With 400 images, even this accuracy is known only to within about one point.
 
 # %% [markdown]
-# Lab 6b fixes what's left: it gives the network a convolution, so that it knows which pixels are neighbors, and reads
-# the images with a `DataLoader`.
+# Lab 6b takes care of what's left: it gives the network a convolution, so that it knows which pixels are neighbors, and
+# reads the images with a `DataLoader`.
 #
 # ## The loss doesn't go down: what to check
 #
@@ -1154,7 +1154,8 @@ for seed in range(3):
 #    large gives jumps or nan.
 # 7. The gradient norm: plot it. If it spikes, clip, and look at that batch.
 # 8. The training loss falls, but the validation loss doesn't: is the scaling the same for both? Is the model in
-#    evaluation mode? If so, try more data, weight decay or an earlier stop, and look at how the data was split.
+#    evaluation mode? If both are fine, try more data, weight decay or an earlier stop, and look at how the data was
+#    split.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -1164,7 +1165,7 @@ for seed in range(3):
 #   > It may come anywhere but between `backward` and `step`. Three of the five orders gave the same losses.
 # - [x] If it's called between `backward` and `step`, the model doesn't learn, and there's no error.
 #   > It clears the gradient before `step` can use it, and a parameter without a gradient is skipped.
-# - [x] By default it sets `.grad` to `None`.
+# - [x] By default, it sets `.grad` to `None`.
 #   > `set_to_none=True` is the default, so a parameter that wasn't used in a step is skipped.
 # - [x] Without it, each step uses the sum of all gradients so far.
 #   > `backward` adds to `.grad`, and `step` uses what it finds there.
@@ -1215,7 +1216,7 @@ for seed in range(3):
 # - [x] Softmax before `F.cross_entropy` gives a different loss from the logits.
 #   > `cross_entropy` takes logits and applies a softmax itself. With ten classes, the loss then can't get below 1.46.
 # - [x] `drop_last=True` in a `DataLoader` can leave samples out of an epoch.
-#   > The last batch is left out if it's smaller than the others. Here that would be 40 samples in each epoch.
+#   > The last batch is left out if it's smaller than the others. Here, that would be 40 samples in each epoch.
 #
 # Hint: What differs between the two losses besides the images?
 #
@@ -1230,7 +1231,7 @@ for seed in range(3):
 # - [x] Gradients are clipped once per window, after the last of its batches.
 #   > Only then is the gradient complete. Clipping batch by batch limits parts that may cancel in the sum.
 # - [x] The batches left over at the end need their own step.
-#   > Otherwise their gradients stay in `.grad`, and the next epoch adds to them.
+#   > Otherwise, their gradients stay in `.grad`, and the next epoch adds to them.
 #
 # Hint: What did your code divide each window's gradient by, and when?
 #
@@ -1239,12 +1240,12 @@ for seed in range(3):
 #   > One call seeds PyTorch on all devices. Python's `random` and NumPy have their own seeds.
 # - [ ] Setting `os.environ["PYTHONHASHSEED"]` in the first line makes `hash("abc")` repeatable.
 #   > Python reads it when it starts, so inside the program it's too late.
-# - [x] Continuing from a checkpoint needs the optimizer's state.
+# - [x] Resuming from a checkpoint requires the optimizer's state.
 #   > It holds momentum, Adam's averages and the step counts. Without them, the next step is a different one.
 # - [ ] Saving the seed is as good as saving a generator's state.
-#   > The seed takes you back to the beginning of the sequence. The state says how far it has been drawn.
+#   > The seed takes you back to the beginning of the sequence. The state says how far the sequence has been drawn.
 # - [ ] `best = model.state_dict()` keeps the weights as they are at that moment.
-#   > It holds the model's own memory, which training changes in place. In the lab, only `deepcopy` still had the first
+#   > It shares the model's own memory, which training changes in place. In the lab, only `deepcopy` still had the first
 #   > weight.
 #
 # Hint: What did one more draw change? What did deepcopy keep?
@@ -1316,7 +1317,7 @@ for seed in range(3):
 # - `state_dict()` isn't a copy.
 # - Choose by the validation images, across several seeds, and report the result on test images that you haven't used
 #   for any choice.
-# - To repeat a run, you need the seeds of three libraries, and algorithms that always give the same bits.
+# - To repeat a run, you need the seeds of three libraries and algorithms that always give the same bits.
 # - To resume a run bit for bit, you need the model, the optimizer, the state of every generator, and the position in
 #   the run: epoch, schedule, batch.
 #

@@ -148,7 +148,7 @@ with check(
     required=True,
     hint=(
         "Which of the two numbers differs, the loss or the accuracy? Is each a mean over the six samples?",
-        "A sample's class is the argmax of its own logits. Divide the number of right answers by that of samples.",
+        "A sample's class is the argmax of its own logits. Divide the count of right answers by the number of samples.",
     ),
 ):
     t = samples([6], 4)
