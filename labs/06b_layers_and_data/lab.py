@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Layers you can trust, and data that arrives in time
 #
-# You train a network on the digits and measure 99% accuracy. Then you build it into a program that reads one digit at
-# a time, and it gets every thirteenth digit wrong. The weights are the same and nothing raises an error, but one layer
-# doesn't do what you thought. Most of a model is layers that someone else wrote, and most of a training script gets
-# data to them. This lab shows what each promises, and where the promise ends.
+# You train a network on the digits and measure 99% accuracy. Then you build it into a program that reads one digit at a
+# time, and it gets one digit in thirteen wrong. The weights are the same and nothing raises an error, but one layer
+# doesn't do what you thought. Most of a model consists of layers that someone else wrote, and most of a training script
+# is there to feed them data. This lab shows what both of them promise, and where the promises end.
 #
 # After this lab you can
 #
@@ -15,8 +15,8 @@
 # - prepare a batch while a step runs, and say what you have to wait for.
 #
 # The lab has two parts, each a sitting of about an hour. The core is five exercises: `apply_norm`, `attend_next`, and
-# `first_bad` in Part 1, `pad_collate` and `my_part` in Part 2. No later lab needs the others. Numbers were measured
-# with PyTorch 2.13 on one CPU thread; statements about GPUs follow PyTorch's documentation.
+# `first_bad` in Part 1, and `pad_collate` and `my_part` in Part 2. No later lab depends on the others. All numbers were
+# measured with PyTorch 2.13 on one CPU thread; statements about GPUs follow PyTorch's documentation.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
 # Those marked *later* run when you press *Mark my work* or hand the lab in.
@@ -51,15 +51,15 @@ from labkit import (
 # %% [markdown]
 # ## Part 1: Layers you can trust
 #
-# In this part, you learn what a layer does to each sample, before it surprises you in use. You need lab 6, and
+# In this part, you learn what a layer does to each sample, before it catches you by surprise. You need lab 6, and
 # attention from lab 2.
 #
 # ## What a convolution looks for
 #
-# The fully connected network from the earlier labs reads 96% of the unseen digits, but it doesn't know which pixels are
-# neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across the image. At each position, it
-# multiplies the weights by the pixels under them and adds up the products. The 3 x 3 kernel below subtracts the pixels
-# on its left from those on its right. Where will the result be positive?
+# The fully connected network from the earlier labs reads 96% of the unseen digits correctly, but it doesn't know which
+# pixels are neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across the image. At each
+# position, it multiplies the weights by the pixels under them and adds up the products. The 3 x 3 kernel below
+# subtracts the pixels on its left from those on its right. Where will the result be positive?
 
 # %% example
 picture = torch.zeros(5, 8)
@@ -71,18 +71,19 @@ for numbers in (kernel, picture, edges):
 
 # %% [markdown]
 # The result is 3 at the stroke's left edge, -3 at its right edge, and 0 where the pixels don't change. It's smaller
-# than the picture, because the kernel fits in only 3 x 6 positions; with `padding=1`, a border of zeros keeps the size.
+# than the picture, because the kernel fits at only 3 x 6 positions; with `padding=1`, a border of zeros preserves the
+# size.
 #
-# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels and returns an image, or channel, for each. A kernel of the
-# next convolution reads all 16 channels, so it's 16 x 3 x 3. `nn.MaxPool2d(2)` keeps the largest number in each 2 x 2
-# square.
+# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels and returns an image, or channel, for each. Each kernel of the
+# next convolution reads all 16 channels, so its size is 16 x 3 x 3. `nn.MaxPool2d(2)` keeps the largest number in each
+# 2 x 2 square.
 #
 # ## Right in training, wrong in use
 #
-# Two convolutions make a better digit reader, if you use it correctly. After each, a norm layer rescales the output.
-# The scans are shuffled, as in lab 6, and the last 297 are held out. An epoch takes 0.1 seconds of CPU time; the fully
-# connected network needs 0.01. The last line reads those one at a time. Run the cell, then change 1 to 297 in that line
-# to read them all at once.
+# Two convolutions make a better digit reader if you use it correctly. After each one, a norm layer rescales the output.
+# The scans are shuffled, as in lab 6, and the last 297 are held out. An epoch takes 0.1 seconds of CPU time, compared
+# with 0.01 for the fully connected network. The last line reads the held-out scans one at a time. Run the cell, and
+# then change the 1 in that line to 297 to read them all at once.
 #
 
 # %% scratch
@@ -120,13 +121,13 @@ for _ in range(10):
 print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 
 # %% [markdown]
-# The same weights and scans give 92% one at a time and 99% all at once. Which layer's output for one scan depends on
-# the other scans in the batch? Which line is missing, and what does it change?
+# With the same weights and scans, the accuracy is 92% one at a time but 99% all at once. Which layer's output for one
+# scan depends on the other scans in the batch? Which line is missing, and what would it change?
 
 # %% answer [markdown]
 # `nn.BatchNorm2d`. In training mode, it subtracts the batch's mean and divides by the batch's standard deviation. If
-# the batch is a single scan, these are that scan's own statistics. Reading all 297 at once hides the problem, because
-# mixed digits have nearly the same statistics as the training batches. `torch.no_grad()` doesn't help: it turns off
+# the batch is a single scan, these are that scan's own statistics. Reading all 297 at once hides the problem, because a
+# mix of digits has nearly the same statistics as the training batches. `torch.no_grad()` doesn't help: it turns off
 # recording, not training mode.
 #
 # Add `digit_reader.eval()` above the last line. Batch norm then uses the averages that it collected during training:
@@ -141,18 +142,18 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # %% [markdown]
 # ## What a layer promises
 #
-# If you know three things about a layer, bugs like the digit reader's don't surprise you.
+# If you know three things about a layer, bugs like the digit reader's won't surprise you.
 #
-# - *Which shape does it take, and which does it return?* Which dimension is the batch, and which one holds the
+# - *What shape does it take, and what shape does it return?* Which dimension is the batch, and which one holds the
 #   features?
 # - *What does it store?* Parameters, buffers, or nothing.
 # - *What does `eval()` change?* Everything for some layers, nothing for most.
 #
-# The next cell builds ten layers, calls each in both modes, and prints the answers. N counts samples, T steps, C
-# channels, and F features.
+# The next cell builds ten layers, calls each of them in both modes, and prints the answers. N is the number of samples,
+# T of steps, C of channels, and F of features.
 
 # %% predict: train_and_eval
-# **Predict.** Which of these return different values in evaluation mode than in training mode?
+# **Predict.** Which of these layers return different values in evaluation mode than in training mode?
 #
 # - [x] `nn.BatchNorm2d`
 # - [ ] `nn.LayerNorm`
@@ -192,23 +193,23 @@ for name, (layer, x) in contracts.items():
 
 # %% [markdown]
 # *Shapes.* `Linear` and `LayerNorm` work on the last dimension and treat the others as batch dimensions; `Embedding`
-# adds a dimension. Convolutions, pooling, and `BatchNorm2d` expect channels second. `LSTM` and `MultiheadAttention`
-# expect steps first, (T, N, F), unless they're built with `batch_first=True`. Without it, they accept (N, T, F) too,
-# but mistake samples for steps and mix them.
+# adds a dimension. Convolutions, pooling, and `BatchNorm2d` expect the channels second. `LSTM` and `MultiheadAttention`
+# expect the steps first, (T, N, F), unless they're built with `batch_first=True`. Without it, they also accept (N, T,
+# F), but they mistake samples for steps and mix them.
 #
 # *What it stores.* Of the ten, only batch norm has buffers: a running mean, a running variance, and the number of
 # batches it has seen. Each forward pass in training mode updates them, even under `torch.no_grad()`.
 #
 # *What `eval()` changes.* Only two of the ten layers: batch norm uses its running values instead of the batch's, and
 # dropout does nothing. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you set it.
-# Others that change are `nn.RReLU`, `nn.AlphaDropout`, and `nn.InstanceNorm2d` with `track_running_stats=True`. If a
-# layer is new to you, try both modes.
+# Other layers that it changes are `nn.RReLU`, `nn.AlphaDropout`, and `nn.InstanceNorm2d` with
+# `track_running_stats=True`. If a layer is new to you, try both modes.
 #
 # ### Which numbers share a mean?
 #
-# Norm layers differ in one decision, and it explains the digit reader's mistake: which numbers do they average? The
-# next cell asks autograd. The gradient of one output with respect to the input is nonzero only for the inputs that this
-# output depends on.
+# Norm layers differ in one decision, which also explains the digit reader's mistake: which numbers do they average? The
+# next cell asks autograd: the gradient of one output with respect to the input is nonzero only at the elements that
+# this output depends on.
 #
 
 # %% example
@@ -230,71 +231,71 @@ plt.show()
 # For batch norm, that's row 2 of all three samples: one channel, across the batch and all steps. For layer norm and RMS
 # norm, it's row 2 of sample 1 only.
 #
-# Write $\mu$ and $\sigma^2$ for the mean and variance of such a group. Layer norm and batch norm compute
-# $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ avoids division
-# by 0. RMS norm, which most language models use, skips the mean and the bias: it's
-# $x / \sqrt{\overline{x^2} + \epsilon}$, times `weight`.
+# Let $\mu$ and $\sigma^2$ be the mean and variance of such a group. Layer norm and batch norm compute
+# $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ prevents division
+# by 0. RMS norm, which most language models use, skips the mean and the bias: it computes
+# $x / \sqrt{\overline{x^2} + \epsilon}$ and multiplies by `weight`.
 #
 # ### Your turn: apply_norm
-# Write all three. They differ less than you may think.
+# Write all three. They differ less than you might think.
 
 # %% given
 hint(
     "Which axes does each norm average over? mean takes a list of axes; keepdim=True keeps the result aligned with x.",
-    "After you subtract the mean, the mean of the squares is the variance. So RMS norm only skips that subtraction.",
+    "After you subtract the mean, the mean of the squares is the variance. So RMS norm just skips that subtraction.",
     "Batch norm's weight has to line up with axis 1: for a 4-dimensional x, reshape it to (c, 1, 1).",
 )
 
 # %% exercise: apply_norm points=3 level=medium
 
 # %% [markdown]
-# Two questions remain. `x.var()` and `nn.BatchNorm1d` don't agree on what a variance is: which one does the layer use
-# for its output, and which for `running_var`? And why don't language models use batch norm?
+# Two questions remain. `x.var()` and `nn.BatchNorm1d` don't agree on what a variance is. Which definition does the
+# layer use for its output, and which for `running_var`? And why don't language models use batch norm?
 
 # %% answer [markdown]
-# The output uses the biased variance, and `running_var` the unbiased one, like `x.var()`. So even for the same batch,
-# the divisor is larger in evaluation mode, by a factor of nearly $\sqrt{m / (m - 1)}$ for m numbers per channel.
+# The output uses the biased variance, and `running_var` the unbiased one, as `x.var()` does. So even for the same
+# batch, the divisor is larger in evaluation mode, by a factor of nearly $\sqrt{m / (m - 1)}$ for m numbers per channel.
 #
-# In a language model, batch norm would mix a batch's sequences, including their padding, and leak later tokens into
-# earlier ones. And a model that generates one token at a time has no batch to average over.
+# In a language model, batch norm would mix a batch's sequences, including their padding, and leak information from
+# later tokens into earlier ones. And a model that generates one token at a time has no batch to average over.
 
 # %% [markdown]
 # ### How many values does a convolution return?
 #
-# Where does the 128 in the digit reader's `nn.Linear(128, 10)` come from? Each pooling halves the 8 x 8 pixels, to
-# 4 x 4 and 2 x 2, and 32 channels make 32 · 2 · 2 = 128 numbers. In general, you count the windows that a kernel reads.
-# A kernel's weights along a dimension are called *taps*. Four settings matter.
+# Where does the 128 in the digit reader's `nn.Linear(128, 10)` come from? Each pooling layer halves the height and
+# width, from 8 x 8 to 4 x 4 to 2 x 2, and 32 channels make 32 · 2 · 2 = 128 numbers. In general, you count the windows
+# that a kernel reads. A kernel's weights along a dimension are called *taps*. Four settings matter.
 #
-# - `padding`: how many zeros are added at *both* ends.
-# - `dilation`: the distance between taps. With 1, they're neighbors. With 2, a kernel of 3 spans 5 positions.
+# - `padding`: how many zeros are added at *each* end.
+# - `dilation`: the distance between taps. With 1, they're neighbors. With 2, a kernel of size 3 spans 5 positions.
 # - `stride`: the distance from one window to the next. Windows that would extend past the end are left out.
 # - `groups`: doesn't affect the size. It divides the channels into groups that don't see each other, so each output
-#   channel reads `in_channels / groups` of them. Both channel counts must be divisible by it.
+#   channel reads only `in_channels / groups` input channels. `groups` must divide both channel counts.
 #
 # ### Your turn: out_size
-# Count the windows along one dimension. For an image, do so once for the height and once for the width.
+# Count the windows along one dimension. For an image, you'd do this once for the height and once for the width.
 
 # %% given
 hint(
-    "Draw the positions, with their padding. Where does the first window start, and where does the last one?",
-    "k taps, d apart, span d * (k - 1) + 1 positions. How many strides fit into the positions that are left?",
+    "Draw the positions, including the padding. Where does the first window start, and where does the last one?",
+    "k taps, d apart, span d * (k - 1) + 1 positions. How many strides fit into the remaining positions?",
 )
 
 # %% exercise: out_size points=2 level=easy further
 
 # %% [markdown]
-# Pooling counts in the same way; its stride is the kernel size unless you set another. A transposed convolution does
-# the opposite: it returns a size from which the convolution would make its input. With a stride above 1, several sizes
-# qualify: with a kernel of 3, stride 2, and padding 1, a convolution turns both 9 and 10 into 5. From 5, the transposed
-# one makes 9, or 10 with `output_padding=1`.
+# Pooling counts its windows the same way, and its stride defaults to the kernel size. A transposed convolution does the
+# opposite: it returns a size that the convolution would turn back into the input size. With a stride above 1, several
+# sizes qualify: with kernel size 3, stride 2, and padding 1, a convolution turns both 9 and 10 into 5. The transposed
+# one turns 5 into 9, or into 10 with `output_padding=1`.
 #
 # ## A state to pass along
 #
-# A digit reader that followed the pen would read a sequence, with layers that remember. If you misread the shape of
+# A digit reader that followed the pen would read a sequence, using layers that remember. If you misread the shape of
 # what they remember, or keep too little of it, the model still runs.
 #
-# An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start as zeros; h is also the step's
-# output. The LSTM below has two layers and reads in both directions.
+# An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start out as zeros; h is also the
+# step's output. The LSTM below has two layers and reads in both directions.
 
 # %% predict: state_shape
 # **Predict.** The input is (N, T, F) = (3, 5, 4), the hidden size is 6, and `batch_first=True`. What's the shape of h?
@@ -315,24 +316,25 @@ print("h[3] is the last backward output:", torch.equal(h[3], backward_half[:, -1
 print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0]))
 
 # %% [markdown]
-# `batch_first` moves the axes of the input and the output, but not those of the state, which is always (layers times
-# directions, N, hidden). The backward half ends at the first step, where it has read everything; at the last step, it
-# has read only one.
+# `batch_first` moves the axes of the input and the output, but not those of the state, whose shape is always (layers
+# times directions, N, hidden). The backward half ends at the first step, where it has read everything; at the last
+# step, it has read only that one.
 #
-# To read a long sequence in pieces, pass each piece's state to the next. In training, detach both h and c in between,
-# or the second backward pass runs into the first piece's graph, which has been freed.
+# To read a long sequence in pieces, pass the state from each piece to the next. In training, detach both h and c in
+# between, or the second backward pass will run into the first piece's graph, which has already been freed.
 #
 # ### A state that grows
 #
-# A model that writes text computes one token, appends it, and repeats. If each turn runs the whole sequence again, the
-# 1,000th token costs a thousand projections, although 999 of the results are known. Attention has no state; instead,
-# each token's query is compared with the keys of all earlier tokens, and their values are averaged. So the next token
-# needs earlier keys and values, but no earlier queries. Stored keys and values are called a *KV cache*.
+# A model that writes text computes one token, appends it, and repeats. If each iteration runs the whole sequence again,
+# the 1,000th token costs a thousand projections, although 999 of the results are already known. Attention has no state;
+# instead, each token's query is compared with the keys of all earlier tokens, and their values are averaged. So the
+# next token needs the earlier keys and values, but not the earlier queries. The stored keys and values are called a *KV
+# cache*.
 #
-# In a causal model, keys and values don't depend on later tokens, so cached ones stay valid.
+# In a causal model, keys and values don't depend on later tokens, so the cached ones stay valid.
 #
 # ### Your turn: attend_next
-# The next tokens may be a single one or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
+# The next tokens can be a single token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
 # for each new token and a column for each key, with a 1 where the token sees the key:
 #
 # ```text
@@ -343,7 +345,7 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 
 # %% given
 hint(
-    "What does project return for the new tokens, and which two of the three do you keep?",
+    "What does project return for the new tokens, and which two of those three results do you keep?",
     "The new keys go after the cached ones, along dimension 2. There are queries for the new tokens only.",
     "New token i is at position s + i. In a mask of t rows and s + t columns, triu(s + 1) marks what it can't see.",
 )
@@ -355,8 +357,8 @@ hint(
 # 4,096 tokens in bfloat16, how large is the cache of a model with 32 layers, 8 key and value heads, and d = 128?
 
 # %% answer [markdown]
-# Its causal mask starts at the first key, so one query sees only key 0. You'd get the first token's value, without an
-# error. For a single new token, leave `is_causal` out. For several, pass `attn_mask`.
+# Its causal mask starts at the first key, so a single query sees only key 0. You'd get the first token's value without
+# any error. For a single new token, leave `is_causal` out. For several, pass `attn_mask`.
 #
 # Keys and values, 32 layers, 8 heads, 4,096 tokens, and 128 numbers of 2 bytes each: 2 · 32 · 8 · 4096 · 128 · 2 =
 # 536,870,912 bytes, half a gigabyte for one sequence. That's why, in many models, several query heads share each key
@@ -366,10 +368,11 @@ hint(
 # ### Where does a sequence end?
 #
 # If your classifier reads `outputs[:, -1]`, it reads padding for most samples. To fit sequences of different lengths
-# into one tensor, the short ones are *padded* at the end. An LSTM reads the padding too, and keeps updating its state.
+# into one tensor, the shorter ones are *padded* at the end. An LSTM reads the padding too, and keeps updating its
+# state.
 #
-# A forward LSTM doesn't look ahead, so its output at step `lengths[n] - 1` is the same as without padding. You only
-# have to select it. The backward half of a bidirectional LSTM reads the padding first. There, use
+# A forward LSTM doesn't look ahead, so its output at step `lengths[n] - 1` is the same as without padding, and you only
+# have to select it. The backward half of a bidirectional LSTM reads the padding first. In that case, use
 # `nn.utils.rnn.pack_padded_sequence`, which passes the lengths to the LSTM but doesn't accept a length of 0.
 #
 # ### Your turn: last_states
@@ -377,7 +380,7 @@ hint(
 
 # %% given
 hint(
-    "One index for each sample: which two index tensors select one step from each row?",
+    "You need one index per sample. Which two index tensors select one step from each row?",
     "For a length of 0, no step is right. What if there were a step of zeros before all the others?",
 )
 
@@ -394,7 +397,7 @@ hint(
 #
 # - [x] it's zero when the layer is built
 # - [x] a lookup gives it no gradient
-# - [ ] it's zero, whatever you do to the table
+# - [ ] it stays zero, whatever you do to the table
 #
 
 # %% example
@@ -412,10 +415,10 @@ logits = table(torch.tensor([0, 1])) @ table.weight.T
 print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0].tolist())
 
 # %% [markdown]
-# Row 0 starts at zero, and the lookup gives it no gradient. That's all. Initializing or loading the table overwrites
-# the row. Weight decay then shrinks it, although its gradient is zero. And if the table also serves as the weights of
-# the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write them after the
-# initialization, under `no_grad`: `table.weight[0].zero_()`.
+# Row 0 starts out as zeros, and the lookup gives it no gradient. That's all. Initializing or loading the table
+# overwrites the row. Weight decay then shrinks it, although its gradient is zero. And if the table also serves as the
+# weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write them
+# after the initialization, under `no_grad`: `table.weight[0].zero_()`.
 #
 # ## Looking inside
 #
@@ -423,12 +426,13 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 # Python, so ordinary tools work.
 #
 # - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
-# - `breakpoint()` there: Python stops in its debugger, `pdb`, and waits for commands. `p x.shape` prints, `n` runs one
-#   line, `c` continues. After an error, `%debug` in the next cell opens the line that raised it. At Python's own
-#   prompt, `import pdb; pdb.pm()` does. (`pdb.post_mortem()` without a traceback works only inside `except`.)
+# - `breakpoint()` in the same place: Python stops in its debugger, `pdb`, and waits for commands. `p x.shape` prints a
+#   value, `n` runs one line, and `c` continues. After an error, `%debug` in the next cell takes you to the line that
+#   raised it. At Python's own prompt, `import pdb; pdb.pm()` does the same. (`pdb.post_mortem()` without a traceback
+#   works only inside `except`.)
 # - A *forward hook*, for modules that you didn't write: a function that PyTorch calls after each forward pass of a
-#   module, with the module, its inputs, and its output. Registering it returns a handle; the hook stays until you call
-#   the handle's `remove()`.
+#   module, with the module, its inputs, and its output. Registering it returns a handle; the hook stays in place until
+#   you call the handle's `remove()`.
 #
 # All three work if the model isn't compiled; `print` in a compiled model breaks its graph (lab 10).
 #
@@ -451,10 +455,10 @@ finally:
 
 # %% [markdown]
 # `torch.isfinite` is False for inf, -inf, and nan. The inf was in the input, so no layer's output was finite. One bad
-# number makes many more, so you only need the *first* layer.
+# number leads to many more, so you need only the *first* layer.
 #
-# First in which order? Modules run when `forward` calls them, not in the order of their definition. A hook runs when
-# its module ends, so a block comes after its parts, and the model is last.
+# First in what order? Modules run when `forward` calls them, not in the order in which they're defined. A hook runs
+# when its module finishes, so a block comes after its parts, and the model comes last.
 #
 # ### Your turn: first_bad
 # Write this tool and keep it. It'll save you hours.
@@ -462,7 +466,7 @@ finally:
 # %% given
 hint(
     "Which modules get a hook? What does a hook have to know to report its module's name?",
-    "An output may be a tuple that contains a tuple, like an LSTM's. Let a small function call itself for the parts.",
+    "An output may be a tuple that contains a tuple, like an LSTM's. Have a small function call itself on the parts.",
     "Which lines must run even if model(x) raises an exception? Use try and finally.",
 )
 
@@ -490,7 +494,7 @@ hint(
 # model.load_state_dict(state, assign=True)  # makes the tensors in state the model's own
 # ```
 #
-# The first call only warns, once for each tensor. With `assign=True`, the tensors in `state` *become* the model's
+# The first call only issues a warning for each tensor. With `assign=True`, the tensors in `state` *become* the model's
 # parameters. What follows from that?
 #
 
@@ -509,23 +513,22 @@ print("the early optimizer's parameter is on", early.param_groups[0]["params"][0
 # %% [markdown]
 # - The dtype and device are those of the loaded tensors. Without `assign`, they'd be the model's.
 # - `requires_grad` stays as it was in the model.
-# - The parameters are new objects. An optimizer created earlier holds the old ones: it runs without an error, but
-#   doesn't update the model. Create it afterward.
-# - The memory is that of `state`. If that belongs to another model, training one also changes the other. Copy the
+# - The parameters are new objects. An optimizer created earlier still holds the old ones: it runs without an error but
+#   doesn't update the model, so create the optimizer afterward.
+# - The memory is that of `state`. If `state` belongs to another model, training one also changes the other, so copy the
 #   tensors first.
-# - Two names for one parameter (tied weights) become two parameters, which may still share their memory. Tie them
-#   again.
-# - Buffers with `persistent=False` stay on meta, because `state_dict()` leaves them out. The next forward pass raises
-#   "Tensor on device meta is not on the expected device cpu!".
+# - Two names for one parameter (tied weights) become two parameters, which may still share memory. Tie them again.
+# - Buffers with `persistent=False` stay on meta, because `state_dict()` leaves them out. The next forward pass fails
+#   with "Tensor on device meta is not on the expected device cpu!".
 #
 # ### Your turn: materialize
-# Build a model on meta and load it. Copy everything, and leave nothing on meta.
+# Build a model on meta and load its values. Copy everything, and leave nothing on meta.
 
 # %% given
 hint(
-    "Which of the names does load_state_dict know? Which ones are left, and to which modules do they belong?",
-    "'norm.scale' is the attribute scale of the module norm, model.get_submodule('norm'). 'table' is the model's own, "
-    "get_submodule('').",
+    "Which of the names does load_state_dict know? Which ones are left, and which modules do they belong to?",
+    "'norm.scale' is the scale attribute of the norm module, model.get_submodule('norm'). 'table' belongs to the model "
+    "itself, get_submodule('').",
 )
 
 # %% exercise: materialize points=3 level=hard further
@@ -533,32 +536,34 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# Part 1 ends here: you know what layers promise, and how to look inside them. Stop for the day if you like; Part 2 is a
-# different subject. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or
-# press *Check*, which runs the cells it needs.
+# Part 1 ends here: you now know what layers promise and how to look inside them. Stop for the day if you like; Part 2
+# is about something else. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*,
+# or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Part 2: Data that arrives in time
 #
 # In this part, you learn which process reads each sample, with which random numbers, and when its batch is safe to use.
-# You need the `DataLoader` from lab 6, and from Part 1 only the scans and the digit reader.
+# You need the `DataLoader` from lab 6. From Part 1, you need only the scans and the digit reader.
 #
 # ## Who reads the samples?
 #
-# The digits fit in memory; a million photos are read from disk while you train. If your GPU waits for them, you set
-# `num_workers`, and get several copies of your dataset. Most bugs in this part come from forgetting that.
+# The digits fit in memory, but a million photos have to be read from disk while you train. If your GPU has to wait for
+# them, you set `num_workers`, and you get several copies of your dataset. Most bugs in this part come from forgetting
+# those copies.
 #
-# A *dataset* answers two questions: how many samples are there, `len(data)`, and which sample is at an index,
+# A *dataset* answers two questions: how many samples there are, `len(data)`, and which sample is at a given index,
 # `data[i]`. A *sampler* decides the order of the indices. A `DataLoader` groups them, asks the dataset for each sample,
-# and calls `collate_fn` to make a batch of each group. By default, it stacks tensors and turns numbers into tensors.
+# and calls `collate_fn` to turn each group into a batch. The default `collate_fn` stacks tensors and turns numbers into
+# tensors.
 #
 # With `num_workers=2`, two other processes do that. A *worker* is a process with a **copy** of the dataset, and what it
-# writes to its copy stays there. The dataset below counts how often it's asked, and takes longest to read its first
-# sample.
+# writes to its copy stays there. The dataset below counts how often it's asked for a sample, and it takes the longest
+# to read its first one.
 
 # %% predict: order_and_count
-# **Predict.** With two workers and a first sample that takes longest, in which order do the batches arrive, and what's
-# `data.asked` in your program afterward?
+# **Predict.** With two workers and a first sample that takes the longest, in what order do the batches arrive, and
+# what's `data.asked` in your program afterward?
 #
 # - [ ] 0 is last, and `asked` is 6
 # - [ ] 0 is first, and `asked` is 6
@@ -610,29 +615,29 @@ draw_lanes({**read, "your program": program}, "seconds")
 
 # %% [markdown]
 # *In words:* each worker has a lane with a bar for each sample that it read; the last lane shows when your program got
-# each batch. While one worker is busy with sample 0 for 0.2 seconds, the other reads 1 and 3, but your program gets
-# neither until 0 has arrived.
+# each batch. While one worker is busy with sample 0 for 0.2 seconds, the other reads samples 1 and 3, but your program
+# gets neither until 0 has arrived.
 #
-# The order is the sampler's. Batch 1 was ready long before batch 0, and had to wait for it. (`in_order=False` gives up
-# that promise.) Batches go to the workers in turn, so each worker gets every second one. Each copy has counted to 3,
-# while your own dataset was never asked. A cache that a worker fills is empty in the program, and in the other worker.
+# The order is the sampler's: batch 1 was ready long before batch 0 but had to wait for it. (`in_order=False` gives up
+# that promise.) The workers take turns, so each of them gets every second batch. Each copy has counted to 3, while your
+# own dataset was never asked. A cache that one worker fills is still empty in the program and in the other worker.
 #
-# - `prefetch_factor`: how many batches each worker is asked for in advance, 2 by default.
+# - `prefetch_factor`: how many batches are requested from each worker in advance, 2 by default.
 # - `persistent_workers=True`: the workers survive from epoch to epoch and keep their copies, so changes that you make
 #   to the dataset after the first epoch don't reach them. Without it, each epoch starts new workers with new copies.
-# - An exception in a worker reaches the program when its batch is due, with the worker's traceback as its message. It
+# - An exception in a worker reaches your program when its batch is due, with the worker's traceback as its message. It
 #   keeps its type if that type can be created from just a message, and is a RuntimeError otherwise.
 #
 # On Linux, a *fork* copies your process, including everything that the notebook has defined. macOS and Windows *spawn*
-# a new Python, which imports what it needs and can't import a notebook. There, put the dataset's class into its own
-# file, and in a script, start training under `if __name__ == "__main__":`. (From Python 3.14 on, Linux doesn't fork by
-# default either.)
+# a new Python process, which imports what it needs but can't import a notebook. There, put the dataset class in its own
+# file and, in a script, start training under `if __name__ == "__main__":`. (Starting with Python 3.14, Linux doesn't
+# fork by default either.)
 #
 # ### The digits, in another order each epoch
 #
 # Image collections often have a folder for each class, and that order can ruin a digit reader. Below, it trains on all
-# the zeros first, then on the ones, and so on, and reading a scan takes at least 0.2 milliseconds, as if from a file.
-# Run the cell. Then change the last line: first to `shuffle=True`, and then add
+# the zeros first, then on the ones, and so on, and reading a scan takes at least 0.2 milliseconds, as if it came from a
+# file. Run the cell. Then change the last line twice: first set `shuffle=True`, and then add
 # `persistent_workers=True, **two_workers`.
 #
 
@@ -668,64 +673,65 @@ def train(**options):
 train(shuffle=False)
 
 # %% answer [markdown]
-# | options | right | minimum time for reading an epoch |
+# | options | right | minimum time to read an epoch |
 # |---|---|---|
 # | `shuffle=False` | 26% | 1,500 · 0.2 ms = 0.30 seconds |
 # | `shuffle=True` | 98% | 1,500 · 0.2 ms = 0.30 seconds |
 # | `shuffle=True`, two persistent workers | 98% | 800 · 0.2 ms = 0.16 seconds |
 #
-# In folder order, each batch contains only one or two digits. The network forgets the others, and batch norm's averages
-# are those of the last digits. `shuffle=True` draws a new order for each epoch from the loader's generator.
+# In folder order, each batch contains only one or two different digits. The network forgets the others, and batch
+# norm's averages are those of the last digits. `shuffle=True` draws a new order for each epoch from the loader's
+# generator.
 #
 # The times follow from the `sleep`. The 15 batches go to the workers in turn, so one reads 800 scans while the other
-# reads 700. The seconds that your cell prints are longer and vary: they include training (0.1 seconds of CPU time), the
-# overhead of each `sleep`, and with workers, starting them and moving batches between processes. Without the `sleep`,
-# the workers made our run slower.
+# reads 700. The times that your cell prints are longer, and they vary: they include training (0.1 seconds of CPU time),
+# the overhead of each `sleep`, and, with workers, starting them and moving batches between processes. Without the
+# `sleep`, the workers made our run slower.
 
 # %% [markdown]
-# The network reads 98% after half as many epochs as in Part 1. Lab 7 fixes the next weakness of such a script: it looks
-# for memory that training holds but doesn't need.
+# The network reads 98% correctly after half as many epochs as in Part 1. Lab 7 fixes the next weakness of such a
+# script: it looks for memory that training holds on to but doesn't need.
 #
 # ## Samples of different lengths
 #
-# The digit scans all have one size; sentences and recordings don't, and the default `collate_fn` can only stack. Given
-# tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects each tensor to be equal size". So you write your
-# own, which turns a list of samples into a batch.
+# The digit scans all have the same size, but sentences and recordings don't, and the default `collate_fn` can only
+# stack. Given tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects each tensor to be equal size". So you
+# write your own, which turns a list of samples into a batch.
 #
 # ### Your turn: pad_collate
-# Pad, and return the lengths too. Without them, no one can tell padding from data.
+# Pad the sequences, and return their lengths too. Without the lengths, no one can tell padding from data.
 
 # %% given
 hint(
     "What's the shape of the result, and what does it contain before you write the first sequence?",
-    "new_full makes a tensor with a sequence's dtype and device. Or look for pad_sequence in the documentation.",
+    "new_full makes a tensor with a sequence's dtype and device. Or look up pad_sequence in the documentation.",
 )
 
 # %% exercise: pad_collate points=2 level=easy
 
 # %% [markdown]
 # `DataLoader` calls `collate_fn(samples)`, with one argument. How do you pass `fill`? And why shouldn't `fill` be
-# `nan`, although that would expose every mistake?
+# `nan`, even though that would expose every mistake?
 
 # %% answer [markdown]
 # Use `functools.partial(pad_collate, fill=0.0)`. A lambda works too where workers are forked, but a spawned worker
 # can't unpickle it.
 #
-# A mask doesn't remove nan, because `0 * nan` is nan. Every sum over a padded batch would have to use `torch.where`.
-# It's an excellent test, though: pad with nan and see whether the loss stays finite.
+# Multiplying by a mask doesn't remove nan, because `0 * nan` is nan. Every sum over a padded batch would have to use
+# `torch.where`. It makes an excellent test, though: pad with nan and see whether the loss stays finite.
 
 # %% [markdown]
 # ## Whose random numbers?
 #
-# You shift the digits at random to train on more variety, and two workers shift theirs in the same way. A forked worker
-# copies your process, with the state of every generator, so both workers draw the same numbers.
+# You shift the digits at random to train on more variety, but two workers shift theirs in the same way. A forked worker
+# is a copy of your process, including the state of every generator, so both workers draw the same numbers.
 #
 # PyTorch takes care of three generators. In each worker, it seeds its own, Python's `random`, and NumPy's global one,
-# with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9, from 2021; older texts still
-# warn about identical crops from `np.random.rand`.) But the bug has only moved.
+# with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9, released in 2021; older texts
+# still warn about identical crops from `np.random.rand`.) But the bug has only moved.
 
 # %% predict: same_numbers
-# **Predict.** Two datasets draw a number for each sample: one from `np.random`, one from its own
+# **Predict.** Two datasets draw a number for each sample: one from `np.random`, and one from its own
 # `np.random.default_rng(0)`. With two workers and batches of one, in which dataset do samples 0 and 1 get the same
 # number?
 #
@@ -763,21 +769,21 @@ if forked:
     print("and seeded       ", *drawn(Drawing(own=True), worker_init_fn=seed_own, **two_workers))
 
 # %% [markdown]
-# The dataset with its own generator returned 850, 850, 636, 636, and the same again in the second epoch, because each
-# epoch's workers start with new copies of a generator that your program never used. A generator that you hold in a
-# variable is unknown to PyTorch, so PyTorch can't seed it. Seed it from `info.seed` in `worker_init_fn`, which runs in
-# each worker before its first sample.
+# The dataset with its own generator returned 850, 850, 636, 636, and then the same numbers in the second epoch, because
+# each epoch's workers start with new copies of a generator that your program never used. PyTorch doesn't know about a
+# generator that you keep in a variable, so it can't seed it. Seed it from `info.seed` in `worker_init_fn`, which runs
+# in each worker before its first sample.
 #
 # The same function can bring the old bug back: if it calls `np.random.seed(0)`, all workers draw the same numbers
-# again. To repeat a run, pass `DataLoader(generator=...)`, which determines the order of the samples and the workers'
-# seeds.
+# again. To reproduce a run, pass `DataLoader(generator=...)`, which determines the order of the samples and the
+# workers' seeds.
 #
 # ## A dataset without an index
 #
-# If your epoch has twice as many samples as your file has lines, and you've only added `num_workers=2`, look at the
-# dataset's type. Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__`
-# instead of `data[i]`. There's no sampler: samples arrive in the order of the data, and `shuffle=True` is refused. What
-# do two workers do with it?
+# If your epoch has twice as many samples as your file has lines, and all you've done is add `num_workers=2`, look at
+# the dataset's type. Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__`
+# instead of `data[i]`. There's no sampler: samples arrive in the order of the data, and `shuffle=True` is rejected.
+# What do two workers do with it?
 
 # %% predict: twice answer=12
 # **Predict.** An `IterableDataset` yields six items, and a `DataLoader` reads it with two workers. How many items
@@ -797,14 +803,14 @@ print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)
 
 # %% [markdown]
 # Each worker has a copy of the dataset, and each copy yields everything. Dividing the work is the dataset's own job:
-# `get_worker_info()` returns which worker this is and how many there are.
+# `get_worker_info()` tells it which worker this is and how many there are.
 #
 # ### Your turn: my_part
-# Write a function that divides items, even if they never end.
+# Write a function that divides up the items, even if they never end.
 
 # %% given
 hint(
-    "Of 3 workers, what are the numbers of worker 1's items? How many items may you read before you yield one?",
+    "With 3 workers, what are the numbers of worker 1's items? How many items may you read before you yield one?",
     "A function with a yield returns an iterator. enumerate supplies the numbers.",
 )
 
@@ -817,30 +823,30 @@ hint(
 # %% answer [markdown]
 # [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete.
 #
-# Each worker reads *all* items and drops the others' share, which saves no time. Divide something that's cheap to read,
-# such as file names, and read the contents afterward.
+# Each worker reads *all* items and drops the other workers' share, so this saves no time. Divide something that's cheap
+# to read, such as file names, and read the contents afterward.
 
 # %% [markdown]
 # ## While the step runs
 #
-# Even if workers read ahead, a GPU may wait for each batch to be copied to it. A simple training loop reads a batch,
-# copies it, computes, and reads the next. During the first two, the GPU is idle.
+# Even if workers read ahead, a GPU may still have to wait for each batch to be copied to it. A simple training loop
+# reads a batch, copies it, computes, and reads the next one. While it reads and copies, the GPU is idle.
 #
-# Your program doesn't compute on a GPU. It *launches* work: it adds the work to a queue and continues immediately (lab
-# 7b shows this). So once it has launched a step, your program has time to fetch the next batch and start copying it. An
-# iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
+# Your program doesn't compute on a GPU itself. It *launches* work: it adds the work to a queue and continues
+# immediately, as lab 7b shows. So once it has launched a step, your program has time to fetch the next batch and start
+# copying it. An iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
 #
-# First come `read 1, copy 1, read 2, copy 2`, and the loop gets batch 1 and launches its step. After `read 3, copy 3`,
-# it gets batch 2.
+# First come `read 1, copy 1, read 2, copy 2`, and then the loop gets batch 1 and launches its step. After
+# `read 3, copy 3`, it gets batch 2.
 #
 # ### Your turn: prefetch
 # Write the iterator; the batches and the function that copies them are passed in. Take care of three things: the end,
-# when one batch is still waiting; an exception, which must not overtake a batch; and a caller who stops early.
+# when one batch is still waiting; an exception, which must not overtake a batch; and a caller that stops early.
 
 # %% given
 hint(
-    "Which variable holds the batch that's ready? In which order do your lines read, move, and yield?",
-    "If reading fails, keep the exception, yield the batch that's ready, and then raise the exception.",
+    "Which variable holds the batch that's ready? In what order do your lines read, move, and yield?",
+    "If reading fails, keep the exception, yield the batch that's ready, and then raise it.",
     "Put try and finally around everything: a generator runs finally at its end, after an exception, and on close().",
 )
 
@@ -851,22 +857,24 @@ hint(
 #
 # If a GPU program prints the right numbers in some runs and garbage in others, look for a copy that it didn't wait for.
 #
-# A copy between your program's memory (*host*) and a GPU's (*device*) can be queued like other work if two conditions
-# hold. You ask for it, with `to(..., non_blocking=True)`, and the host's side is in *pinned* memory, which the
-# operating system may not move. `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()` a single
-# tensor. (Without a GPU, the first warns and does nothing, and the second raises a RuntimeError.) Even then, the call
-# only *may* return early. If it returns before the copy is done, two things can go wrong.
+# A copy between your program's memory (*host*) and a GPU's (*device*) can be queued like other work under two
+# conditions: you ask for it with `to(..., non_blocking=True)`, and the host side is in *pinned* memory, which the
+# operating system isn't allowed to move. `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()`
+# does the same for a single tensor. (Without a GPU, the first issues a warning and does nothing, and the second raises
+# a RuntimeError.) Even then, the call only *may* return early. If it returns before the copy is done, two things can go
+# wrong.
 #
 # **Read too early.** `scores = result.to("cpu", non_blocking=True)` may return a tensor, in pinned memory that PyTorch
 # allocates for it, before the numbers have arrived. `print(scores)` doesn't wait for them, because `scores` is a CPU
 # tensor.
 #
 # **Written too early.** After `batch.to("cuda", non_blocking=True)` returns, the copy may still be reading the pinned
-# buffer. If you write the next batch to that buffer, the device may get a mixture of both.
+# buffer. If you write the next batch to that buffer, the device may get a mixture of the two.
 #
-# A *stream* is a queue of work for the device, which runs in order. Within one stream, you don't have to do anything:
-# work launched after the copy sees the copied batch. Two streams aren't ordered. To order them, or to make the program
-# wait, use an *event*. When you record an event in a stream, it marks all work launched there so far. Three calls wait:
+# A *stream* is a queue of work that the device runs in order. Within one stream, you don't have to do anything: work
+# launched after the copy sees the copied batch. Two streams aren't ordered with respect to each other. To order them,
+# or to make the program wait, use an *event*. When you record an event in a stream, it marks all work launched there so
+# far. Three calls wait:
 #
 # ```python
 # event = torch.cuda.Event()
@@ -876,7 +884,7 @@ hint(
 # torch.cuda.synchronize()    # the program waits for everything
 # ```
 #
-# Only this order makes a program correct, not elapsed time: until you've waited for a copy, it *may* be unfinished,
+# Only such an order makes a program correct, not elapsed time: until you've waited for a copy, it *may* be unfinished,
 # however long ago you launched it. Which of these six lines are wrong?
 #
 # ```python
@@ -897,17 +905,17 @@ device_lane = [(2.5, 6.6, "the copy reads buffer", "lightsteelblue"), (6.6, 7, "
 draw_lanes({"program": host, "stream": device_lane}, "time")
 
 # %% answer [markdown]
-# Only line 4: it writes while the copy launched in line 2 may still be reading, so the batch may become a mixture. In
-# the picture, the two bars overlap in time. Line 6 is right, because line 5 waits for the event, and the event marks
-# the copy. Swap lines 4 and 5, and the program is right.
+# Only line 4: it writes while the copy launched in line 2 may still be reading, so the batch may end up as a mixture.
+# In the picture, the two bars overlap in time. Line 6 is fine, because line 5 waits for the event, and the event marks
+# the copy. Swap lines 4 and 5, and the program is correct.
 
 # %% [markdown]
 # ### Your turn: too_early
-# Write a function that judges such programs: which reads and writes are too early?
+# Write a function that checks such programs: which reads and writes are too early?
 
 # %% given
 hint(
-    "For each stream: which copies are done when its latest work is done? What does record save of that, and when?",
+    "For each stream, which copies are done once its latest work is done? Which of them does record save, and when?",
     "A wait adds the work that the event marks to what must be done before the stream's later work.",
     "Keep one set of copies that the program knows are done. Which kinds of events add to it?",
 )
@@ -915,41 +923,41 @@ hint(
 # %% exercise: too_early points=4 level=hard further
 
 # %% [markdown]
-# Now judge your own loops. A loop that launches copies with `non_blocking=True` and reads the loss with `.item()` is
-# right: `.item()` waits. `DataLoader(pin_memory=True)` is right too: each batch has its own pinned memory, and PyTorch
-# doesn't reuse it while a copy is still reading it. Look for mistakes in buffers that you manage yourself and in
-# results that you fetch.
+# Now check your own loops. A loop that launches copies with `non_blocking=True` and reads the loss with `.item()` is
+# correct, because `.item()` waits. `DataLoader(pin_memory=True)` is safe too: each batch has its own pinned memory, and
+# PyTorch doesn't reuse it while a copy is still reading it. Look for mistakes in buffers that you manage yourself and
+# in results that you fetch.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
 # **Layers**
 # - [x] Under `torch.no_grad()`, a batch norm in training mode still changes its buffers.
-#   > The mode decides, not recording. Evaluation needs `eval()`.
-# - [ ] `nn.LayerNorm` needs `eval()` to return the same for one sample as for a batch.
+#   > What counts is the mode, not whether autograd is recording. For evaluation, you need `eval()`.
+# - [ ] `nn.LayerNorm` needs `eval()` to return the same result for a sample on its own as in a batch.
 #   > It uses the mean and variance of each position's features, in both modes.
 # - [x] An `nn.LSTM` without `batch_first=True` accepts (N, T, F) without an error.
-#   > It reads the first dimension as steps. Any (N, T, F) has a shape that fits.
+#   > It takes the first dimension for the steps, and any (N, T, F) fits that.
 # - [ ] `padding_idx` keeps its row at zero, whatever you load into the table.
-#   > The lookup gives the row no gradient. Loading and initialization overwrite it.
+#   > The lookup gives the row no gradient, but loading and initialization overwrite it.
 #
-# Hint: Which of these did the table of ten layers show, and which did the embedding show?
+# Hint: Which of these did you see in the table of ten layers, and which in the embedding example?
 #
 # **States and caches**
 # - [ ] With `batch_first=True`, an LSTM's state is (N, layers, hidden).
 #   > It's (layers times directions, N, hidden), with or without `batch_first`.
 # - [ ] A KV cache also holds the queries of all earlier tokens.
-#   > An earlier query was only used for its own output. Keys and values are needed again.
-# - [x] Two new tokens after a cache of three need a mask of 2 rows and 5 columns.
+#   > An earlier query was used only for its own output, but keys and values are needed again.
+# - [x] Two new tokens after a cache of three need a mask with 2 rows and 5 columns.
 #   > There's a row for each new query and a column for each key.
 # - [x] For a sequence that's padded but not packed, a forward LSTM's h is the state after the padding.
-#   > It doesn't know where the padding starts. The lengths say which step is really the last.
+#   > The LSTM doesn't know where the padding starts. The lengths say which step is really the last.
 #
-# Hint: Look at the mask of `attend_next`. What are its rows?
+# Hint: Look at the mask in `attend_next`. What do its rows stand for?
 #
 # **`assign=True`**
 # - [x] The parameters have the dtype of the loaded tensors.
-#   > The loaded tensors become the model's own. Without it, values are converted to the model's dtype.
+#   > The loaded tensors become the model's own. Without `assign`, the values are converted to the model's dtype.
 # - [ ] An optimizer that was created before loading trains the new parameters.
 #   > It holds the old ones, so it doesn't change anything that the model uses.
 # - [x] If the model was built on meta, its buffers with `persistent=False` stay there.
@@ -957,81 +965,81 @@ hint(
 # - [ ] All parameters require grad after loading.
 #   > Each requires grad if the model's old parameter did.
 #
-# Hint: What did the four lines that the `empty` example printed show?
+# Hint: What do the four lines printed by the `empty` example show?
 #
 # **Workers**
 # - [ ] By default, a fast worker's batch may arrive before one that was requested earlier.
 #   > The order is the sampler's, unless you pass `in_order=False`.
 # - [x] If a worker writes to its dataset, the program's dataset doesn't change.
-#   > The worker writes to its copy.
+#   > The worker writes to its own copy.
 # - [x] An `IterableDataset` that doesn't call `get_worker_info()` yields each item once for each worker.
 #   > Each copy yields everything.
 # - [ ] With `persistent_workers=True`, a change to the dataset between two epochs reaches the workers.
-#   > They keep the copies that they started with.
+#   > The workers keep the copies that they started with.
 #
-# Hint: What is a worker a copy of, and since when?
+# Hint: What does a worker have a copy of, and when was that copy made?
 #
 # **Random numbers**
 # - [x] In PyTorch 2, `np.random.rand()` in a dataset draws different numbers in different workers.
 #   > PyTorch has seeded NumPy's global generator in each worker since version 1.9.
 # - [x] If a dataset creates `np.random.default_rng(0)` in `__init__`, it draws the same numbers in all workers.
-#   > Each worker has a copy of it, in the same state.
+#   > Each worker has a copy of it in the same state.
 # - [ ] `DataLoader(generator=...)` affects only the order of the samples.
 #   > The workers' seeds are derived from it too.
 #
-# Hint: Which generators does PyTorch know?
+# Hint: Which generators does PyTorch know about?
 #
 # **Copies**
-# - [ ] You can read a CPU tensor as soon as `to("cpu", non_blocking=True)` has returned it.
-#   > The copy may still be running. The program has to wait for it.
+# - [ ] You can safely read a CPU tensor as soon as `to("cpu", non_blocking=True)` has returned it.
+#   > The copy may still be running, so the program has to wait for it.
 # - [x] You may overwrite a pinned buffer once you've waited for an event recorded after its copy.
 #   > By then, the copy has read it.
 # - [ ] `event.record()` waits until the stream has reached that point.
-#   > It marks the point. `event.synchronize()` waits.
-# - [x] Work on the copy's stream, launched after the copy, sees the data.
+#   > It marks the point; `event.synchronize()` waits.
+# - [x] Work launched on the copy's stream after the copy sees the data.
 #   > Work in one stream runs in order.
 #
-# Hint: Which of the six lines waited, and which only marked a point?
+# Hint: Which of the six lines waits, and which only marks a point?
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# A colleague has sped up his training. His dataset crops at random, with `self.rng = np.random.default_rng(0)` in
-# `__init__`, and it now runs with eight workers instead of none. His own loop copies each batch into one pinned buffer,
-# starts `buffer.to("cuda", non_blocking=True)`, launches the step, and fills the buffer with the next batch. Training
-# is much faster and ends without an error, but the accuracy is a little worse than before.
+# A colleague has sped up his training. His dataset crops images at random, with `self.rng = np.random.default_rng(0)`
+# in `__init__`, and it now runs with eight workers instead of none. His own loop copies each batch into the same pinned
+# buffer, calls `buffer.to("cuda", non_blocking=True)`, launches the step, and fills the buffer with the next batch.
+# Training is much faster and ends without an error, but the accuracy is a little worse than before.
 #
 # In four to eight sentences: which two things are wrong, and why does neither raise an error? How would you make each
 # of them show up in a small experiment, and what would you change?
 
 # %% question: faster_and_worse [markdown] points=2
 # ### BEGIN SOLUTION
-# Each of the eight workers has a copy of the dataset, including a copy of the generator in the same state. So eight
-# samples get the same crop, and in each epoch the crops start over, unless the workers persist. PyTorch seeds only the
-# generators that it knows. To see it, I let the dataset return the numbers that it draws, and print them for two
-# workers and two epochs. I seed the generator in `worker_init_fn` from `get_worker_info().seed`. Second, the buffer is
-# overwritten while the previous batch's copy may still be reading it, so some batches are a mixture of two. Nothing
-# checks that, because writing to CPU memory is always allowed. To see it, I fill each batch with its own number, copy
-# the batches back after `torch.cuda.synchronize()`, and look for batches that contain two numbers. I record an event
-# after the copy and synchronize it before the buffer is overwritten, or use two buffers in turn with an event each, or
-# leave it to `DataLoader(pin_memory=True)`.
+# First, each of the eight workers has a copy of the dataset, including a copy of the generator in the same state. So
+# eight samples get the same crop, and the crops start over in each epoch, unless the workers persist. PyTorch seeds
+# only the generators that it knows about. To make this visible, I'd have the dataset return the numbers that it draws,
+# and print them for two workers and two epochs. The fix is to seed the generator in `worker_init_fn` from
+# `get_worker_info().seed`. Second, the buffer is overwritten while the previous batch's copy may still be reading it,
+# so some batches are a mixture of two. Nothing checks that, because writing to CPU memory is always allowed. To make
+# this visible, I'd fill each batch with its own number, copy the batches back after `torch.cuda.synchronize()`, and
+# look for batches that contain two numbers. I'd record an event after the copy and synchronize it before overwriting
+# the buffer, or alternate between two buffers with an event each, or leave it to `DataLoader(pin_memory=True)`.
 #
 # For grading: one point for the copied generator with an experiment or a fix, one for the buffer that's overwritten too
-# early with a wait as its fix.
+# early, with a wait as its fix.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## On one sheet
 #
-# - Ask of each layer: which shape, what does it store, and what does `eval()` change? Of the ten in the table, it
-#   changes batch norm and dropout.
-# - Layer norm and RMS norm average over one position's features, batch norm over everything but the channel.
-# - An LSTM's state is (layers times directions, N, hidden). A KV cache is keys and values, (N, heads, T, d).
+# - Ask of each layer: what shape does it take, what does it store, and what does `eval()` change? Of the ten in the
+#   table, it changes batch norm and dropout.
+# - Layer norm and RMS norm average over one position's features, and batch norm over everything but the channel.
+# - An LSTM's state is (layers times directions, N, hidden). A KV cache holds keys and values, each (N, heads, T, d).
 # - `padding_idx` means that the lookup gives the row no gradient. Nothing else protects the row.
-# - Look for the *first* output that isn't finite, in the order in which modules end.
+# - Look for the *first* output that isn't finite, in the order in which modules finish.
 # - After `assign=True`, the parameters are new, with the dtype, device, and memory of the loaded tensors. Create the
 #   optimizer afterward.
-# - A worker has copies: of the dataset, its counters, and its generators.
+# - A worker has its own copies of the dataset, its counters, and its generators.
 # - A copy that you haven't waited for may be unfinished.
 #
 # | call | what it promises |

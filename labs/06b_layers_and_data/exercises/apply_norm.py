@@ -21,9 +21,9 @@ def count_norms(apply_norm, x, kind, weight, bias, eps):
 def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     """Layer norm, RMS norm, or batch norm of x, as in training mode. kind is "layer", "rms", or "batch".
 
-    x: float32 or float64, any strides, no size is 0. Its numbers are divided into groups of at least two. "layer" and
-    "rms": x is (..., f), and the f numbers at each position are a group. "batch": x is (n, c, ...), and all numbers in
-    one channel are a group. The dots are any number of dimensions, including none.
+    x: float32 or float64, with any strides; no size is 0. Its numbers are divided into groups of at least two. "layer"
+    and "rms": x is (..., f), and the f numbers at each position form a group. "batch": x is (n, c, ...), and all
+    numbers in one channel form a group. The dots stand for any number of dimensions, including none.
     "layer" and "batch" subtract the group's mean and divide by the square root of its variance plus eps. The
     variance is biased: it's the mean of the squared distances from the mean. "rms" only divides, by the square
     root of the group's mean square plus eps. All three then multiply by weight, and all but "rms" add bias. weight and
@@ -51,7 +51,7 @@ def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -
 # Its numbers are -> layer, rms, batch
 # "layer" and "rms": x -> layer, rms
 # "batch": x is -> images, batch
-# The dots are -> layer, rms, batch
+# The dots stand -> layer, rms, batch
 # "layer" and "batch" subtract -> example, images, layer, batch
 # The variance is biased -> example, images, layer, batch
 # "rms" only divides -> rms
@@ -96,7 +96,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "layer norm of two rows: each loses its mean and is divided by the root of its variance plus eps",
+    "layer norm of two rows: each has its mean subtracted and is divided by the root of its variance plus eps",
     weight=2,
     required=True,
     hint=(
@@ -136,8 +136,8 @@ with check(
         apply_norm(t.clone(), "batch", w.clone(), b.clone(), 2.0),
         want * shaped[0] + shaped[1],
         {
-            "each pixel has its own mean here, but a channel has one mean for all its pixels": places,
-            "all channels share a mean here, but each has its own": whole,
+            "each pixel has its own mean here, but a channel should have one mean for all its pixels": places,
+            "all channels share a mean here, but each should have its own": whole,
         },
     )
 

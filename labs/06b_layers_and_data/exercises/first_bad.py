@@ -125,13 +125,13 @@ def interrupted(x):
 
 # %% exercise
 def first_bad(model: nn.Module, x: Tensor) -> str | None:
-    """The name of the first module whose output isn't finite in one call model(x), or None if all are finite.
+    """The name of the first module whose output isn't finite in one call of model(x), or None if all are finite.
 
-    First: in the order in which the modules end. So a module comes after those that run inside it. The name is the one
-    in model.named_modules(), which is "" for model itself. An output is None, a tensor of any shape with a floating or
-    integer dtype, or a tuple of outputs. It's finite if every number in it is. Its value when its module ends counts,
-    whatever later modules write to it.
-    model is called once, to the end, with each module in its current mode. An exception that it raises, even
+    First: in the order in which the modules finish. So a module comes after those that run inside it. The name is the
+    one in model.named_modules(), which is "" for model itself. An output is None, a tensor of any shape with a
+    floating-point or integer dtype, or a tuple of outputs. It's finite if every number in it is. What counts is its
+    value when its module finishes, whatever later modules write to it.
+    model is called once and runs to the end, with each module in its current mode. An exception that it raises, even
     KeyboardInterrupt, reaches the caller, even if an output wasn't finite. Afterward, model has the same hooks as
     before, even after an exception; its own hooks don't change any output. x is only passed to model.
     """
@@ -167,7 +167,7 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 # The name is the one -> order
 # An output is None -> outputs
 # It's finite if -> outputs, all_finite
-# Its value when -> in_place
+# What counts is -> in_place
 # model is called once -> runs_once, errors
 # An exception that -> errors
 # Afterward, model has -> hooks_removed
@@ -236,7 +236,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Do you look only at the last output, or at each output as its module ends?",
+        "Do you look only at the last output, or at each output as its module finishes?",
         "Register a forward hook on each module in named_modules(), and keep only the first name.",
     ),
 ):
@@ -247,7 +247,7 @@ with check(
         "scale",
         {
             "this is the last bad layer, not the first": "head",
-            "the model itself ends last": "",
+            "the model itself finishes last": "",
         },
     )
 with check(
@@ -267,7 +267,7 @@ with check(
     "modules that run in another order than they're defined, blocks, and a layer that runs twice",
     weight=4,
     required=True,
-    hint="Does named_modules() list the modules in the order in which they run? Does a block end before its parts?",
+    hint="Does named_modules() list the modules in the order in which they run? Does a block finish before its parts?",
 ):
     arguments.assert_results(first_bad, "", "defined backwards", "never run", "runs twice", "two names")
     arguments.assert_results(first_bad, "in a block", "a block", "the model", "in a block of a block")
@@ -284,7 +284,7 @@ with check(
     "in_place",
     "an output that a later layer makes finite in place",
     weight=2,
-    hint="When do you look at an output: when its module ends, or after the call? What does it hold then?",
+    hint="When do you look at an output: when its module finishes, or after the call? What does it contain then?",
 ):
     arguments.assert_results(first_bad, "repaired in place")
 with check(

@@ -4,8 +4,8 @@ def last_states(output: Tensor, lengths: Tensor) -> Tensor:
 
     output (n, t, hidden), of any floating dtype: from an LSTM with batch_first=True, for n sequences padded at the end
     to t steps. lengths (n,) int64, from 0 to t: how many steps of each aren't padding. For a length of 0, the row is
-    zeros. n may be 0, t and hidden are at least 1, and strides may be any. Padding may hold anything, even NaN and
-    infinities. NaN or an infinity at an earlier step has no effect; at the last step, it's in the result.
+    all zeros. n may be 0, t and hidden are at least 1, and strides are arbitrary. Padding may contain anything, even
+    NaN and infinities. NaN or an infinity at an earlier step has no effect; at the last step, it appears in the result.
     The result has output's dtype and device, and its own memory. The gradient reaches the last steps, and is
     0 at all others. output and lengths aren't changed.
     """
@@ -22,7 +22,7 @@ def last_states(output: Tensor, lengths: Tensor) -> Tensor:
 # lengths (n,) int64 -> example, other_cases
 # For a length of 0, -> empty_sequence, other_cases
 # n may be 0 -> other_cases, empty_batch
-# Padding may hold -> other_cases
+# Padding may contain -> other_cases
 # NaN or an infinity -> other_cases
 # The result has output's -> other_cases, keeps_input
 # The gradient reaches -> gradients

@@ -1,6 +1,6 @@
 # %% given
 class Scaled(nn.Module):
-    """A network with three buffers that state_dict() leaves out: table, norm.scale and norm.more.scale."""
+    """A network with three buffers that state_dict() leaves out: table, norm.scale, and norm.more.scale."""
 
     def __init__(self, features, hidden):
         super().__init__()
@@ -70,15 +70,15 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
 
     build: a function without arguments that makes the model. It's called once, on the meta device, so no memory
     is allocated for values that are in state anyway. No tensor in the model has two names. state: the names and tensors
-    in the state_dict() of such a model, as a plain dict. The dtypes are any floating ones (int64 for
+    in the state_dict() of such a model, as a plain dict. Any floating-point dtype is allowed (int64 for
     num_batches_tracked, which is never missing and always a scalar). rest: a tensor for each buffer that state_dict()
-    leaves out, by its name in named_buffers(). It has exactly these names, which you don't have to check. No tensor in
-    state and rest requires grad, and no two share memory.
+    leaves out, keyed by its name in named_buffers(). It has exactly these names, which you don't have to check. No
+    tensor in state and rest requires grad, and no two share memory.
     Each parameter and buffer has the values, dtype, and device of its tensor in state or rest. It's a copy: a
     later write to that tensor doesn't change the model. Parameters require grad as build made them, and
     state_dict() still leaves out the same buffers. state and rest aren't changed. Raises RuntimeError if state lacks a
-    name, has one too many, or has a tensor of another shape. Afterward, the default device is the same as before, even
-    after this error.
+    name, has an extra one, or has a tensor of the wrong shape. Afterward, the default device is the same as before,
+    even after this error.
     """
     ### BEGIN SOLUTION
     with torch.device("meta"):
@@ -97,7 +97,7 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
 # It's called once -> flags
 # No tensor in the model -> other_cases
 # state: the names -> example, other_cases
-# The dtypes are -> other_cases
+# Any floating-point dtype -> other_cases
 # rest: a tensor -> example, other_cases
 # It has exactly -> example, other_cases
 # No tensor in state -> flags, other_cases

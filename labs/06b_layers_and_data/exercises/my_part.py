@@ -28,10 +28,10 @@ class Counting:
 def my_part(items: Iterable, info: Worker | None) -> Iterator:
     """Yields the items that belong to the worker that info describes, in their order.
 
-    info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1. Items are dealt like
-    cards: item n, counting from 0, belongs to worker n % num_workers. Outside a worker, info is None, and all items are
-    yielded. items: an iterable of anything, from which one iterator is made and read once. It may have no length and no
-    end. Nothing is read before the first next(), and after that nothing beyond the item that's yielded.
+    info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1. Items are dealt out
+    like cards: item n, counting from 0, belongs to worker n % num_workers. Outside a worker, info is None, and all items
+    are yielded. items: an iterable of anything, from which one iterator is made and read once. It may have no length
+    and no end. Nothing is read before the first next(), and after that, nothing beyond the item that's yielded.
     """
     ### BEGIN SOLUTION
     for number, item in enumerate(items):

@@ -3,12 +3,12 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
     """A batch of sequences of different lengths: (padded, lengths, labels).
 
     samples: n pairs, at least one, of a sequence (t, d) and a label, an int. t may differ, and may be 0 for some or
-    all. d is at least 1. d, the dtype, and the device are the same for all sequences. The dtype is floating or integer,
-    strides may be any, and none requires grad. fill: a number that this dtype and float64 can hold, including NaN or an
-    infinity. It may also occur in a sequence.
+    all. d is at least 1. d, the dtype, and the device are the same for all sequences. The dtype is floating-point or
+    integer, strides are arbitrary, and no sequence requires grad. fill: a number that this dtype and float64 can
+    represent, possibly NaN or an infinity. It may also occur in a sequence.
     padded (n, longest t, d): the sequences from step 0 on, followed by fill, in their dtype and on their device.
-    lengths (n,): each t, and labels (n,): both int64, in CPU memory. Each of the three has its own memory. The list and
-    its sequences aren't changed.
+    lengths (n,), with each t, and labels (n,) are both int64, in CPU memory. Each of the three has its own memory. The
+    list and its sequences aren't changed.
     """
     ### BEGIN SOLUTION
     longest = max(len(sequence) for sequence, _ in samples)
@@ -31,7 +31,7 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
 # fill: a number -> other_cases
 # It may also occur -> other_cases
 # padded (n, longest t, d) -> example, other_cases
-# lengths (n,) -> other_cases
+# lengths (n,), with -> other_cases
 # Each of the three -> own_memory
 # The list and its -> own_memory
 
@@ -79,7 +79,7 @@ with check(
     required=True,
     hint=(
         "How long is the longest sequence? At which end is the padding?",
-        "Start with a tensor full of fill, and write each sequence into its row, from step 0 on.",
+        "Start with a tensor filled with fill, and write each sequence into its row, from step 0 on.",
     ),
 ):
     t = [(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), 4), (torch.tensor([[7.0, 8.0]]), 2)]

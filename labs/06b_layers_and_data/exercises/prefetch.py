@@ -79,14 +79,14 @@ def moved_arrays(prefetch, batches):
 
 # %% exercise
 def prefetch(batches: Iterable, move: Callable) -> Iterator:
-    """Yields move(batch) for each of batches, in order, with the next one ready before it yields one.
+    """Yields move(batch) for each batch, in order, and always has the next one ready before it yields one.
 
     On the first next(), the first batch is read and moved, then the second one, and the first is yielded. From then
     on, each next() reads and moves one more batch and yields the previous one. When there are no more batches to read,
     the last one is yielded. Nothing is read before the first next(), and never more than one batch ahead. Batches and
     the values that move returns may be anything, including None.
     If batches or move raises an Exception, it waits until its batch is due: earlier batches are yielded first, the
-    following next() raises it, and no more is read; move never raises StopIteration.
+    following next() raises it, and nothing more is read; move never raises StopIteration.
     batches: an iterable. One iterator is made from it, read once, and closed once: its close() is called if it has one.
     This happens before StopIteration or the exception reaches the caller. If the caller stops early, after a next(),
     and calls close() on the iterator that prefetch returned, it happens then.

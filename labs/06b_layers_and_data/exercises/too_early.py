@@ -8,9 +8,10 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
     ("record", event, stream): the event marks all work launched into the stream so far. If it's recorded again, only
         the new mark counts.
     ("wait", stream, event): work launched into this stream from now on starts only after the work that the event marks
-        now. If the stream is recorded later, that marks this work too, even without a copy in between.
-    ("finish", event): the program waits for the work that the event marks now. ("synchronize",): for everything.
-    ("read", buffer), ("write", buffer): the program reads or writes it.
+        now. An event that's recorded in the stream later marks this work too, even without a copy in between.
+    ("finish", event): the program waits for the work that the event marks now. ("synchronize",): it waits for
+        everything.
+    ("read", buffer), ("write", buffer): the program reads the buffer or writes to it.
     Work in one stream runs in order. Work in two streams may run in any order, unless a wait orders it. An event that
     hasn't been recorded marks nothing. A read is too early if a copy to its buffer may be unfinished. A write is too
     early if a copy to or from its buffer may be unfinished. events isn't changed.
@@ -49,7 +50,7 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
 # ("record", event -> streams, example
 # If it's recorded -> recorded_again
 # ("wait", stream -> waits
-# If the stream is recorded -> waits
+# An event that's recorded -> waits
 # ("finish", event): -> streams, programs
 # ("synchronize",): -> streams
 # ("read", buffer) -> programs, streams
