@@ -62,8 +62,8 @@ class Allocator:
         """A block for size > 0 bytes, rounded up to a multiple of 512.
 
         Returns the block's number, an int that no other block in use has. The block is the smallest cached block that's
-        large enough, used whole. If there is none, it's a new block of the rounded size. If that would make reserved
-        greater than capacity, all cached blocks are given back first. If it still doesn't fit, alloc raises
+        large enough, used as a whole. If there is none, it's a new block of the rounded size. If that would make
+        reserved greater than capacity, all cached blocks are given back first. If it still doesn't fit, alloc raises
         torch.OutOfMemoryError, and only the cache is gone.
         """
         ### BEGIN SOLUTION

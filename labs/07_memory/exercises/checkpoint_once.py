@@ -66,10 +66,9 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
     A call runs the block once, and backward runs it once more for each call; this second run recomputes the rest and
     may end early, as in checkpoint. Values and gradients are those of block(x), with dropout too. The block may change
     some of its buffers in place; its result doesn't depend on these. It may depend on buffers that a run doesn't
-    change, like the result of a batch normalization in evaluation mode. Any mix of its modules may be in training mode,
-    and some parameters may be frozen. After backward, each buffer of the block, persistent or not, has its value from
-    before backward, and each module is in the same mode as before. All this also holds for several calls before one
-    backward.
+    change, as batch normalization does in evaluation mode. Any mix of its modules may be in training mode, and some
+    parameters may be frozen. After backward, each buffer of the block, persistent or not, has the value it had before
+    backward, and each module is in the same mode as before. All this also holds for several calls before one backward.
     """
     ### BEGIN SOLUTION
     again = False
@@ -225,7 +224,7 @@ with check(
     assert_blocked(checkpoint_once, ["outs", "grads", "x"], "only parts in training mode")
 with check(
     "buffers",
-    "the buffers, for two batches before one backward too",
+    "the buffers, also for two batches before one backward",
     weight=2,
     required=True,
     hint="Which copy do you restore?",

@@ -16,7 +16,7 @@ class Layer(nn.Module):
 
 @probes.probe
 def columns(column_of, parts, modes, xs, column):
-    """What column_of returns, and the model's state afterwards. The model has a Layer for each of
+    """What column_of returns, and the model's state afterward. The model has a Layer for each of
     parts, and modes says which of its modules are in training mode."""
     model = nn.Sequential(*[Layer(*part) for part in parts])
     for module, mode in zip(model.modules(), modes, strict=True):
@@ -60,7 +60,7 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
     may be empty, n may be 0, and an x may require grad. column: may be negative.
     The results have the dtype of model(x) and don't require grad. Each has its own memory, no more than its numbers
     need. No graph is built while it runs. The model isn't changed, including its modes, its .grad and each parameter's
-    requires_grad, and neither are xs and the grad mode.
+    requires_grad; neither are xs and the grad mode.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -125,7 +125,7 @@ with check(
     required=True,
     hint=(
         "Is there one tensor of shape (n,) for each batch? And does it still have a graph?",
-        "Choose the column of each result, in the order of xs. Which block do the calls have to be in?",
+        "Select the column of each result, in the order of xs. Which block do the calls have to be in?",
     ),
 ):
     t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(0, 2, 10).reshape(2, 5)]
@@ -156,7 +156,7 @@ with check(
     assert graphs == [False], "the model's result has a graph"
 with check(
     "small_bytes",
-    "six numbers of four bytes keep 24 bytes",
+    "six four-byte numbers keep 24 bytes alive",
     observed=True,
     hint=(
         "What is a column a view of?",

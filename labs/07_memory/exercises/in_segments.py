@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def segmented(forward, parts, x, upstream, k, between=None, order=None):
-    """Result and gradients of forward(layers, x, k), and the state of the list and x afterwards.
+    """Result and gradients of forward(layers, x, k), and the state of the list and x afterward.
 
     The list has a Layer for each of parts, or for each part number in order. between: called before backward.
     """
@@ -111,7 +111,7 @@ with check(
     required=True,
     hint=(
         "Does each segment still know its own layers in backward? Which argument does checkpoint need?",
-        "checkpoint(nn.Sequential(*part), x, ...) binds its part at once. Which use_reentrant do you need here?",
+        "checkpoint(nn.Sequential(*part), x, ...) binds its part immediately. Which use_reentrant do you need here?",
     ),
 ):
     t, g = torch.linspace(-1, 1, 20).reshape(5, 4), torch.linspace(-2, 1, 20).reshape(5, 4)

@@ -12,7 +12,7 @@ def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
     Returns 0 if none fits. run: a function of an int; its return value has no meaning. If n fits, so does every smaller
     size. 1 <= low <= high. No n outside this range is tried, and few inside it are: at most
     2 * log2(high - low + 1) + 3 calls. Any other exception is passed on immediately, even a RuntimeError that mentions
-    memory. When run is called, nothing from a failed try is alive.
+    memory. When run is called, nothing from a failed attempt is still alive.
     """
 
     ### BEGIN SOLUTION
@@ -114,7 +114,7 @@ with check(
         got,
         17,
         {
-            "a failed try is still alive during the next one: what keeps its exception?": 12,
+            "a failed attempt is still alive during the next one: what keeps its exception alive?": 12,
             "a size that was never tried may fit: halving finds 16": 16,
         },
     )

@@ -4,12 +4,12 @@ def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: 
 
     parts: (shape, dtype, trained) for each parameter. There may be none, two may be equal, shape may be [], and a size
     may be 0. dtype is float32, bfloat16 or float16. A parameter that isn't trained has only weights. optimizer: for
-    each number of a trained parameter, "sgd" keeps no numbers, "momentum" one, and "adam" two. master: whether each
+    each number in a trained parameter, "sgd" keeps no numbers, "momentum" one, and "adam" two. master: whether each
     trained parameter that isn't float32 has a master copy in float32.
 
-    The key weights is for all parameters. gradients have the dtype of their parameter. master is for the copies. states
+    The key weights covers all parameters. gradients have the dtype of their parameter. master covers the copies. states
     are in float32 for a parameter with a master copy, and in the parameter's dtype for others. Step counts are left
-    out. total is the sum of the other four. There are no other keys. The list parts isn't changed.
+    out. total is the sum of the other four. There are no other keys. The parts list isn't changed.
     """
     ### BEGIN SOLUTION
     found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
@@ -34,14 +34,14 @@ def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: 
 # A parameter that isn't -> frozen
 # optimizer: for each -> example, two_bytes, optimizers, half_precision, zero_dim_empty
 # master: whether each -> half_precision
-# The key weights is -> frozen
+# The key weights covers -> frozen
 # gradients have the -> two_bytes, half_precision
-# master is for the -> half_precision
+# master covers the -> half_precision
 # states are in -> half_precision
 # Step counts are left -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
 # total is the sum -> example, two_bytes, optimizers, half_precision, frozen
 # There are no other -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
-# The list parts isn't -> keeps_list
+# The parts list isn't -> keeps_list
 
 
 # %% domain
