@@ -4,7 +4,7 @@
 # You train a network on the digits and measure 99% accuracy. Then you build it into a program that reads one digit at a
 # time, and it gets one digit in thirteen wrong. The weights are the same and nothing raises an error, but one layer
 # doesn't do what you thought. Most of a model consists of layers that someone else wrote, and most of a training script
-# is there to feed them data. This lab shows what both of them promise, and where the promises end.
+# feeds them data. This lab shows what both promise, and where those promises end.
 #
 # After this lab you can
 #
@@ -81,9 +81,9 @@ for numbers in (kernel, picture, edges):
 # ## Right in training, wrong in use
 #
 # Two convolutions make a better digit reader if you use it correctly. After each one, a norm layer rescales the output.
-# The scans are shuffled, as in lab 6, and the last 297 are held out. An epoch takes 0.1 seconds of CPU time, compared
-# with 0.01 for the fully connected network. The last line reads the held-out scans one at a time. Run the cell, and
-# then change the 1 in that line to 297 to read them all at once.
+# The scans are shuffled, as in lab 6, and the last 297 are held out. An epoch takes 0.1 seconds of CPU time, versus
+# 0.01 for the fully connected network. The last line reads the held-out scans one at a time. Run the cell, then change
+# the 1 in that line to 297 to read them all at once.
 #
 
 # %% scratch
@@ -137,7 +137,7 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # | one at a time | 92.3% | 99.0% |
 # | all at once | 99.3% | 99.0% |
 #
-# With `eval()`, the result no longer depends on the batch. That's the property to test.
+# With `eval()`, the result no longer depends on the batch. That's the property to test for.
 
 # %% [markdown]
 # ## What a layer promises
@@ -149,8 +149,8 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # - *What does it store?* Parameters, buffers, or nothing.
 # - *What does `eval()` change?* Everything for some layers, nothing for most.
 #
-# The next cell builds ten layers, calls each of them in both modes, and prints the answers. N is the number of samples,
-# T of steps, C of channels, and F of features.
+# The next cell builds ten layers, calls each one in both modes, and prints the answers. N counts samples, T steps, C
+# channels, and F features.
 
 # %% predict: train_and_eval
 # **Predict.** Which of these layers return different values in evaluation mode than in training mode?
@@ -273,7 +273,7 @@ hint(
 #   channel reads only `in_channels / groups` input channels. `groups` must divide both channel counts.
 #
 # ### Your turn: out_size
-# Count the windows along one dimension. For an image, you'd do this once for the height and once for the width.
+# Count the windows along one dimension. For an image, you'd do this for the height and for the width.
 
 # %% given
 hint(
@@ -321,7 +321,7 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 # step, it has read only that one.
 #
 # To read a long sequence in pieces, pass the state from each piece to the next. In training, detach both h and c in
-# between, or the second backward pass will run into the first piece's graph, which has already been freed.
+# between, or the second backward pass runs into the first piece's graph, which has already been freed.
 #
 # ### A state that grows
 #
@@ -381,7 +381,7 @@ hint(
 # %% given
 hint(
     "You need one index per sample. Which two index tensors select one step from each row?",
-    "For a length of 0, no step is right. What if there were a step of zeros before all the others?",
+    "For a length of 0, no step is the right one. What if there were a step of zeros before all the others?",
 )
 
 # %% exercise: last_states points=3 level=medium further
@@ -416,9 +416,9 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 
 # %% [markdown]
 # Row 0 starts out as zeros, and the lookup gives it no gradient. That's all. Initializing or loading the table
-# overwrites the row. Weight decay then shrinks it, although its gradient is zero. And if the table also serves as the
-# weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write them
-# after the initialization, under `no_grad`: `table.weight[0].zero_()`.
+# overwrites the row. Weight decay then shrinks it, even though its gradient is zero. And if the table also serves as
+# the weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write
+# them after the initialization, under `no_grad`: `table.weight[0].zero_()`.
 #
 # ## Looking inside
 #
@@ -426,10 +426,10 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 # Python, so ordinary tools work.
 #
 # - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
-# - `breakpoint()` in the same place: Python stops in its debugger, `pdb`, and waits for commands. `p x.shape` prints a
-#   value, `n` runs one line, and `c` continues. After an error, `%debug` in the next cell takes you to the line that
-#   raised it. At Python's own prompt, `import pdb; pdb.pm()` does the same. (`pdb.post_mortem()` without a traceback
-#   works only inside `except`.)
+# - `breakpoint()` there: Python stops in its debugger, `pdb`, and waits for commands. `p x.shape` prints a value, `n`
+#   runs one line, and `c` continues. After an error, `%debug` in the next cell takes you to the line that raised it. At
+#   Python's own prompt, `import pdb; pdb.pm()` does the same. (`pdb.post_mortem()` without a traceback works only
+#   inside `except`.)
 # - A *forward hook*, for modules that you didn't write: a function that PyTorch calls after each forward pass of a
 #   module, with the module, its inputs, and its output. Registering it returns a handle; the hook stays in place until
 #   you call the handle's `remove()`.
@@ -514,7 +514,7 @@ print("the early optimizer's parameter is on", early.param_groups[0]["params"][0
 # - The dtype and device are those of the loaded tensors. Without `assign`, they'd be the model's.
 # - `requires_grad` stays as it was in the model.
 # - The parameters are new objects. An optimizer created earlier still holds the old ones: it runs without an error but
-#   doesn't update the model, so create the optimizer afterward.
+#   doesn't update the model, so create it afterward.
 # - The memory is that of `state`. If `state` belongs to another model, training one also changes the other, so copy the
 #   tensors first.
 # - Two names for one parameter (tied weights) become two parameters, which may still share memory. Tie them again.
@@ -544,22 +544,21 @@ hint(
 # ## Part 2: Data that arrives in time
 #
 # In this part, you learn which process reads each sample, with which random numbers, and when its batch is safe to use.
-# You need the `DataLoader` from lab 6. From Part 1, you need only the scans and the digit reader.
+# You need the `DataLoader` from lab 6 and, from Part 1, only the scans and the digit reader.
 #
 # ## Who reads the samples?
 #
 # The digits fit in memory, but a million photos have to be read from disk while you train. If your GPU has to wait for
-# them, you set `num_workers`, and you get several copies of your dataset. Most bugs in this part come from forgetting
-# those copies.
+# them, you set `num_workers` and get several copies of your dataset. Most bugs in this part come from forgetting those
+# copies.
 #
 # A *dataset* answers two questions: how many samples there are, `len(data)`, and which sample is at a given index,
 # `data[i]`. A *sampler* decides the order of the indices. A `DataLoader` groups them, asks the dataset for each sample,
-# and calls `collate_fn` to turn each group into a batch. The default `collate_fn` stacks tensors and turns numbers into
-# tensors.
+# and calls `collate_fn` to turn each group into a batch. By default, it stacks tensors and turns numbers into tensors.
 #
-# With `num_workers=2`, two other processes do that. A *worker* is a process with a **copy** of the dataset, and what it
-# writes to its copy stays there. The dataset below counts how often it's asked for a sample, and it takes the longest
-# to read its first one.
+# With `num_workers=2`, two other processes do this work. A *worker* is a process with a **copy** of the dataset, and
+# what it writes to its copy stays there. The dataset below counts how often it's asked for a sample, and takes the
+# longest to read its first one.
 
 # %% predict: order_and_count
 # **Predict.** With two workers and a first sample that takes the longest, in what order do the batches arrive, and
@@ -684,9 +683,9 @@ train(shuffle=False)
 # generator.
 #
 # The times follow from the `sleep`. The 15 batches go to the workers in turn, so one reads 800 scans while the other
-# reads 700. The times that your cell prints are longer, and they vary: they include training (0.1 seconds of CPU time),
-# the overhead of each `sleep`, and, with workers, starting them and moving batches between processes. Without the
-# `sleep`, the workers made our run slower.
+# reads 700. The times that your cell prints vary and are longer: they include training (0.1 seconds of CPU time), the
+# overhead of each `sleep`, and, with workers, starting them and moving batches between processes. Without the `sleep`,
+# the workers made our run slower.
 
 # %% [markdown]
 # The network reads 98% correctly after half as many epochs as in Part 1. Lab 7 fixes the next weakness of such a
@@ -696,10 +695,10 @@ train(shuffle=False)
 #
 # The digit scans all have the same size, but sentences and recordings don't, and the default `collate_fn` can only
 # stack. Given tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects each tensor to be equal size". So you
-# write your own, which turns a list of samples into a batch.
+# write your own `collate_fn`, which turns a list of samples into a batch.
 #
 # ### Your turn: pad_collate
-# Pad the sequences, and return their lengths too. Without the lengths, no one can tell padding from data.
+# Pad the sequences, and return their lengths, without which no one can tell padding from data.
 
 # %% given
 hint(
@@ -769,10 +768,10 @@ if forked:
     print("and seeded       ", *drawn(Drawing(own=True), worker_init_fn=seed_own, **two_workers))
 
 # %% [markdown]
-# The dataset with its own generator returned 850, 850, 636, 636, and then the same numbers in the second epoch, because
-# each epoch's workers start with new copies of a generator that your program never used. PyTorch doesn't know about a
-# generator that you keep in a variable, so it can't seed it. Seed it from `info.seed` in `worker_init_fn`, which runs
-# in each worker before its first sample.
+# The dataset with its own generator returned 850, 850, 636, 636, and the same again in the second epoch, because each
+# epoch's workers start with new copies of a generator that your program never used. PyTorch doesn't know about a
+# generator that you keep in a variable, so it can't seed it for you. Seed it yourself, from `info.seed` in
+# `worker_init_fn`, which runs in each worker before its first sample.
 #
 # The same function can bring the old bug back: if it calls `np.random.seed(0)`, all workers draw the same numbers
 # again. To reproduce a run, pass `DataLoader(generator=...)`, which determines the order of the samples and the
@@ -783,7 +782,7 @@ if forked:
 # If your epoch has twice as many samples as your file has lines, and all you've done is add `num_workers=2`, look at
 # the dataset's type. Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__`
 # instead of `data[i]`. There's no sampler: samples arrive in the order of the data, and `shuffle=True` is rejected.
-# What do two workers do with it?
+# What do two workers do with such a dataset?
 
 # %% predict: twice answer=12
 # **Predict.** An `IterableDataset` yields six items, and a `DataLoader` reads it with two workers. How many items
@@ -823,18 +822,18 @@ hint(
 # %% answer [markdown]
 # [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete.
 #
-# Each worker reads *all* items and drops the other workers' share, so this saves no time. Divide something that's cheap
-# to read, such as file names, and read the contents afterward.
+# Each worker reads *all* items and drops the other workers' share, so this saves no time. Instead, divide something
+# cheap to read, such as file names, and read the contents afterward.
 
 # %% [markdown]
 # ## While the step runs
 #
-# Even if workers read ahead, a GPU may still have to wait for each batch to be copied to it. A simple training loop
-# reads a batch, copies it, computes, and reads the next one. While it reads and copies, the GPU is idle.
+# Even if workers read ahead, a GPU may still wait for each batch to be copied to it. A simple training loop reads a
+# batch, copies it, computes, and starts over. While it reads and copies, the GPU is idle.
 #
-# Your program doesn't compute on a GPU itself. It *launches* work: it adds the work to a queue and continues
-# immediately, as lab 7b shows. So once it has launched a step, your program has time to fetch the next batch and start
-# copying it. An iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
+# Your program doesn't run the GPU's computations itself. It *launches* them: it adds the work to a queue and continues
+# immediately, as lab 7b shows. So once it has launched a step, it has time to fetch the next batch and start copying
+# it. An iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
 #
 # First come `read 1, copy 1, read 2, copy 2`, and then the loop gets batch 1 and launches its step. After
 # `read 3, copy 3`, it gets batch 2.
@@ -860,8 +859,8 @@ hint(
 # A copy between your program's memory (*host*) and a GPU's (*device*) can be queued like other work under two
 # conditions: you ask for it with `to(..., non_blocking=True)`, and the host side is in *pinned* memory, which the
 # operating system isn't allowed to move. `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()`
-# does the same for a single tensor. (Without a GPU, the first issues a warning and does nothing, and the second raises
-# a RuntimeError.) Even then, the call only *may* return early. If it returns before the copy is done, two things can go
+# does the same for a single tensor. (Without a GPU, the first does nothing but warn, and the second raises a
+# RuntimeError.) Even then, the call only *may* return early. If it returns before the copy is done, two things can go
 # wrong.
 #
 # **Read too early.** `scores = result.to("cpu", non_blocking=True)` may return a tensor, in pinned memory that PyTorch
@@ -872,9 +871,8 @@ hint(
 # buffer. If you write the next batch to that buffer, the device may get a mixture of the two.
 #
 # A *stream* is a queue of work that the device runs in order. Within one stream, you don't have to do anything: work
-# launched after the copy sees the copied batch. Two streams aren't ordered with respect to each other. To order them,
-# or to make the program wait, use an *event*. When you record an event in a stream, it marks all work launched there so
-# far. Three calls wait:
+# launched after the copy sees the copied batch. Two streams aren't ordered. To order them, or to make the program wait,
+# use an *event*. When you record an event in a stream, it marks all work launched there so far. Three calls wait:
 #
 # ```python
 # event = torch.cuda.Event()
@@ -884,8 +882,8 @@ hint(
 # torch.cuda.synchronize()    # the program waits for everything
 # ```
 #
-# Only such an order makes a program correct, not elapsed time: until you've waited for a copy, it *may* be unfinished,
-# however long ago you launched it. Which of these six lines are wrong?
+# It's this ordering that makes a program correct, not elapsed time: until you've waited for a copy, it *may* be
+# unfinished, however long ago you launched it. Which of these six lines are wrong?
 #
 # ```python
 # buffer.copy_(first)                              # 1   buffer is pinned
@@ -898,7 +896,7 @@ hint(
 #
 
 # %% example
-# A drawing, not a measurement: one way in which the six lines may run.
+# A drawing, not a measurement: one way in which the six lines might run.
 host = [(0, 2, "1 first", "lightsteelblue"), (2, 2.5, "2", "lightgrey"), (2.5, 3, "3", "lightgrey")]
 host += [(3, 5, "4 second", "salmon"), (5, 7, "5 waits", "lightgrey"), (7, 9, "6 third", "lightsteelblue")]
 device_lane = [(2.5, 6.6, "the copy reads buffer", "lightsteelblue"), (6.6, 7, "event", "orange")]
@@ -933,7 +931,7 @@ hint(
 #
 # **Layers**
 # - [x] Under `torch.no_grad()`, a batch norm in training mode still changes its buffers.
-#   > What counts is the mode, not whether autograd is recording. For evaluation, you need `eval()`.
+#   > What counts is the mode, not the recording. Evaluation needs `eval()`.
 # - [ ] `nn.LayerNorm` needs `eval()` to return the same result for a sample on its own as in a batch.
 #   > It uses the mean and variance of each position's features, in both modes.
 # - [x] An `nn.LSTM` without `batch_first=True` accepts (N, T, F) without an error.
@@ -951,7 +949,7 @@ hint(
 # - [x] Two new tokens after a cache of three need a mask with 2 rows and 5 columns.
 #   > There's a row for each new query and a column for each key.
 # - [x] For a sequence that's padded but not packed, a forward LSTM's h is the state after the padding.
-#   > The LSTM doesn't know where the padding starts. The lengths say which step is really the last.
+#   > It doesn't know where the padding starts; the lengths say which step is really the last.
 #
 # Hint: Look at the mask in `attend_next`. What do its rows stand for?
 #
@@ -996,7 +994,7 @@ hint(
 #   > By then, the copy has read it.
 # - [ ] `event.record()` waits until the stream has reached that point.
 #   > It marks the point; `event.synchronize()` waits.
-# - [x] Work launched on the copy's stream after the copy sees the data.
+# - [x] Work that's launched later on the copy's stream sees the copied data.
 #   > Work in one stream runs in order.
 #
 # Hint: Which of the six lines waits, and which only marks a point?
@@ -1016,13 +1014,13 @@ hint(
 # ### BEGIN SOLUTION
 # First, each of the eight workers has a copy of the dataset, including a copy of the generator in the same state. So
 # eight samples get the same crop, and the crops start over in each epoch, unless the workers persist. PyTorch seeds
-# only the generators that it knows about. To make this visible, I'd have the dataset return the numbers that it draws,
-# and print them for two workers and two epochs. The fix is to seed the generator in `worker_init_fn` from
-# `get_worker_info().seed`. Second, the buffer is overwritten while the previous batch's copy may still be reading it,
-# so some batches are a mixture of two. Nothing checks that, because writing to CPU memory is always allowed. To make
-# this visible, I'd fill each batch with its own number, copy the batches back after `torch.cuda.synchronize()`, and
-# look for batches that contain two numbers. I'd record an event after the copy and synchronize it before overwriting
-# the buffer, or alternate between two buffers with an event each, or leave it to `DataLoader(pin_memory=True)`.
+# only the generators that it knows about. To show it, I'd print the numbers that the dataset draws, for two workers and
+# two epochs. The fix is to seed the generator in `worker_init_fn` from `get_worker_info().seed`. Second, the buffer is
+# overwritten while the previous batch's copy may still be reading it, so some batches are a mixture of two. Nothing
+# checks that, because writing to CPU memory is always allowed. To show it, I'd fill each batch with its own number,
+# copy the batches back after `torch.cuda.synchronize()`, and look for batches that contain two numbers. I'd record an
+# event after the copy and synchronize it before overwriting the buffer, or alternate between two buffers with an event
+# each, or leave it to `DataLoader(pin_memory=True)`.
 #
 # For grading: one point for the copied generator with an experiment or a fix, one for the buffer that's overwritten too
 # early, with a wait as its fix.
@@ -1045,9 +1043,9 @@ hint(
 # | call | what it promises |
 # |---|---|
 # | `nn.LSTM(..., batch_first=True)` | (N, T, F) in and out; the state's shape doesn't change |
-# | `register_forward_hook(f)` | calls f(module, inputs, output) until `remove()` |
+# | `register_forward_hook(f)` | calls f(module, inputs, output) until you call `remove()` |
 # | `load_state_dict(state, assign=True)` | the state's tensors become the model's |
-# | `DataLoader(num_workers=n)` | n processes with a copy each; the sampler's order |
+# | `DataLoader(num_workers=n)` | n processes, each with a copy; the sampler's order |
 # | `get_worker_info()` | this worker's id, seed, and dataset; None outside a worker |
 # | `worker_init_fn(worker_id)` | runs in each worker before its first sample |
 # | `pin_memory`, `non_blocking=True` | the call may return before the copy is done |

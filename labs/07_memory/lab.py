@@ -2,8 +2,8 @@
 # # Where the memory goes
 #
 # "CUDA out of memory" is the first error that most people see on a GPU, and the usual advice is a smaller batch. But
-# what takes up the memory, what keeps it there, and for how long? In this lab, you count the bytes, and you find 5 MB
-# that the digits script keeps for no reason.
+# what takes up the memory, what keeps it there, and for how long? In this lab, you count the bytes, and find 5 MB that
+# the digits script keeps for no reason.
 #
 # After this lab you can
 #
@@ -46,7 +46,7 @@ from labkit import (
 # %% [markdown]
 # ## Four kinds of bytes
 #
-# To shrink the digits script's memory use, you have to know what it consists of. A training step needs memory for four
+# To shrink the digits script's memory, you have to know what it consists of. A training step needs memory for four
 # things:
 #
 # - *Weights* are the parameters and buffers.
@@ -78,8 +78,8 @@ print("gradients       ", memory.nbytes([p.grad for p in small.parameters()]))
 print("states after    ", memory.nbytes(list(optimizer.state.values())))
 
 # %% [markdown]
-# The last number is 16 bytes more than twice the first, because each of the four parameters has a step count of 4
-# bytes. The second number shows that the states don't exist before the first `step()`. So even if the first forward and
+# The last number is 16 bytes more than twice the first, because each of the four parameters has a 4-byte step count.
+# The second number shows that the states don't exist before the first `step()`. So even if the first forward and
 # backward passes fit in memory, the first step can still fail.
 #
 # For each number in a parameter, Adam keeps two numbers, SGD with momentum keeps one, and plain SGD keeps none.
@@ -90,12 +90,12 @@ print("states after    ", memory.nbytes(list(optimizer.state.values())))
 # another and needs room for two or three tensors of a parameter's size. With `fused=True`, it needs no extra room. Lab
 # 7c measures all three.
 #
-# Adam's states have the dtype of their parameter. If the weights are `bfloat16`, with 2 bytes each, so are the states.
-# Some training code therefore keeps a second copy of the weights in `float32`, called a *master copy*. The optimizer
-# updates this copy, with states in `float32`, and the result is cast back into the weights.
+# Adam's states have the same dtype as their parameter. If the weights are `bfloat16`, with 2 bytes each, so are the
+# states. Some training code therefore keeps a second copy of the weights in `float32`, called a *master copy*. The
+# optimizer updates this copy, with states in `float32`, and the result is cast back into the weights.
 #
 # ### Your turn: training_bytes
-# You train a model with seven billion parameters with Adam in `float32`. A common estimate is 28 GB each for weights,
+# You use Adam to train a model with seven billion parameters in `float32`. A common estimate is 28 GB each for weights,
 # gradients and Adam. How much is it really? And how much do you save with `bfloat16` weights and a master copy? Write a
 # function that adds it all up. This takes about ten minutes.
 
@@ -121,8 +121,8 @@ hint(
 #
 # `labkit.memory.watch` counts the bytes of all tensors that are created inside a `with` block and are still alive. It
 # needs no GPU. `now` is the number of bytes alive, and `peak` is the highest value so far. Tensors that existed before
-# the block don't count, so you pass them in: `watch(model, x)`. One thing it doesn't see is the scratch memory that an
-# operation uses internally, such as the *workspace* of a GPU's matrix products. A GPU's own statistics include it.
+# the block shouldn't count, so you pass them in: `watch(model, x)`. One thing it doesn't see is the scratch memory that
+# an operation uses internally, such as the *workspace* of a GPU's matrix products. A GPU's own statistics include it.
 #
 # The next cell runs one step with 16 layers and a batch that's large compared with them. Before you run it, sketch the
 # curve of live bytes over time.
@@ -164,7 +164,7 @@ show_memory({"512 samples": first_run, "256 samples": half_run})
 # soon as `tanh` has computed its own. The peak isn't at the dot but a little later: the first backward operations
 # create new tensors before they free old ones. The layers keep 16 activations, and the peak is 20. The other four come
 # from the loss: each of the four small operations in its derivative creates a tensor of that size. After that, each
-# layer frees what it kept. With half the batch, the peak is half as high.
+# layer frees what it kept. Half the batch halves the peak.
 #
 # ### What does a layer keep?
 #
@@ -206,7 +206,7 @@ for activation in ACTIVATIONS:
 # %% [markdown]
 # Look at the storage numbers. With `tanh` and `relu`, the activation function and the next linear layer both keep the
 # activation's result, but in a single storage. With `gelu` and `silu`, two storages are kept for each hidden layer. The
-# batch itself, `argument`, is kept too, but it existed before.
+# batch itself, `argument`, is kept too, but it existed beforehand.
 #
 # ### Your turn: kept_bytes
 # Compute in advance how much a model keeps. The last layer's result isn't kept, because nothing needs it.
@@ -225,13 +225,13 @@ hint(
 # ## Allocated and reserved
 #
 # When the digits script runs on a GPU, `nvidia-smi` shows more memory in use than its tensors occupy. That's because
-# asking the GPU's driver for memory is slow. A *caching allocator* is one that rarely asks: it saves memory that a
-# tensor no longer needs for the next tensor. PyTorch has one for each GPU, so there are two numbers. Memory is
-# *allocated* if a tensor occupies it, and *reserved* if PyTorch got it from the driver, which includes both the
+# asking the GPU's driver for memory is slow. A *caching allocator* is one that rarely asks: it keeps the memory of
+# tensors that are gone and reuses it for new ones. PyTorch has one for each GPU, so there are two numbers. Memory is
+# *allocated* if a tensor occupies it, and *reserved* if PyTorch got it from the driver: reserved memory consists of the
 # allocated blocks and the cached ones. `nvidia-smi` shows the reserved bytes as used, plus what CUDA itself needs.
 #
-# Which of the two falls when you write `del x`, and which one when you call `torch.cuda.empty_cache()`? The next cell
-# asks a GPU if there is one. `torch.accelerator` has these functions for every kind of accelerator.
+# Which of the two falls when you write `del x`, and which one when you call `torch.cuda.empty_cache()`? If you have a
+# GPU, the next cell asks it. `torch.accelerator` has these functions for every kind of accelerator.
 
 # %% example
 if torch.accelerator.is_available():
@@ -260,10 +260,10 @@ else:
 # here for 20 MiB. Such a piece of the driver's memory is called a *segment*. PyTorch can give it back only as a whole,
 # when none of its blocks is in use.
 #
-# So `empty_cache()` lowers the reserved bytes, but only by the size of the cached memory. It never frees a tensor. It
-# rarely saves your own process from running out of memory, because PyTorch empties its cache on its own before it gives
-# up. It can help others that ask the driver for memory directly: another process on the same GPU, or NCCL, the library
-# that GPUs use to send each other tensors.
+# So `empty_cache()` lowers the reserved bytes, but only by the cached ones. It never frees a tensor. It rarely saves
+# your own process from running out of memory, because PyTorch empties its cache on its own before it gives up. It can
+# help others that ask the driver for memory directly: another process on the same GPU, or NCCL, the library that GPUs
+# use to send each other tensors.
 
 # %% [markdown]
 # ### What allocated it?
@@ -279,7 +279,7 @@ else:
 #   On a GPU, the column is called `self_device_memory_usage`. Older texts call it `cuda_memory_usage`.
 #
 # Here's how to profile the small model with 32 samples. Copy the code into a cell of your own. Which operation will be
-# at the top of its table, and does it belong to the forward or the backward pass? (The profiler may print two messages
+# at the top of the table, and does it belong to the forward or the backward pass? (The profiler may print two messages
 # of its own that begin with `USDT`.)
 #
 # ```python
@@ -293,8 +293,8 @@ else:
 
 # %% answer [markdown]
 # `aten::mm` from the backward pass, with 3 calls and 54,272 bytes on a CPU. Two of the calls compute the gradients of
-# the two weights, and one that of an activation. `aten::addmm` and `aten::tanh` are the linear layers and the
-# activation function of the forward pass.
+# the two weights, and the third computes that of an activation. `aten::addmm` and `aten::tanh` are the linear layers
+# and the activation function of the forward pass.
 
 # %% [markdown]
 # The profiler shows which operation allocated the memory, but not what keeps it alive.
@@ -427,9 +427,9 @@ print("alive at the end, and the most there were:", after(loop_g))
 #
 # Loop b is the real leak: without `backward`, nothing is freed. Loop c keeps one of its four graphs, because `loss`
 # still holds the last batch's graph. While the next one is being built, two graphs are alive, so the second number of
-# `after(loop_c)` is 17, compared with 12 in loop a. Loop e keeps what `backward` would free. That doesn't double a
-# backward pass's memory, as some texts claim; it just keeps it longer. Loop f keeps the last activation of each batch,
-# because `outs` holds it and `backward` frees only what the graph kept.
+# `after(loop_c)` is 17, compared with 12 in loop a. Loop e keeps what `backward` would free. Contrary to what some
+# texts claim, that doesn't double a backward pass's memory; it just keeps it longer. Loop f keeps the last activation
+# of each batch, because `outs` holds it and `backward` frees only what the graph kept.
 #
 # ### Your turn: column_of
 # Loop d is the least obvious: a view of one column keeps all columns alive. Collect one column of a model's results
@@ -438,7 +438,7 @@ print("alive at the end, and the most there were:", after(loop_g))
 
 # %% given
 hint(
-    "What do you have to switch off before the model runs, so no graph is built? Afterward is too late for the peak.",
+    "What do you have to switch off before the model runs, so no graph is built? Doing so later won't lower the peak.",
     "Which calls return a tensor with its own memory? t.untyped_storage().nbytes() says how large that is.",
 )
 
@@ -455,7 +455,7 @@ hint(
 #
 # Here's the digits script with the convolutional network from lab 6b. It trains for an epoch, prints where the bytes
 # are, and validates on the 297 held-out scans. How do the activations compare with the weights, and how much does the
-# validation keep? Run the cell, then make two changes, one after the other, and rerun it after each:
+# validation keep alive? Run the cell, then make two changes, one after the other, and rerun it after each:
 #
 # 1. Append `.item()` to the line with `total +=`.
 # 2. In the validation, change `with memory` to `with torch.no_grad(), memory`.
@@ -492,7 +492,7 @@ with memory.watch(reader, scans, digits) as validation:
     print(f"after the validation {validation.now:,} bytes are alive; at its peak {validation.peak:,} were")
 
 # %% answer [markdown]
-# The weights take 24,744 bytes, the gradients the same number, and Adam's states 49,528. The activations for 100 scans
+# The weights take 24,744 bytes, the gradients the same amount, and Adam's states 49,528. The activations for 100 scans
 # take 1,720,392, which is 70 times as much as the weights. The network is small, but each of its filters is applied at
 # every pixel, and each result is kept.
 #
@@ -513,13 +513,13 @@ with memory.watch(reader, scans, digits) as validation:
 # ## A good place to stop
 #
 # You can now add up the memory that training needs and say what keeps it alive. The second half is about reducing it:
-# with a batch that fits, and with checkpointing. After a break, the notebook will have lost all its variables: choose
-# *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# with a batch that fits, and with checkpointing. After a break, your variables may be gone: choose *Run > Run All Above
+# Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## When it runs out
 #
-# Train on larger images than the digits, or with a larger network, and at some batch size the memory runs out. On an
+# Train on larger images than the digits, or with a larger network, and at some batch size, the memory runs out. On an
 # accelerator, PyTorch then raises `torch.OutOfMemoryError`, a kind of `RuntimeError`. And on the CPU? The next cell
 # asks for 40 petabytes.
 
@@ -533,10 +533,10 @@ except RuntimeError as error:
 # It's a plain `RuntimeError`, and one that you rarely see: the operating system usually hands out memory only when it's
 # written to, and if there's none left, it kills the process.
 #
-# One way to find a batch size is to try. `SmallDevice` counts its memory, of which it has 80 units here. Its `run(n)`
-# method stands for a training step with `n` samples: it takes memory for the weights and then for each layer. Both
-# loops below halve the batch size until it fits. `inside` tries again inside the `except` block, and `outside` tries
-# again after it. A batch of 16 fits, and both loops start with 64.
+# One way to find a batch size is trial and error. `SmallDevice` counts its memory, of which it has 80 units here. Its
+# `run(n)` method stands for a training step with `n` samples: it takes memory for the weights and then for each layer.
+# Both loops below halve the batch size until it fits. `inside` tries again inside the `except` block, and `outside`
+# after it. A batch of 16 fits, and both loops start with 64.
 
 # %% predict: two_loops
 # **Predict.** Which batch sizes do the two loops find?
@@ -769,9 +769,9 @@ show_memory({name: run for name, run in runs.items() if name in ("plain", "k = 4
 # the result of a linear layer. (With $k = 16$, the peak is that of the loss, as in the plain run: 16 and 4 more.)
 #
 # In a transformer, the network behind language models, a layer keeps many activations internally but passes only one to
-# the next layer. Does checkpointing save half of its memory, as is often said? The next cell runs six layers, first
-# plain and then with each layer in its own segment. `memory.saved_bytes(f, x)` measures the bytes that the graph of
-# `f(x)` keeps, not counting `x` and the parameters. It's `kept_bytes` for any function.
+# the next layer. Does checkpointing save half of its memory, as is often claimed? The next cell runs six layers, first
+# plain, then with each in its own segment. `memory.saved_bytes(f, x)` measures the bytes that the graph of `f(x)`
+# keeps, not counting `x` and the parameters. It's `kept_bytes` for any function.
 
 # %% example
 torch.manual_seed(0)
@@ -794,7 +794,7 @@ for name, forward in {"plain": blocks, "each block": each_block}.items():
 # eleven are inside the block that's being computed again, and nine are created briefly by its backward pass: gradients,
 # most of them four times as large as the block's input, because its inner layer has 256 features instead of 64.
 #
-# These are only the activations. Weights, gradients and optimizer states are as large as before, so the total shrinks
+# That counts only the activations. Weights, gradients and optimizer states are as large as before, so the total shrinks
 # by less.
 #
 # ### Your turn: best_segments
@@ -816,7 +816,7 @@ hint(
 # and the number of batches it has seen.
 
 # %% predict: batches_seen answer=2
-# **Predict.** What's that number after one forward pass under a checkpoint and one backward pass?
+# **Predict.** What's the batch count after one forward pass under a checkpoint and one backward pass?
 
 # %% example
 norm = nn.BatchNorm1d(4)
@@ -836,8 +836,8 @@ print("after backward", norm.num_batches_tracked.item())
 # `checkpoint` leaves the function early by raising an exception, so code after the last operation may never run.
 #
 # ### Your turn: checkpoint_once
-# Write a checkpoint whose backward pass changes no buffers. Afterward, the buffers are as if each batch had gone
-# through one forward pass.
+# Write a checkpoint whose backward pass changes no buffers. Afterward, the buffers are the same as if each batch had
+# gone through one forward pass.
 
 # %% given
 hint(
@@ -866,7 +866,7 @@ hint(
 # - [x] SGD without momentum keeps no numbers for a parameter.
 #   > Plain SGD only multiplies and subtracts. Only momentum has to be remembered, as one number for each number in the
 #   > parameter.
-# - [x] Weights in `bfloat16`, with a `float32` master copy and Adam, take 16 bytes per parameter.
+# - [x] Training with `bfloat16` weights, a `float32` master copy and Adam takes 16 bytes per parameter.
 #   > 2 for the weight, 2 for its gradient, 4 for the master copy and 8 for Adam's states in `float32`. That's as much
 #   > as with `float32` throughout.
 # - [ ] `torch.autocast` halves the memory of the weights.
@@ -917,11 +917,11 @@ hint(
 # - [ ] Accumulation gives batch normalization the statistics of the large batch.
 #   > Each small batch is still normalized by its own mean and variance. Adding gradients can't undo that.
 # - [x] Trying again inside the `except` block can fail for a size that fits.
-#   > The exception's traceback holds the frames of the failed attempt, and with them every tensor that has a name
-#   > there. That's why `inside` stopped at a smaller size than `outside`.
+#   > The exception's traceback holds the frames of the failed attempt, and every tensor that has a name there. That's
+#   > why `inside` stopped at a smaller size than `outside`.
 # - [x] `torch.OutOfMemoryError` is a `RuntimeError`.
-#   > It's a subclass, so `except RuntimeError` catches it. The reverse isn't true: when a CPU's memory is full, you get
-#   > a plain `RuntimeError`.
+#   > It's a subclass, so `except RuntimeError` catches it. The reverse isn't true: on a CPU, you get a plain
+#   > `RuntimeError`.
 #
 # Hint: Which of the four kinds of bytes depend on the batch size?
 #
@@ -930,7 +930,7 @@ hint(
 #   > In the backward pass, all layers are computed again, and all activations are alive at once. The peak was 19
 #   > instead of 20.
 # - [x] Checkpointing doesn't change the gradients.
-#   > The same operations run again on the same inputs. Only the times at which the activations exist are different.
+#   > The same operations run again on the same inputs. Only the times at which activations exist change.
 # - [x] Checkpointing costs about one more forward pass.
 #   > Each segment runs once more in the backward pass. `addmm` was called twice as often and `mm` as often as before:
 #   > four products instead of three.
@@ -952,8 +952,8 @@ hint(
 # - [ ] By default, dropout drops different numbers in the second call.
 #   > `checkpoint` restores the random number generator's state before the second call, so the same numbers are dropped.
 # - [x] The second call may end before the function's last line.
-#   > As soon as all saved tensors exist again, `checkpoint` leaves the function by raising an exception, so use
-#   > `finally` to restore what you have to restore.
+#   > As soon as all saved tensors exist again, `checkpoint` leaves the function by raising an exception, so restore in
+#   > `finally` what you have to.
 # - [ ] The input to a segment is always smaller than what the segment would have kept.
 #   > `x * 3` keeps no tensor at all, but a checkpoint around it would keep `x`. A linear layer, for its part, keeps
 #   > only its input anyway.
@@ -992,7 +992,7 @@ hint(
 # %% [markdown]
 # ## Asked in interviews
 #
-# Answer aloud before you open the answer.
+# Answer aloud before you unfold the text.
 #
 # **What is gradient checkpointing, and when do you use it?**
 #

@@ -7,7 +7,7 @@ def make_projection(features, heads, d, seed, dtype=torch.float32):
 
 @probes.probe
 def continued_twice(attend_next, project, first, second, other):
-    """Three caches at the end: after the first tokens, and after the second or the other ones that follow these."""
+    """Three caches, read at the end: after the first tokens, and after the second or the other ones that follow."""
     _, cache = attend_next(project, first, None)
     _, after_second = attend_next(project, second, cache)
     _, after_other = attend_next(project, other, cache)
@@ -18,7 +18,7 @@ def continued_twice(attend_next, project, first, second, other):
 def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -> tuple[Tensor, list[Tensor]]:
     """Causal attention for the next tokens of a sequence, and the cache for later ones: (output, cache).
 
-    tokens (n, t, features): the next t tokens of n sequences, t at least 1. project(tokens) returns their queries,
+    tokens (n, t, features): the next t tokens of n sequences, with t at least 1. project(tokens) returns their queries,
     keys, and values, each (n, heads, t, d). It's called once, with exactly these tokens. cache: None at the start of
     the sequences, and otherwise the one that the previous call returned: [keys, values] of all earlier tokens, each
     (n, heads, s, d). Each new token sees all earlier tokens and itself, but no later ones. Its output is a weighted

@@ -2,10 +2,11 @@
 def last_states(output: Tensor, lengths: Tensor) -> Tensor:
     """The output at the last step of each sequence, (n, hidden).
 
-    output (n, t, hidden), of any floating dtype: from an LSTM with batch_first=True, for n sequences padded at the end
-    to t steps. lengths (n,) int64, from 0 to t: how many steps of each aren't padding. For a length of 0, the row is
-    all zeros. n may be 0, t and hidden are at least 1, and strides are arbitrary. Padding may contain anything, even
-    NaN and infinities. NaN or an infinity at an earlier step has no effect; at the last step, it appears in the result.
+    output (n, t, hidden), of any floating-point dtype: from an LSTM with batch_first=True, for n sequences padded at
+    the end to t steps. lengths (n,) int64, from 0 to t: how many steps of each aren't padding. For a length of 0, the
+    row is all zeros. n may be 0, t and hidden are at least 1, and strides are arbitrary. Padding may contain anything,
+    even NaN and infinities. NaN or an infinity at an earlier step has no effect; at the last step, it appears in the
+    result.
     The result has output's dtype and device, and its own memory. The gradient reaches the last steps, and is
     0 at all others. output and lengths aren't changed.
     """

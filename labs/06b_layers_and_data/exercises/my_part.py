@@ -26,12 +26,12 @@ class Counting:
 
 # %% exercise
 def my_part(items: Iterable, info: Worker | None) -> Iterator:
-    """Yields the items that belong to the worker that info describes, in their order.
+    """Yields the items of the worker that info describes, in their original order.
 
     info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1. Items are dealt out
-    like cards: item n, counting from 0, belongs to worker n % num_workers. Outside a worker, info is None, and all items
-    are yielded. items: an iterable of anything, from which one iterator is made and read once. It may have no length
-    and no end. Nothing is read before the first next(), and after that, nothing beyond the item that's yielded.
+    like cards: item n, counting from 0, belongs to worker n % num_workers. Outside a worker, info is None, and all
+    items are yielded. items: an iterable of anything, from which one iterator is made and read once. It need not
+    have a length or an end. Nothing is read before the first next(), and after that, nothing beyond the item yielded.
     """
     ### BEGIN SOLUTION
     for number, item in enumerate(items):
@@ -46,7 +46,7 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
 # Items are dealt -> example, other_cases
 # Outside a worker, -> alone, other_cases
 # items: an iterable -> other_cases, endless
-# It may have -> endless
+# It need not -> endless
 # Nothing is read -> endless
 
 

@@ -85,7 +85,7 @@ with check(
     explain(
         out_size(14, 3, 1, 0, 4),
         6,
-        {"the taps aren't neighbors: they're 4 apart": 12, "between three taps there are two gaps": 3},
+        {"the taps aren't neighbors: they're 4 apart": 12, "there are only two gaps between three taps": 3},
     )
 
 # %% hidden checks

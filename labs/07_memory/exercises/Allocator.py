@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def replayed(make, capacity, events):
-    """The state of an allocator that make(capacity) gives, after each event: see states.
+    """The state, after each event, of an allocator that make(capacity) returns: see states.
 
     A note after the numbers says that an allocation ran out of memory, that its number isn't an int, or that two blocks
     in use have the same number. The event "other" switches to a second allocator, and back.

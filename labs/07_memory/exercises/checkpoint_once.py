@@ -211,7 +211,7 @@ def assert_blocked(function, keys, *edges):
 
 with check(
     "gradient",
-    "all gradients are those without a checkpoint",
+    "all gradients are the same as without a checkpoint",
     weight=3,
     required=True,
     hint="Is the second call made in the same mode as the first one?",

@@ -90,7 +90,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "17 of 1 to 64 samples fit",
+    "from 1 to 64 samples, of which 17 fit",
     weight=2,
     required=True,
     hint=(

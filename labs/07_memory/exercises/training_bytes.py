@@ -132,7 +132,7 @@ with check(
         assert not any(isinstance(n, float) for n in trial.report.result.values()), "one of your numbers is a float"
 with check(
     "half_precision",
-    "bfloat16 and float16, with a master copy and without",
+    "bfloat16 and float16, with and without a master copy",
     weight=3,
     required=True,
     hint="Which dtype do the states have with a master copy, and without one? What does SGD keep?",
