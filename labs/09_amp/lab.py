@@ -1,23 +1,25 @@
 # %% [markdown]
 # # Mixed precision
 #
-# Modern GPUs multiply 16-bit numbers several times faster than 32-bit ones, and 16 bits are half the memory. But 16
-# bits are few. Which numbers survive, and which become 0, or infinite, or stop changing? (The digits script will read
-# 97% in 16 bits, or 9%.) *Mixed precision* computes in
-# 16 bits where that does no harm, and in `float32` elsewhere.
+# Modern GPUs multiply 16-bit numbers several times faster than 32-bit ones, and 16-bit numbers take half the memory.
+# But with so few bits, some numbers become 0 or infinite, and some weights stop changing. Depending on how you use 16
+# bits, the digits script reads 97% or 9%. *Mixed precision* means computing in 16 bits where that does no harm, and in
+# `float32` everywhere else.
 #
 # After this lab you can
 #
-# - read a number's bits in `float32`, `float16` and `bfloat16`, and say how far its neighbours are;
-# - say what `torch.autocast` casts, what it leaves alone, and where its context must end;
-# - write loss scaling yourself, and put its calls into the right order;
-# - tell an overflow, an underflow and a stall apart, and choose a format.
+# - read a number's bits in `float32`, `float16` and `bfloat16`, and say how far apart neighboring numbers are;
+# - say what `torch.autocast` casts, what it doesn't, and where its context must end;
+# - write loss scaling yourself, and put its calls in the right order;
+# - tell overflow, underflow and stalled weights apart, and choose a format.
 #
-# You need labs 6 and 7, and two sittings of about an hour. Unless the text says otherwise, numbers were measured with
-# PyTorch 2.13 on a CPU. With a GPU, the cells use it.
+# You need labs 6 and 7. Plan two sittings of about an hour for the text and the five core exercises: `ulp`,
+# `train_amp`, `MyScaler`, `amp_step` and `bf16_sgd_`. The three under *Further practice* earn no points, and no later
+# lab needs them. Unless the text says otherwise, numbers were measured with PyTorch 2.13 on a CPU. If you have a GPU,
+# most cells use it.
 #
-# Where it says *Predict*, choose before you run. Below each exercise a card shows checks. Those marked *later* run when
-# the lab is marked: press *Mark my work*, or hand it in.
+# Where it says *Predict*, choose before you run the next cell. Below each exercise, a card shows its checks. Those
+# marked *later* run when the lab is marked: press *Mark my work*, or hand it in.
 
 # %% given
 import math
@@ -50,9 +52,10 @@ here = device()
 # %% [markdown]
 # ## Three formats
 #
-# A floating-point number is a sign, an exponent and a fraction: $\pm 2^e \cdot 1.\mathit{fraction}$. The exponent's
-# bits decide the *range*: how large and how small a number can be. The fraction's bits decide the *precision*: how
-# close together numbers are.
+# In 16 bits, the 4,810 weights of the digits network take half the memory. What do they lose? A floating-point number
+# has a sign, an exponent and a fraction: $\pm 2^e \cdot 1.\mathit{fraction}$. The exponent's bits determine the
+# *range*: how large and how small a number can be. The fraction's bits determine the *precision*: how close together
+# the numbers are.
 #
 # | format | sign | exponent | fraction |
 # |---|---|---|---|
@@ -60,29 +63,37 @@ here = device()
 # | `float16` | 1 | 5 | 10 |
 # | `bfloat16` | 1 | 8 | 7 |
 #
-# Newer GPUs compute in 8 bits and fewer as well: `float8` since the H100, MXFP8 and NVFP4 since Blackwell. So few bits
-# need a scale for each tensor, row or block. This lab stays with 16.
+# Newer GPUs also compute in 8 bits or fewer: NVIDIA's use `float8` since the H100, and MXFP8 and NVFP4 since the
+# Blackwell generation. With so few bits, each tensor, row or block needs a scale. This lab uses 16 bits.
 #
-# Below are the bits of 0.1. You can type another number, or walk to the next number of a format. Try
-# 65504: what comes next in `float16`? Then try 1e-7, and 1e-10.
+# The next cell draws the bits of 0.1.
 
 # %% predict: sixteen_bits
-# **Predict.** Which 16-bit format stores 0.1 more exactly, and which one can store 1e-10 without making it 0?
+# **Predict.** Which 16-bit format stores 0.1 more accurately, and which can store 1e-10 without turning it into 0?
 #
 # - [ ] `float16` does both
 # - [ ] `bfloat16` does both
-# - [x] `float16` is nearer to 0.1, and `bfloat16` can store 1e-10
-# - [ ] `bfloat16` is nearer to 0.1, and `float16` can store 1e-10
+# - [x] `float16` is closer to 0.1, and `bfloat16` can store 1e-10
+# - [ ] `bfloat16` is closer to 0.1, and `float16` can store 1e-10
 
 # %% example
 explore_formats(0.1)
 
 # %% [markdown]
-# `float16` is nearer to 0.1: its neighbours are closer together. But 1e-10 becomes 0 there. `bfloat16` is `float32`
-# with the last 16 bits cut off: the same range, and a coarse grid.
+# `float16` is closer to 0.1, because its numbers are closer together, but 1e-10 becomes 0 in it. `bfloat16` is
+# `float32` without the last 16 bits: it has the same range, but much larger gaps between its numbers.
 #
-# The next cell asks PyTorch for the edges of each format. `finfo(dtype).tiny` is called the smallest *normal* number.
-# Is it the smallest number above zero?
+# In the picture, you can type another number, or step to the next number of a format. Which number follows 65504 in
+# `float16`? And which format stores 1e-7 more accurately?
+
+# %% answer [markdown]
+# 65504 is the largest number of `float16`, so `inf` follows. `bfloat16` stores 1e-7 as 1.001e-7. The nearest `float16`
+# number is 1.19e-7, off by a fifth, although `float16` has more bits of fraction. The picture calls this number
+# subnormal; the text below explains why.
+
+# %% [markdown]
+# The next cell prints the limits of each format. `finfo(dtype).tiny` is called the smallest *normal* number. Is it the
+# smallest number above zero?
 
 # %% example
 for dtype in (torch.float32, torch.float16, torch.bfloat16):
@@ -92,49 +103,49 @@ print("in float16 :", torch.tensor([65519.0, 65520.0, 3e-8, 2.9e-8]).to(torch.fl
 print("in bfloat16:", torch.tensor([65519.0, 257.0, 1e-8, 4e-41]).to(torch.bfloat16).tolist())
 
 # %% [markdown]
-# It is not. Below `tiny` come the *subnormal* numbers. Their exponent stays the smallest one, and the leading 1 is
-# missing. They lie on an even grid down to zero. So `float16` reaches down to 6e-8, not to 6e-5, with ever fewer
-# digits. Half of the smallest one and less is rounded to 0: that is *underflow*. People say that `bfloat16` does not
-# underflow. It does, only later: 4e-41 is 0. At the other end, 65519 is rounded to 65504, and 65520 to `inf`: that is
-# *overflow*.
+# No. The numbers below `tiny` are called *subnormal*. They have the smallest exponent but no leading 1, so they're
+# evenly spaced down to zero. That's why `float16` reaches down to 6e-8 instead of 6e-5, with fewer and fewer digits. A
+# number that's at most half of the smallest one is rounded to 0, which is called *underflow*. People say that
+# `bfloat16` doesn't underflow. It does, only later: 4e-41 becomes 0. At the other end, `float16` rounds 65519 to 65504,
+# but 65520 to `inf`, which is called *overflow*.
 #
-# `eps` is the distance from 1 to the next number. The distance from a number to the next one is called a *ulp*, a unit
-# in the last place. It doubles at each power of two. In `bfloat16` it is 1 above 128, and 2 above 256: 257 is not
-# there.
+# `eps` is the distance from 1 to the next number. The distance from a number to the next one is called an *ulp*, a unit
+# in the last place. It doubles at each power of two. In `bfloat16`, it's 1 from 128 to 256 and 2 above 256, so there's
+# no 257.
 #
 # ### Your turn: ulp
-# How far apart are the numbers of a format, at x? This is a warm-up of about ten minutes.
+# Write a function that returns the ulp of each element of x in a given format. This is a ten-minute warm-up.
 
 # %% given
 hint(
-    "Which number comes right after y? The bits of a positive number, read as an integer, are one more.",
-    "t.view(torch.int16) reads the 16 bits of each element as an integer, and .view(dtype) reads them back.",
+    "What's the next number after y? Read as integers, the bits of neighboring positive numbers differ by one.",
+    "t.view(torch.int16) reads the 16 bits of each element as an integer, and .view(dtype) turns them back.",
 )
 
-# %% exercise: ulp points=3
+# %% exercise: ulp points=3 level=easy
 
 # %% [markdown]
-# Between two powers of two all numbers are equally far apart, and below `tiny` they are as far apart as just above it.
-# Your function says what a format does to a sum. If you add to x less than half of its ulp, nothing happens.
+# Between two powers of two, all numbers are equally far apart, and below `tiny` they're as far apart as just above it.
+# So your function also predicts sums: adding less than half an ulp to a positive number doesn't change it.
 #
 # ### Ten bits for products: TF32
 #
-# NVIDIA's GPUs since 2020 (Ampere and later) have a faster way to multiply `float32` matrices. *TF32* rounds both
-# factors to 10 bits of fraction, keeps 8 bits of exponent, and adds the products in `float32`. The tensors stay
-# `float32` in memory, so nothing gets smaller.
+# You can speed up the digits network without a single 16-bit tensor. NVIDIA's GPUs since 2020 (Ampere and later) have a
+# faster way to multiply `float32` matrices, called *TF32*. It rounds both inputs to 10 bits of fraction, keeps 8 bits
+# of exponent, and adds the products in `float32`. The tensors stay `float32` in memory, so you don't save any memory.
 #
-# For products of matrices it is off, until you call `torch.set_float32_matmul_precision("high")`. For convolutions it
-# is on from the start: `torch.backends.cudnn.allow_tf32` is `True`. Newer names say the same for each kind of
-# operation: `torch.backends.cuda.matmul.fp32_precision` and `torch.backends.cudnn.conv.fp32_precision` take `"tf32"` or
-# `"ieee"`. Use the old names or the new ones: once a new one has been set, reading an old one may raise `RuntimeError`.
+# For matrix products, TF32 is off until you call `torch.set_float32_matmul_precision("high")`. For convolutions, it's
+# on by default: `torch.backends.cudnn.allow_tf32` is `True`. Newer settings have one name per kind of operation:
+# `torch.backends.cuda.matmul.fp32_precision` and `torch.backends.cudnn.conv.fp32_precision` take `"tf32"` or `"ieee"`.
+# Use either the old names or the new ones: once you've set a new one, reading an old one may raise `RuntimeError`.
 #
-# This CPU has no TF32, and the setting changed no bit of a product. But the rounding can be imitated. How large is the
-# error of a matrix product in each of the ways?
+# The CPU used here has no TF32, and the setting didn't change a single bit of a product. But you can imitate the
+# rounding. How large is the error of a matrix product in each format?
 
 
 # %% given
 def tf32(t):
-    """float32, rounded to 10 bits of fraction, ties to even, as TF32 does with the factors of a product."""
+    """Round float32 to 10 bits of fraction, ties to even, as TF32 rounds the inputs of a product."""
     bits = t.view(torch.int32)
     return ((bits + 0xFFF + (bits >> 13 & 1)) & ~0x1FFF).view(torch.float32)
 
@@ -152,24 +163,26 @@ for name, product in products.items():
     print(f"{name:15} relative error {(product - exact).norm() / exact.norm():.0e}")
 
 # %% [markdown]
-# TF32 has the precision of `float16` and the range of `float32`. `bfloat16` is about eight times coarser than both.
+# TF32 has the precision of `float16` and the range of `float32`. The numbers of `bfloat16` are eight times as far
+# apart, and its error is larger by about that factor.
 #
 # ## What autocast casts
 #
-# Inside `with torch.autocast(device_type=..., dtype=...)`, each operation chooses the dtype that it computes in.
-# Matrix products and convolutions cast their inputs to the 16-bit format. Losses cast theirs to `float32`. Many other
-# operations take what comes. You change nothing in the model.
+# To train the digits network in 16 bits, you only have to add one line. Inside
+# `with torch.autocast(device_type=..., dtype=...)`, each operation chooses the dtype that it computes in. Matrix
+# products and convolutions cast their inputs to the 16-bit format. Losses cast theirs to `float32`. Many other
+# operations use the dtype they get. The model doesn't change.
 #
-# Say both arguments. The default dtype is `float16` on CUDA and `bfloat16` on a CPU. `torch.amp` is the module to use;
+# Pass both arguments: the default dtype is `float16` on CUDA and `bfloat16` on a CPU. The module to use is `torch.amp`;
 # `torch.cuda.amp` and `torch.cpu.amp` are deprecated.
 #
-# The next cell makes one forward and one backward pass in `bfloat16`, and prints four dtypes.
+# The next cell runs one forward and one backward pass in `bfloat16`, and prints four dtypes.
 
 # %% predict: which_bfloat16
 # **Predict.** One of these is `bfloat16`. Which one?
 #
 # - [ ] a weight
-# - [x] the result of the last layer
+# - [x] the output of the last layer
 # - [ ] the loss, a cross entropy
 # - [ ] the gradient of a weight
 
@@ -180,7 +193,7 @@ inputs, labels = torch.randn(256, 32).to(here), torch.randint(0, 10, (256,)).to(
 
 
 def forward_pass(dtype):
-    """The results and the loss under autocast with dtype, or without it for float32."""
+    """Return the logits and the loss, under autocast with dtype, or without autocast for float32."""
     with torch.autocast(here.type, dtype=dtype, enabled=dtype != torch.float32):
         logits = mlp(inputs)
         return logits, F.cross_entropy(logits, labels)
@@ -196,27 +209,29 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
     print(f"{dtype!s:15} kept for backward: {probes.saved_bytes(forward_pass, dtype):,} bytes")
 
 # %% [markdown]
-# Only the result is `bfloat16`. Each layer casts a copy of its weight. The backward pass casts the gradient back, so
-# weights and gradients stay `float32`, and so do Adam's states. The weights are the `float32` master copy of which lab
-# 7 spoke: autocast needs no other one.
+# Only the output is `bfloat16`. Each layer casts a copy of its weight, and the backward pass casts the gradient back.
+# So weights and gradients stay `float32`, and so do Adam's states. The weights are the `float32` master copy that lab 7
+# mentioned: autocast needs no other.
 #
-# The next picture lists the operations of the forward pass, with the dtype of what goes in and of what comes out. A
-# cast is an operation too. How many of them does autocast add, and for which tensors?
+# The next picture lists the operations of the forward pass, with the dtypes of their inputs and outputs. A cast is an
+# operation too. How many casts does autocast add, and for which tensors?
 
 # %% example
 show_dtypes(lambda x: F.cross_entropy(mlp(x), labels), inputs, dtypes=(torch.bfloat16, torch.float16))
 
 # %% [markdown]
-# Each of the three layers needs its weight and its bias cast, the first one its input too, and the loss wants `float32`
-# again.
+# Eight: each of the three layers casts its weight and its bias, the first also casts its input, and the loss casts the
+# logits to `float32`.
 #
-# So "16 bits halve the memory" is true for what is kept for the backward pass, and not quite: 307,204 bytes become
-# 169,220, which is 55 %. The cast copies of the weights are kept as well. Weights, gradients and states do not shrink.
+# So "16 bits halve the memory" is true only of what's kept for the backward pass, and not quite: 307,204 bytes become
+# 169,220, or 55%. The cast copies of the weights are also kept, and the loss still keeps `float32`. Weights, gradients
+# and states don't shrink.
 #
-# How much faster is it? That depends on the machine. Tensor Cores, the matrix units of a GPU, gain several times where
-# the matrices are large. Some CPUs have such units for `bfloat16` and none for `float16`. Measure it on yours.
+# How much faster is it? That depends on the machine. Tensor Cores, the matrix units of NVIDIA's GPUs, are several times
+# faster in 16 bits if the matrices are large. Some CPUs have such units for `bfloat16`, but not for `float16`. Measure
+# it on your machine.
 #
-# Now the same with the wrong device. What happens with `autocast("cuda")` on a machine without CUDA?
+# What happens on the wrong device, such as with `autocast("cuda")` on a machine without CUDA?
 
 # %% example
 with warnings.catch_warnings(record=True) as caught:
@@ -226,18 +241,17 @@ with warnings.catch_warnings(record=True) as caught:
 print("warnings:", [warning.category.__name__ for warning in caught])
 
 # %% [markdown]
-# Without CUDA there is one `UserWarning`, and everything is `float32`. Training goes on, slowly, and nothing fails.
-# Write `torch.autocast(x.device.type, dtype=...)`, and it goes where the data is.
+# Without CUDA, there's one `UserWarning`, and everything is `float32`. Training continues, slowly, and nothing fails.
+# With `torch.autocast(x.device.type, dtype=...)`, autocast always uses the device that the data is on.
 #
-# The list of operations that autocast casts to `float32` depends on the device. Losses are on both lists. `softmax`,
-# `layer_norm`, `sum`, `exp` and `pow` are on CUDA's list only; on a CPU they take what comes. Do not rely on their
-# dtype: print it. What an operation without a rule gives follows from its inputs: `float32` plus `float16` is
-# `float32`.
+# Which operations autocast casts to `float32` depends on the device. Losses are on both lists. `softmax`, `layer_norm`,
+# `sum`, `exp` and `pow` are only on CUDA's; on a CPU, they use the dtype they get. So print dtypes instead of guessing
+# them. Operations without a rule promote their inputs as usual: `float32` plus `float16` is `float32`.
 #
 # ### Your turn: amp_dtypes
-# Write the function that tells it: which dtype does each layer of a model give? Lab 3 had hooks on tensors. Modules
-# have them too. `layer.register_forward_hook(f)` has `f(layer, inputs, output)` called after each call of the layer,
-# and returns a handle. `handle.remove()` takes the hook away.
+# Write a function that reports the dtype of each layer's output. Lab 3 introduced hooks on tensors; modules have them
+# too. After `layer.register_forward_hook(f)`, PyTorch calls `f(layer, inputs, output)` after each call of the layer.
+# The method returns a handle, and `handle.remove()` removes the hook.
 
 # %% given
 hint(
@@ -245,29 +259,29 @@ hint(
     "Which modules have no children? Which statement removes the hooks even if the model raises an error?",
 )
 
-# %% exercise: amp_dtypes points=3
+# %% exercise: amp_dtypes points=3 level=medium further
 
 # %% [markdown]
-# A table is looked up, not multiplied: an `nn.Embedding` gives `float32`. A residual sum of both formats is `float32`
-# too. So is everything after it that has no rule, until the next matrix product.
+# An `nn.Embedding` looks up rows and multiplies nothing, so its output is `float32`. A sum of both formats, as in
+# `x + layer(x)`, is `float32` too. So is every later operation without a rule, until the next matrix product.
 #
 # ## Where the context ends
 #
-# A loop of thirty steps needs thirty forward passes under autocast. Two ways to write it: a context in each step, or
-# one context around the loop. The second looks better.
+# Where you put the context decides whether the digits script learns. A loop of thirty steps needs thirty forward passes
+# under autocast. You can write a context in each step, or one context around the loop, which looks tidier.
 
 # %% predict: one_context
 # **Predict.** What happens with one context around the loop?
 #
-# - [ ] it learns just as the other way does
-# - [ ] it learns, and more slowly
+# - [ ] it learns just as well
+# - [ ] it learns, but more slowly
 # - [x] its loss is the same in all thirty steps
 # - [ ] it raises an error in the second step
 
 
 # %% example
 def steps_of(one_context):
-    """Losses of thirty steps of SGD in bfloat16."""
+    """Return the losses of thirty SGD steps in bfloat16."""
     generator = torch.Generator().manual_seed(0)
     xs = torch.randn(64, 8, generator=generator).to(here)
     ys = xs[:, :1] + xs[:, 1:2] / 2
@@ -290,15 +304,17 @@ def steps_of(one_context):
 show_curves({"a context in each step": steps_of(False), "one around the loop": steps_of(True)})
 
 # %% [markdown]
-# The loss of the second loop is 1.1295 in all thirty steps, to the last digit. There is no error. Why?
+# In the second loop, the loss is 1.1295 in all thirty steps, to the last digit. There's no error. Why?
 #
-# Autocast keeps the cast copies of the weights, so that a weight that is used twice is cast once. It forgets them when
-# the *outermost* context ends. In the second loop it does not end. The optimizer changes the `float32` weights, and the
-# model goes on computing with the copies from the first step. `cache_enabled=False` keeps no copies, and mends it.
-# A context inside another one does not end the outer one. That is so even if the outer one has `enabled=False`.
+# Autocast caches the cast copies of the weights, so a weight that's used twice is cast only once. It clears this cache
+# when the *outermost* context ends. In the second loop, that's after the last step. The optimizer changes the `float32`
+# weights, but the model still computes with the copies from the first step. `cache_enabled=False` keeps no copies, and
+# fixes the loop. The end of a context inside another one doesn't clear the cache, even if the outer one has
+# `enabled=False`.
 #
-# So: one context for each step. The forward pass and the loss belong inside. The backward pass and the optimizer belong
-# outside: each backward operation runs in the dtype of its forward operation by itself.
+# So use one context per step. The forward pass and the loss belong inside, the backward pass and the optimizer outside:
+# each backward operation runs in the dtype of its forward operation anyway. With one context around its whole loop, the
+# digits script at the end of this lab reads 19% instead of 97%.
 #
 # ### Your turn: train_amp
 # Write the training loop.
@@ -306,19 +322,20 @@ show_curves({"a context in each step": steps_of(False), "one around the loop": s
 # %% given
 hint(
     "Which statements belong under autocast: the forward pass, the loss, the backward pass, the step?",
-    "When does the context end, and what does autocast forget there?",
+    "When does the context end, and what does autocast clear there?",
 )
 
-# %% exercise: train_amp points=4
+# %% exercise: train_amp points=4 level=medium
 
 # %% [markdown]
-# `model.half()` is something else. It makes the weights themselves 16 bits wide, and the optimizer's steps too. More of
-# that below.
+# `model.half()` does something else: it casts the weights themselves to `float16`, so the optimizer's steps are 16 bits
+# wide too. You'll see below what that costs.
 #
 # ## What becomes zero
 #
-# The gradients of the weights are `float32`. Can they underflow all the same? The next cell has a faint loss, and asks
-# how many elements of a gradient are zero. It divides the gradient by the scale afterwards.
+# The digits network also reads 97% under autocast in `float16`, because its gradients are large enough. Those of a
+# larger model may not be. Can the gradients of the weights underflow even though they're `float32`? The next cell has a
+# tiny loss, multiplies it by a scale, divides the gradient by the same scale, and counts the gradient's zeros.
 
 # %% example
 torch.manual_seed(0)
@@ -336,15 +353,16 @@ for dtype, factor in ((torch.float32, 1), (torch.float16, 1), (torch.float16, 65
     print(f"{dtype!s:14} scale {factor:5}  zeros {zeros:4.0%}  relative error {error:.1g}")
 
 # %% [markdown]
-# In `float16` everything is lost. The gradient travels back from the loss through the layers, and on its way it is in
-# the dtype of each layer's result. It is cast to `float32` only at the weight, and there it is 0 already. With a larger
-# loss it is larger everywhere. The chain rule is linear: multiply the loss by 65536, divide the gradients by 65536, and
-# you have the gradients of the loss. A power of two changes the exponent only, so it costs no digit.
+# In `float16` without a scale, the whole gradient is lost. On its way back from the loss, it has the dtype of each
+# layer's output. Only at the weight is it cast to `float32`, and by then it's 0. With a larger loss, it's larger
+# everywhere. The chain rule is linear: if you multiply the loss by 65536 and divide the gradients by 65536, you get the
+# gradients of the loss. A power of two changes only the exponent, so no digits are lost.
 #
-# `bfloat16` needs none of that: its range is that of `float32`. Its gradient has about eight times the error instead.
+# `bfloat16` doesn't need this: its range is that of `float32`. In return, its gradient has about eight times the error.
 #
-# The picture shows all gradients of `mlp` for a faint loss, by their powers of two, and the range of `float16`. A scale
-# moves them to the right. With which scale does none become 0? And how far may you go before one becomes `inf`?
+# The next picture shows all gradients of `mlp` for a small loss, by their powers of two, and the range of `float16`. A
+# scale moves them to the right. Which scale is enough to keep them all from becoming 0? And how large can it be before
+# one becomes `inf`?
 
 # %% example
 faint_gradients = torch.autograd.grad(1e-4 * F.cross_entropy(mlp(inputs), labels), list(mlp.parameters()))
@@ -353,38 +371,40 @@ show_underflow(
 )
 
 # %% [markdown]
-# There is room between the two. Loss scaling lives from it.
+# With a scale of $2^8$, 14 of the 6,922 elements become 0; with $2^{12}$, none do. With $2^{32}$, none become `inf`;
+# with $2^{36}$, 8 do. Loss scaling uses the room in between.
 #
 # ### Your turn: underflow_fraction
-# Measure it: how much of a model's gradient does a format lose?
+# Measure it: what share of a model's gradient does a format lose?
 
 # %% given
 hint(
-    "You need two backward passes. torch.autograd.grad gives gradients without writing to .grad.",
-    "Which elements are zero in both? They were not lost.",
+    "You need two backward passes. torch.autograd.grad returns gradients without writing to .grad.",
+    "Which elements are zero in both? Those weren't lost.",
 )
 
-# %% exercise: underflow_fraction points=3
+# %% exercise: underflow_fraction points=3 level=medium further
 
 # %% [markdown]
-# One of the checks has large inputs and a faint loss. There the gradient of the weight, computed in `float32` and then
-# cast to `float16`, keeps more than autocast does. What is lost between two layers stays lost, however large it would
+# One of the checks has large inputs and a tiny loss. There, the gradient of the weight, computed in `float32` and then
+# cast to `float16`, keeps more than autocast does. What's lost between two layers stays lost, however large it would
 # have become at the weight.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# You know the formats, where autocast casts, and what is lost on the way back. What comes next is loss scaling, the
-# whole step, and weights that stand still. After a break Python has forgotten everything. Choose *Run > Run All Above
-# Selected Cell*, or press *Check*, which runs what it needs.
+# You know the formats, what autocast casts, and what's lost in the backward pass. The second half is about loss
+# scaling, the whole step, and weights that stop changing. After a break, the notebook has lost all its variables:
+# choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Loss scaling
 #
-# Which scale is right? Too small, and small gradients are 0. Too large, and large ones become `inf`. `GradScaler` tries
-# it out while it trains. After a step with `inf` or `nan` in a gradient it halves the scale. After 2,000 good steps in
-# a row it doubles it. Three questions before you run the cell. Where does it start? What does `GradScaler()` do without
-# CUDA? And with weights that are `float16` themselves?
+# A model that loses gradients in `float16` needs a scale, but which one? If it's too small, small gradients become 0;
+# if it's too large, large ones become `inf`. `GradScaler` searches for the scale during training. After a step with
+# `inf` or `nan` in a gradient, it halves the scale. After 2,000 good steps in a row, it doubles it. Before you run the
+# cell: where does the scale start? What does `GradScaler()` do without CUDA? And what does a scaler do if the weights
+# themselves are `float16`?
 
 # %% example
 scaler = torch.amp.GradScaler(here.type)
@@ -405,45 +425,47 @@ except ValueError as refused:
     print("float16 weights:", type(refused).__name__)
 
 # %% [markdown]
-# `GradScaler()` means CUDA. Without CUDA it warns, is switched off, and its scale is 1. `GradScaler("cpu")` works. And
-# a scaler refuses gradients that are `float16`: it is made for autocast, where they are `float32`. "`float16` needs a
-# GradScaler" is true for training. Inference has no gradients, and there `model.half()` is fine.
+# The scale starts at 65536. `GradScaler()` assumes CUDA: without it, it warns and turns itself off, and its scale is 1.
+# `GradScaler("cpu")` works. And a scaler refuses `float16` gradients, because it's made for autocast, where they're
+# `float32`. "`float16` needs a GradScaler" is true for training. Inference has no gradients, so `model.half()` is fine
+# there.
 #
-# A scaler has four calls for each step, in this order.
+# A scaler has four calls per step, in this order:
 #
-# 1. `scaler.scale(loss).backward()`: gradients that are too large by the scale.
-# 2. `scaler.unscale_(optimizer)`: divides them, and looks for `inf` and `nan`. If you skip it, `step` does it for you.
-# 3. `scaler.step(optimizer)`: calls `optimizer.step()`, unless something was found.
-# 4. `scaler.update()`: changes the scale.
-#
-# What happens to the parameters in a step that is skipped? What to the momentum? And is it repeated?
+# 1. `scaler.scale(loss).backward()` computes gradients that are too large by the scale.
+# 2. `scaler.unscale_(optimizer)` divides them by the scale, and looks for `inf` and `nan`. If you skip it, `step` does
+#    it for you.
+# 3. `scaler.step(optimizer)` calls `optimizer.step()`, unless `inf` or `nan` was found.
+# 4. `scaler.update()` sets the scale for the next step.
 #
 # ### Your turn: MyScaler
-# Write it. A step that is skipped changes nothing at all, and is not repeated: that batch is lost.
+# Write a scaler. A skipped step changes neither parameters nor momentum, and isn't repeated: its batch is lost.
 
 # %% given
 hint(
-    "What has to be remembered from one method to the next: the scale, the count, what unscale_ saw, and what else?",
+    "What do the methods have to remember for each other: the scale, the count, what unscale_ saw, and what else?",
     "Which test is false for inf, for -inf and for nan? When does step have to call unscale_ itself?",
 )
 
-# %% exercise: MyScaler points=5
+# %% exercise: MyScaler points=5 level=hard
 
 # %% [markdown]
-# PyTorch's own scaler is stricter in one case: if no parameter has a gradient, `step` raises an `AssertionError`, since
-# `unscale_` found nothing to check. It also keeps its scale on the GPU. It still has to ask the GPU in each step if
-# something was found, unless the optimizer was made with `fused=True`: then the step's kernel looks by itself, and the
-# CPU does not wait. A scaler also has `state_dict()`: scale and count belong into a checkpoint, beside the model and
-# the optimizer. Start again at 65536 instead, and some batches may be lost until the scale is found once more.
+# PyTorch's own scaler is stricter in one case: if no parameter has a gradient, `step` raises an `AssertionError`,
+# because `unscale_` found nothing to check. It keeps its scale on the GPU. But in each step, the CPU still has to wait
+# for the answer whether an `inf` or `nan` was found, unless the optimizer was created with `fused=True`: then the
+# step's kernel checks that itself. A scaler also has a `state_dict()`. Save its scale and count in your checkpoints,
+# along with the model and the optimizer. If you start at 65536 again, you may lose some batches until it has found its
+# scale.
 #
 # ## The whole step
 #
-# Gradient clipping compares a norm with a limit. Where does it belong among the four calls? And what if somebody
-# forgets the scaler's `step`, and calls `optimizer.step()`? Here is a small model with a loss that was multiplied by
-# 1e-6, in four runs. The third one clips before it unscales.
+# If you clip gradients, as in lab 6, a scaler can stop the training without an error. Clipping compares a norm with a
+# limit. Where does it belong among the four calls? And what happens if you forget the scaler's `step`, and call
+# `optimizer.step()`? The next cell trains a small model four times, with a loss multiplied by 1e-6. The third run clips
+# before it unscales.
 
 # %% predict: faint_runs
-# **Predict.** Two of the runs get the loss below a tenth of its first value. Which ones? Tick both.
+# **Predict.** Two of the runs reduce the loss to less than a tenth of its first value. Which ones? Select both.
 #
 # - [ ] `float16` without a scaler
 # - [x] `float16` with a scaler
@@ -453,7 +475,7 @@ hint(
 
 # %% example
 def faint_run(dtype, scaled, clip_first=False):
-    """Losses of forty steps of SGD. The gradients are those of the loss times 1e-6, the rate makes up for it."""
+    """Return the losses of forty SGD steps. The loss is multiplied by 1e-6, and the rate makes up for it."""
     generator = torch.Generator().manual_seed(0)
     xs = torch.randn(64, 8, generator=generator).to(here)
     ys = xs[:, :1] + xs[:, 1:2] / 2
@@ -485,20 +507,21 @@ show_curves(
 )
 
 # %% [markdown]
-# From 1.153, the runs reach 0.240, 0.0150, 1.153 and 0.0148. Without a scaler, `float16` loses a part of its gradients.
-# The third run clips gradients that are 65536 times too large, to a norm of 1e-6, and then divides them by 65536. It
-# hardly moves, and nothing says so.
+# From 1.153, the runs get to 0.240, 0.0150, 1.153 and 0.0148. Without a scaler, `float16` loses part of its gradients.
+# The third run clips gradients that are 65536 times too large to a norm of 1e-6, and then divides them by 65536. The
+# weights hardly change, and nothing reports it.
 #
-# Adam divides each gradient by its own size, and so, in a small network, it hides the mistake. The same model with the
-# plain loss, clipped to a norm of 1, forty steps: SGD ends at 0.015 in the right order and at 1.153 in the wrong one.
-# Adam ends at 0.0065 and at 0.0027. Nothing looks wrong there. That is why the checks use SGD.
+# Adam divides each gradient by its own size, so in a small network, it hides the mistake. Take the same model with the
+# plain loss, clipped to a norm of 1, for forty steps. SGD ends at 0.015 in the right order and at 1.153 in the wrong
+# one. Adam ends at 0.0065 and at 0.0027, and nothing looks wrong. That's why the checks use SGD.
 #
-# In a large network Adam slows down too. In the wrong order the gradient's norm is 1/65536, so each of $n$ elements is
-# about $1 / (65536 \sqrt n)$. Adam adds `eps`, which is 1e-8, to the size that it divides by. For the 321 parameters
-# here that changes nothing. With a million parameters an element is about 1.5e-8, and Adam's first step has 0.47 of its
-# right size. With 30 million it has 0.17. Nothing warns you.
+# In a large network, Adam slows down too. In the wrong order, the gradient's norm is 1/65536, so each of its $n$
+# elements is about $1 / (65536 \sqrt n)$. Adam adds `eps`, which is 1e-8, to the size that it divides by. With the 321
+# parameters here, that hardly matters. With a million, an element is about 1.5e-8, and Adam's first step has only 0.47
+# of its right size. With 30 million, it has 0.17. Nothing warns you.
 #
-# And the other mistake? The weight is 1, its loss is w squared, the rate is 0.3. An ordinary step leads to 0.4.
+# What about the other mistake? In the next cell, the weight is 1, its loss is w squared, and the rate is 0.3. An
+# ordinary step changes the weight to 0.4.
 
 # %% given
 w = nn.Parameter(torch.ones(1, device=here))
@@ -508,49 +531,54 @@ wrong_sgd.step()  # not wrong_scaler.step(wrong_sgd)
 print("w after optimizer.step():", round(w.item()))
 
 # %% [markdown]
-# `optimizer.step()` takes the scaled gradient, and w goes to -39321 in one step.
+# `optimizer.step()` uses the scaled gradient, and w goes to -39321 in one step.
 #
 # Some wrong orders raise `RuntimeError`: a second `unscale_` or a second `step` before `update`, or `unscale_` after
-# `step`. So does a step after a forgotten `update()`, in the second round.
+# `step`. A forgotten `update()` raises it too, in the next step.
 #
 # ### Your turn: amp_step
-# Put it all together: autocast, scaling, clipping.
+# Put everything together: autocast, scaling, clipping.
 
 # %% given
 hint(
-    "clip_grad_norm_ compares the norm with clip. In which unit are the gradients before unscale_?",
-    "clip_grad_norm_ returns a norm. Which of the calls on the scaler are still missing?",
+    "clip_grad_norm_ compares the norm with clip. By which factor are the gradients too large before unscale_?",
+    "clip_grad_norm_ returns a norm. Which of the scaler's calls are still missing?",
 )
 
-# %% exercise: amp_step points=4
+# %% exercise: amp_step points=4 level=medium
 
 # %% [markdown]
-# A skipped step shows nowhere, except in the scale. With the scaler switched off, your function is an ordinary step. So
-# one loop serves all formats: `GradScaler(here.type, enabled=dtype == torch.float16)`.
+# Only the scale shows that a step was skipped. With the scaler turned off, your function takes an ordinary step, so one
+# loop works for both formats: `GradScaler(here.type, enabled=dtype == torch.float16)`.
 #
 # ### Your turn: count_skips
-# A few skips at the start are normal: the scale is being found. Skips that do not end mean that the model gives `inf`
-# or `nan` at any scale. You have a log of scales, written now and then. How many steps were skipped, at least?
+# A few skips at the start are normal, while the scaler looks for its scale. If the skips don't stop, the model produces
+# `inf` or `nan` at any scale. You have a log of scales, recorded at irregular intervals. At least how many steps were
+# skipped?
 
 # %% given
 hint(
-    "From 8 to 2 without a growth in between: how many halvings is that? And from 2 to 8?",
-    "The logarithm to base 2 counts halvings. Which differences of it do you add up?",
+    "From 8 to 2 without growth in between: how many halvings is that? And from 2 to 8?",
+    "The logarithm to base 2 counts halvings. Which differences between logarithms do you add up?",
 )
 
-# %% exercise: count_skips points=2
+# %% exercise: count_skips points=2 level=easy further
 
 # %% [markdown]
-# Would you notice a skip that was followed by a doubling between two entries? No. Your result is a lower bound.
+# Would you notice a skip that was followed by a doubling between two entries?
+
+# %% answer [markdown]
+# No. The halving and the doubling cancel out, so the two entries are equal. That's why your result is a lower bound.
+
+# %% [markdown]
+# ## When bfloat16 weights stall
 #
-# ## When bfloat16 stands still
-#
-# `bfloat16` needs no scaler. NVIDIA's GPUs since 2020 (A100 and H100 among them) and some CPUs have it. So why not make
-# the whole model `bfloat16`, weights and all? That would halve the memory of the weights. It is often said that
-# networks need range more than precision. The next cell adds 0.001 to 1, a thousand times.
+# You could save more memory if you made the digits network `bfloat16` altogether, weights included. `bfloat16` needs no
+# scaler. NVIDIA's GPUs since 2020 (A100 and H100 among them) and some CPUs support it, and people often say that
+# networks need range more than precision. Is there a catch? The next cell adds 0.001 to 1, a thousand times.
 
 # %% predict: thousand_steps answer=1
-# **Predict.** Where do you arrive in `bfloat16`?
+# **Predict.** What's the sum in `bfloat16`?
 
 # %% example
 for dtype in (torch.float32, torch.bfloat16):
@@ -560,36 +588,35 @@ for dtype in (torch.float32, torch.bfloat16):
     print(f"{dtype!s:14} {total.item():.4f}")
 
 # %% [markdown]
-# In `bfloat16` the ulp of 1 is 0.0078. A step of 0.001 is less than half of that, and is rounded away, a thousand
-# times. The gradient is right, the step is right, and the weight does not move. That is a *stall*. It happens to any
-# weight whose steps are smaller than half of its ulp, which means: late in training, with a small rate, to the large
-# weights first. For activations and gradients range does matter more. For weights that are added to for a long time,
-# precision does.
+# In `bfloat16`, the ulp of 1 is 0.0078. A step of 0.001 is less than half of that, so it's rounded away, a thousand
+# times. The gradient is right, the step is right, and the weight doesn't change. That's a *stall*. It happens to any
+# weight whose steps are smaller than half its ulp: late in training, at a small learning rate, and to large weights
+# first. Activations and gradients do need range more. Weights that add up steps for a long time need precision.
 #
-# Autocast does not stall: its weights are `float32`. Where the weights are `bfloat16`, something must remember what was
-# rounded away. A `float32` *master copy* does: it takes the steps, and the weight is its rounding. *Kahan summation*
-# needs half of the memory for it: a second `bfloat16` number holds what the last additions lost, and is added to the
-# next step.
+# Autocast doesn't stall, because its weights are `float32`. If the weights are `bfloat16`, something has to remember
+# what was rounded away. One way is a `float32` *master copy*, which takes the steps, and is rounded to give the weight.
+# *Kahan summation* needs half the memory for it: a second `bfloat16` number holds what the last additions lost, and is
+# added to the next step.
 #
 # ### Your turn: bf16_sgd_
-# Write an SGD step for `bfloat16` weights that does not stall, in either way.
+# Write an SGD step for `bfloat16` weights that doesn't stall, in either way.
 
 # %% given
 hint(
-    "What has to be remembered from step to step that p cannot hold?",
-    "A float32 copy, from which p is made anew in each step. Or, in bfloat16, what the last addition rounded away.",
+    "What has to be remembered from step to step that p can't hold?",
+    "A float32 copy, from which p is set again in each step. Or, in bfloat16, what the last addition rounded away.",
 )
 
-# %% exercise: bf16_sgd_ points=3
+# %% exercise: bf16_sgd_ points=3 level=medium
 
 # %% [markdown]
-# With a master copy a `bfloat16` weight takes 6 bytes, 2 more than in `float32`. Lab 7 added it up for Adam: 16 bytes
-# for a parameter, as many as in `float32`. With Kahan summation a weight takes 4 bytes.
+# With a master copy, a `bfloat16` weight takes 6 bytes, 2 more than in `float32`. Lab 7 added it up for Adam: 16 bytes
+# per parameter, as many as in `float32`. With Kahan summation, a weight takes 4 bytes.
 #
 # ### The digits in bfloat16
 #
 # The next cell trains the digits script three times for ten epochs: in `float32`, under autocast in `bfloat16`, and
-# with `bfloat16` weights. Run it. Then set the rate to 0.001, and to 0.0001. Which of the three falls back? And why
+# with `bfloat16` weights. Run it, then set the rate to 0.001 and to 0.0001. Which of the three falls behind? And why
 # does autocast keep more bytes than `float32`?
 
 # %% scratch
@@ -630,12 +657,12 @@ for way in ("float32", "autocast", "bfloat16 weights"):
 # | 0.0001 | 55% | 54% | 9% |
 # | bytes kept for 100 scans | 29,608 | 30,888 | 14,804 |
 #
-# With a rate of 0.0001, ten epochs are too few for any of them, but `float32` weights move. Most steps of the
-# `bfloat16` weights are less than half an ulp, and are rounded away: they stall. With 0.01 the steps are large enough.
-# In a long training with a falling rate, you'd pass from the first row to the last.
+# At a rate of 0.0001, ten epochs are too few for all three, but `float32` weights change. Most steps of the `bfloat16`
+# weights are less than half an ulp and get rounded away: the weights stall. At 0.01, the steps are large enough. In a
+# long training run with a decreasing rate, you'd go from the first row to the last.
 #
-# Autocast halves what ReLU keeps. In return it keeps `bfloat16` copies of the scans and of the last layer's weights,
-# which in a network this small takes as many bytes. It saves memory when many layers follow each other.
+# Autocast halves what ReLU keeps. In return, it keeps `bfloat16` copies of the scans and of the last layer's weights,
+# which in a network this small take up slightly more. It saves memory in networks with many layers.
 
 # %% [markdown]
 # So the script trains under autocast and reads 97%, as in `float32`. Lab 10 compiles its step.
@@ -643,12 +670,14 @@ for way in ("float32", "autocast", "bfloat16 weights"):
 # %% [markdown]
 # ## Which format?
 #
-# - `bfloat16` under autocast, where the hardware has it: no scaler, no surprises with range.
-# - `float16` under autocast with a scaler: on older GPUs, or where its three digits matter.
-# - `float32` for what needs digits: sums over many elements, statistics, losses, the weights.
+# For the digits, any of them works at a rate of 0.01. For other models, start here:
 #
-# Autocast knows that for PyTorch's losses. It does not know your own formula. `exp` overflows `float16` from 11.1 on.
-# What do the three lines give?
+# - `bfloat16` under autocast, if the hardware supports it: no scaler, and no surprises with range.
+# - `float16` under autocast with a scaler: on older GPUs, or if you need its three digits.
+# - `float32` for whatever needs digits: sums over many elements, statistics, losses, the weights.
+#
+# Autocast does that for PyTorch's losses, but it doesn't know your own formula. `exp` overflows `float16` from 11.1 on.
+# What do the next three lines print?
 
 # %% example
 scores = torch.tensor([[12.0, 3.0]], dtype=torch.float16)
@@ -657,125 +686,126 @@ print("cross_entropy, float16:", F.cross_entropy(scores, torch.tensor([0])).item
 print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.tensor([0])).item(), 6))
 
 # %% [markdown]
-# The own formula gives `nan`. PyTorch's `cross_entropy` is stable in `float16` too, but its result of 0.0001 is rounded
-# to 0. Cast logits with `.float()` before your own loss, or compute it inside
-# `with torch.autocast(x.device.type, enabled=False)`. Autocast does it for `F.cross_entropy`.
+# The hand-written softmax gives `nan`. In `float16`, `cross_entropy` doesn't overflow, but its result of 0.0001 becomes
+# 0: the sum of exponentials, 1.0001, is rounded to 1. Before your own loss, cast the logits with `.float()`. If it also
+# has matrix products, compute it inside `with torch.autocast(x.device.type, enabled=False)`. For `F.cross_entropy`,
+# autocast casts for you.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
 # **The formats**
 # - [x] `bfloat16` has the range of `float32`, with fewer digits.
-#   > Both have 8 bits of exponent. The fraction has 7 bits instead of 23.
+#   > Both have 8 bits of exponent, but the fraction has 7 bits instead of 23.
 # - [ ] In `float16`, everything below 6.1e-5 becomes 0.
-#   > 6.1e-5 is only the smallest normal number. The subnormal ones reach down to 6e-8, with ever fewer digits.
+#   > 6.1e-5 is only the smallest normal number. Subnormal numbers reach down to 6e-8, with fewer and fewer digits.
 # - [x] Between 256 and 512, the numbers of `bfloat16` are 2 apart.
-#   > With 7 bits of fraction the spacing is 1 above 128, and it doubles at each power of two. 257 is not there.
-# - [ ] Neighbours in a format are `finfo(dtype).eps` apart.
+#   > With 7 bits of fraction, the spacing is 1 above 128, and it doubles at each power of two. There's no 257.
+# - [ ] Neighboring numbers of a format are `finfo(dtype).eps` apart.
 #   > `eps` is the distance at 1. It grows and shrinks with the size of the numbers, as `ulp` shows.
 # - [ ] `bfloat16` never underflows.
-#   > It does so later than `float16`. 4e-41 became 0 in the lab.
+#   > It does, only later than `float16`: in the lab, 4e-41 became 0.
 #
-# Hint: What did ulp give, and for which numbers?
+# Hint: What did ulp return, and for which numbers?
 #
 # **Autocast**
 # - [ ] Under autocast with `bfloat16`, the `.grad` of a weight is `bfloat16`.
-#   > The backward pass casts it back at the weight. The lab printed `float32` for the gradient.
-# - [x] It makes the tensors that are kept for the backward pass smaller, and leaves Adam's states as they are.
-#   > What is kept shrank to 55 %. Adam's states belong to the `float32` weights, which autocast does not change.
+#   > The backward pass casts it back at the weight. In the lab, the gradient was `float32`.
+# - [x] It shrinks the tensors that are kept for the backward pass, but not Adam's states.
+#   > What's kept shrank to 55%. Adam's states belong to the `float32` weights, which autocast doesn't change.
 # - [x] `F.cross_entropy` of `float16` logits gives `float32` under autocast.
 #   > Losses are on the list of operations that are computed in `float32`, on CUDA and on the CPU.
 # - [ ] The backward pass must run inside the context.
-#   > Each backward operation runs in the dtype of its forward operation by itself. Only the forward pass and the loss
+#   > Each backward operation runs in the dtype of its forward operation anyway. Only the forward pass and the loss
 #   > belong inside.
 # - [ ] The operations that autocast casts to `float32` are the same on every device.
-#   > `softmax`, `layer_norm`, `sum`, `exp` and `pow` are on CUDA's list and not on the CPU's. Print the dtype.
+#   > `softmax`, `layer_norm`, `sum`, `exp` and `pow` are on CUDA's list but not on the CPU's. Print the dtype.
 #
-# Hint: Which dtypes did the weights, the results and the losses have?
+# Hint: Which dtypes did the weights, the outputs and the losses have?
 #
 # **Where the context is**
 # - [ ] One context around the whole loop raises an error in the second step.
-#   > All thirty steps ran. The mistake shows only in a loss that does not move.
-# - [x] One context around the whole loop leaves the loss of a batch as it was, however many steps are taken.
-#   > The cast copies of the first step are used until the outermost context ends. The loss was 1.1295 thirty times.
-# - [ ] `model.half()` before the training does what autocast does.
+#   > All thirty steps ran. The only sign of the mistake is a loss that doesn't change.
+# - [x] With one context around the whole loop, the loss of a batch stays the same, however many steps are taken.
+#   > The cast copies from the first step are used until the outermost context ends. The loss was 1.1295 thirty times.
+# - [ ] Calling `model.half()` before training does what autocast does.
 #   > It makes the weights themselves 16 bits wide, and so the optimizer's steps. Autocast leaves them `float32`.
-# - [x] `cache_enabled=False` lets a loop inside one context learn.
-#   > Then no cast copies are kept, and each forward pass casts the weights as they are now.
+# - [x] With `cache_enabled=False`, a loop inside one context learns.
+#   > Then no cast copies are kept, and each forward pass casts the current weights.
 # - [ ] `torch.autocast("cuda", dtype=torch.float16)` on a machine without CUDA raises an error.
-#   > There is one `UserWarning`, and everything runs in `float32`. Nothing fails, so it is easily missed.
+#   > There's one `UserWarning`, and everything runs in `float32`. Nothing fails, so it's easy to miss.
 #
-# Hint: When does autocast forget the weights that it has cast?
+# Hint: When does autocast clear the weights that it has cast?
 #
 # **The scaler**
 # - [x] A skipped step changes neither parameters nor momentum.
-#   > `optimizer.step()` is not called at all. Nothing of the optimizer changes either.
+#   > `optimizer.step()` isn't called at all, so the optimizer's state doesn't change either.
 # - [ ] The scale is doubled after every good step.
-#   > Only after 2,000 good steps in a row, by default. One skipped step starts the count anew.
+#   > By default, only after 2,000 good steps in a row. A skipped step restarts the count.
 # - [ ] After `inf`, the same batch is tried again with half the scale.
 #   > The scale is halved for the next batch. This batch is lost.
 # - [ ] Gradients should be clipped before `unscale_`.
-#   > Before it, the gradients are too large by the scale, and the limit is compared with another unit. Unscale first.
-# - [x] In the lab's small network, clipping to a norm of 1 before `unscale_` stops SGD, and does not stop Adam.
-#   > The clipped gradient is divided by 65536 afterwards, so SGD hardly moves: it ended at 1.153. Adam divides by the
-#   > gradient's own size, and hides it. With millions of parameters the elements get as small as Adam's `eps`, and its
-#   > steps shrink too.
+#   > Before it, the gradients are too large by the scale, so the limit is compared with the wrong norm. Unscale first.
+# - [x] In the lab's small network, clipping to a norm of 1 before `unscale_` stops SGD, but not Adam.
+#   > The clipped gradient is then divided by 65536, so SGD hardly moves: it ended at 1.153. Adam divides by the
+#   > gradient's own size, which hides the mistake. With millions of parameters, the elements get as small as Adam's
+#   > `eps`, and its steps shrink too.
 #
 # Hint: What did MyScaler do in each case?
 #
 # **bfloat16**
 # - [x] 1 plus 0.001, in `bfloat16`, is 1.
-#   > The ulp of 1 is 0.0078, and 0.001 is less than half of that. It is rounded away.
-# - [x] Weights in `bfloat16` can stop moving although all gradients are right.
-#   > A step smaller than half of the weight's ulp is rounded away, each time. That is the stall.
+#   > The ulp of 1 is 0.0078, and 0.001 is less than half of that. It's rounded away.
+# - [x] Weights in `bfloat16` can stop changing although all gradients are right.
+#   > A step smaller than half the weight's ulp is rounded away every time. That's the stall.
 # - [ ] Autocast with `bfloat16` needs a `GradScaler`.
-#   > Its range is that of `float32`, so faint gradients do not become 0. The run without a scaler reached 0.0148.
+#   > Its range is that of `float32`, so small gradients don't become 0. The run without a scaler reached 0.0148.
 # - [x] Under autocast, the weights are their own master copy.
 #   > They stay `float32` and are cast for each product. Small steps add up in them.
 # - [ ] With TF32, a `float32` weight takes fewer bytes.
-#   > TF32 rounds the factors inside a product. The tensors stay `float32` in memory.
+#   > TF32 rounds the inputs inside a product. The tensors stay `float32` in memory.
 #
-# Hint: What stalled, and what did not underflow?
+# Hint: What stalled, and what didn't underflow?
 #
 # **float16**
-# - [x] A model that is only used for inference needs no scaler.
+# - [x] A model that is only used for inference doesn't need a scaler.
 #   > A scaler protects gradients, and inference has none. `model.half()` is fine there.
 # - [ ] A `GradScaler` unscales the gradients of `float16` weights.
-#   > It refuses them: `scaler.step` raised `ValueError`. It is made for autocast, where gradients are `float32`.
+#   > It refuses them: `scaler.step` raised `ValueError`. It's made for autocast, where gradients are `float32`.
 # - [x] A gradient can be lost between two layers, although at the weight it would be large enough for `float16`.
-#   > On its way it is in the dtype of each layer's result. What became 0 there stays 0, also where large inputs would
-#   > multiply it.
-# - [ ] A logit of 12 is harmless in `exp(x) / exp(x).sum()`, in `float16`.
+#   > Between layers, it has the dtype of each layer's output. If it becomes 0 there, it stays 0, even if large inputs
+#   > would multiply it later.
+# - [ ] In `float16`, a logit of 12 is harmless in `exp(x) / exp(x).sum()`.
 #   > `exp` overflows `float16` from 11.1 on. Infinity divided by infinity gave `nan`.
 # - [x] Scaling the loss by a power of two changes no digit of a gradient that neither overflows nor underflows.
-#   > A power of two changes the exponent only, and the backward pass is linear. The fraction stays as it was.
+#   > A power of two changes only the exponent, and the backward pass is linear. The fraction stays the same.
 #
 # Hint: What is lost between the layers? What does GradScaler refuse?
 
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# A colleague trains a network in `float16` with autocast and a `GradScaler`. You see three things in her logs. The loss
-# is `nan` from step 3,000 on. The scale went from 65536 to 0.002 within a few hundred steps before that. And a second
-# run, for which she called `model.bfloat16()` instead, never gives `nan`, but its loss stops falling early.
+# A colleague trains a network in `float16` with autocast and a `GradScaler`. In her logs, you see three things. The
+# loss is `nan` from step 3,000 on. In the few hundred steps before that, the scale fell from 65536 to 0.002. And a
+# second run, for which she called `model.bfloat16()` instead, never gives `nan`, but its loss stops falling early.
 #
-# In four to eight sentences: what does the falling scale tell you, and why can the scaler not help? Name one likely
-# cause, and how you would find it. Why does the second run stop falling? Which setting do you propose?
+# In four to eight sentences: what does the falling scale mean, and why can't the scaler help? Name a likely cause, and
+# say how you would find it. Why does the second run stop improving? Which setup do you propose?
 
 # %% question: two_runs [markdown] points=2
 # ### BEGIN SOLUTION
-# A scale that is halved again and again means inf or nan in the gradients at any scale, so the overflow is in the
-# forward pass, which the scale does not touch: it multiplies the loss only, behind the model. Likely causes are
-# activations beyond 65504, a logarithm or a division in a formula of her own, exp of a large logit, or a bad batch with
-# nan in it. One finds it with forward hooks that look for the first layer whose result is not finite, or by running the
-# same batch in float32. Once a weight or a buffer of a batch normalisation has become nan, nothing recovers. In the
-# second run the weights themselves are bfloat16, with two to three digits: when the steps become smaller than half an
-# ulp of a weight they are rounded away, and it stalls. I propose autocast with bfloat16: float32 weights, no scaler,
-# the range of float32; and the formula in float32, with autocast switched off for it. With float16 it would have to be
-# the formula in float32 and smaller activations, with a scaler.
+# A scale that is halved again and again means that there are inf or nan in the gradients at any scale. So the overflow
+# is in the forward pass, which the scale doesn't affect: it multiplies only the loss, after the model. Likely causes
+# are activations beyond 65504, a logarithm or a division in a formula of her own, exp of a large logit, or a batch that
+# contains nan. To find it, use forward hooks that look for the first layer whose output isn't finite, or run the same
+# batch in float32. Once a weight or a buffer of a batch normalization is nan, nothing recovers. In the second run, the
+# weights themselves are bfloat16, with two to three digits: once the steps are smaller than half an ulp of a weight,
+# they're rounded away, and training stalls. I propose autocast with bfloat16: float32 weights, no scaler, the range of
+# float32; and the formula in float32, with autocast turned off for it. With float16, she would need the formula in
+# float32, smaller activations, and a scaler.
 #
 # For grading: one point for the overflow in the forward pass, with a cause and a way to find it; one for the stall of
-# bfloat16 weights, and for autocast with bfloat16 or a master copy as the proposal.
+# bfloat16 weights, and for proposing autocast with bfloat16 or a master copy.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -788,11 +818,12 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # <details><summary>A good answer</summary>
 #
 # Under autocast, matrix products and convolutions compute in 16 bits, and losses in `float32`. Weights, gradients and
-# optimizer states stay `float32`, so small updates are not lost. With `float16`, small gradients become zero on their
-# way back, since its range is small. A `GradScaler` multiplies the loss, which lifts all gradients, and divides them
-# before the step. If it finds `inf` or `nan`, it skips the step and halves the scale. The trap is to say that it
-# protects from every overflow. What overflows in the forward pass does so at any scale. With `bfloat16` I need no
-# scaler: it has the range of `float32`, with fewer digits. And if I clip, then after `unscale_`.
+# optimizer states stay `float32`, so small updates aren't lost. With `float16`, small gradients become zero in the
+# backward pass, because its range is small. A `GradScaler` multiplies the loss, which makes all gradients larger, and
+# divides them again before the step. If it finds `inf` or `nan`, it skips the step and halves the scale. A common
+# mistake is to say that it protects against every overflow. Whatever overflows in the forward pass does so at any
+# scale. With `bfloat16`, I don't need a scaler: it has the range of `float32`, with fewer digits. And if I clip, I do
+# it after `unscale_`.
 #
 # </details>
 
@@ -803,17 +834,17 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # - `float16` overflows above 65504 and underflows below 6e-8. `bfloat16` does neither in practice. It has 8
 #   significant bits, which are 2.4 decimal digits.
 # - Autocast casts the inputs of matrix products. Weights, gradients, states and losses stay `float32`.
-# - One context for each step: forward pass and loss inside, backward pass and step outside.
-# - Scale, backward, unscale, clip, step, update. A skipped step changes nothing, and shows only in the scale.
+# - One context per step: forward pass and loss inside, backward pass and step outside.
+# - Scale, backward, unscale, clip, step, update. A skipped step changes nothing, and only the scale shows it.
 # - Weights in 16 bits stall. A `float32` master copy, or what was rounded away, keeps them moving.
 #
 # | call or rule | what it does or costs |
 # |---|---|
-# | `torch.autocast(x.device.type, dtype=...)` | casts the inputs of products; say both arguments |
+# | `torch.autocast(x.device.type, dtype=...)` | casts the inputs of products; pass both arguments |
 # | one context around a loop | the model computes with the casts of its first step |
-# | `scaler.scale(loss).backward()` | gradients that are too large by the scale |
+# | `scaler.scale(loss).backward()` | gives gradients that are too large by the scale |
 # | `scaler.unscale_(optimizer)` | divides them, and looks for `inf` and `nan`; clip after it |
-# | `scaler.step(optimizer)`, `scaler.update()` | a step, unless something was found; then another scale |
+# | `scaler.step(optimizer)`, `scaler.update()` | a step, unless `inf` or `nan` was found; then the next scale |
 # | `model.half()` | the weights themselves in 16 bits: for inference |
 # | `.float()` before a loss of your own | `exp` overflows `float16` from 11.1 on |
 # | `bfloat16` weight with master copy, with Kahan summation | 6 bytes, 4 bytes |
@@ -821,7 +852,7 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # Three questions to ask yourself:
 #
 # - Which of my tensors are in 16 bits, and did I print their dtypes?
-# - Is a number lost because it is too large, too small, or too small beside another one?
+# - Is a number lost because it's too large, too small, or too small next to another one?
 # - Would I notice a skipped step, or a step in the wrong order?
 #
-# Lab 10 hands the whole step to a compiler.
+# Lab 10 compiles the whole step.
