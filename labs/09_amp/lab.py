@@ -459,10 +459,10 @@ hint(
 #
 # ## The whole step
 #
-# If you clip gradients, as in lab 6, a scaler can stop the training without an error. Clipping compares a norm with a
-# limit. Where does it belong among the four calls? And what happens if you forget the scaler's `step`, and call
-# `optimizer.step()`? The next cell trains a small model four times, with a loss multiplied by 1e-6. The third run clips
-# before it unscales.
+# In the wrong order, clipping and scaling leave the digits script at 7% instead of 96%, without an error. Clipping
+# compares a norm with a limit. Where does it belong among the four calls? And what happens if you forget the scaler's
+# `step`, and call `optimizer.step()`? The next cell trains a small model four times, with a loss multiplied by 1e-6.
+# The third run clips before it unscales.
 
 # %% predict: faint_runs
 # **Predict.** Two of the runs reduce the loss to less than a tenth of its first value. Which ones? Select both.

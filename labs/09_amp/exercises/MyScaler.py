@@ -11,18 +11,18 @@ def is_refused(scaler, call, optimizer):
 
 
 def in_one_row(steps):
-    """All numbers of these lists of tensors, without those that are None."""
+    """Return all numbers in these lists of tensors, skipping None."""
     return torch.cat([t.detach().cpu().flatten() for tensors in steps for t in tensors if t is not None])
 
 
 @probes.probe
 def scaled_steps(make, runs, term=None):
-    """Steps of SGD in several runs by turns, each with a scaler that make(...) gives, and what is there after each.
+    """Take SGD steps in several interleaved runs, each with a scaler from make(...), and return what each step left.
 
-    A run: the scaler's settings; the parameters at first; for each step, one slope or None for each parameter; the
-    momentum; for each step, the calls after the backward pass. The loss is the sum of each parameter times its slope,
-    which term(parameter, slope) computes, if there is one.
-    Returns, for each run, the scales, which calls were refused, and the numbers of all parameters, momenta and gradients.
+    A run: the scaler's settings; the initial parameters; for each step, a slope or None for each parameter; the
+    momentum; for each step, the calls after the backward pass. The loss is the sum of the parameters times their
+    slopes; each of these products is computed by term(parameter, slope), if term is given.
+    Returns, for each run, the scales, which calls were refused, and all parameters, momenta and gradients in a row.
     """
     numbers = ("parameters", "momenta", "grads")
     begun, seen = [], [{name: [] for name in ("scale", "refused", *numbers)} for _ in runs]
@@ -50,7 +50,7 @@ def scaled_steps(make, runs, term=None):
 
 
 def noise(seed, shapes, steps, bad=()):
-    """Slopes for scaled_steps. bad: (step, parameter, value) that is planted in one element."""
+    """Return slopes for scaled_steps. bad: (step, parameter, value) to write into one element."""
     generator = torch.Generator().manual_seed(seed)
     slopes = [[torch.randn(shape, generator=generator) for shape in shapes] for _ in range(steps)]
     for step, parameter, value in bad:
@@ -60,16 +60,16 @@ def noise(seed, shapes, steps, bad=()):
 
 # %% exercise
 class MyScaler:
-    """Loss scaling for one optimizer, as torch.amp.GradScaler does it.
+    """Scales losses for one optimizer, as torch.amp.GradScaler does.
 
-    One difference: a step in which no parameter has a gradient is an ordinary step. GradScaler raises AssertionError.
-    Scalers have nothing in common.
+    There's one difference: a step in which no parameter has a gradient is an ordinary step. GradScaler raises
+    AssertionError. Scalers don't share any state.
     """
 
     def __init__(
         self, init_scale: float, growth_interval: int, growth_factor: float = 2.0, backoff_factor: float = 0.5
     ) -> None:
-        """init_scale: the scale at first. The others say what update does."""
+        """init_scale: the initial scale. The others determine what update does."""
         ### BEGIN SOLUTION
         self.now, self.interval = init_scale, growth_interval
         self.growth, self.backoff = growth_factor, backoff_factor
@@ -77,22 +77,22 @@ class MyScaler:
         ### END SOLUTION
 
     def get_scale(self) -> float:
-        """The present scale, a float."""
+        """Return the current scale, a float."""
         ### BEGIN SOLUTION
         return float(self.now)
         ### END SOLUTION
 
     def scale(self, loss: Tensor) -> Tensor:
-        """The loss, a tensor of any shape, times the scale. The loss itself is not changed."""
+        """Return the loss, a tensor of any shape, times the scale. The loss itself isn't changed."""
         ### BEGIN SOLUTION
         return loss * self.now
         ### END SOLUTION
 
     def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
-        """Divide the .grad of all the optimizer's parameters by the scale, in place, and note if all are finite.
+        """Divide the .grad of all the optimizer's parameters by the scale, in place, and note whether all are finite.
 
-        A parameter whose .grad is None is passed over. If all are None, all count as finite. Raises RuntimeError, and
-        changes nothing, if it was called since the last update, or if step was.
+        A parameter whose .grad is None is skipped. If all are None, all count as finite. Raises RuntimeError, and
+        changes nothing, if it or step was called since the last update.
         """
         ### BEGIN SOLUTION
         if self.stage != "ready":
@@ -106,7 +106,7 @@ class MyScaler:
         ### END SOLUTION
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Let the optimizer take its step, unless unscale_ found inf or nan. Then nothing of the optimizer changes.
+        """Let the optimizer take its step, unless unscale_ found inf or nan. Then nothing in the optimizer changes.
 
         Finite gradients whose sum overflows may count as inf. Calls unscale_ first, unless it was called since the last
         update. Raises RuntimeError, and changes nothing, if step was called since the last update.
@@ -122,10 +122,10 @@ class MyScaler:
         ### END SOLUTION
 
     def update(self) -> None:
-        """Set the scale for the next step. It is called once after each step, and at no other time.
+        """Set the scale for the next step. It's called once after each step, and at no other time.
 
-        After a skipped step, multiply the scale by backoff_factor. After growth_interval steps in a row of which none
-        was skipped, multiply it by growth_factor, and count these steps anew.
+        After a skipped step, multiply the scale by backoff_factor. After growth_interval steps in a row without a
+        skipped one, multiply it by growth_factor, and restart the count of these steps.
         """
         ### BEGIN SOLUTION
         if not self.finite:
@@ -141,26 +141,26 @@ class MyScaler:
 
 
 # %% promises
-# Loss scaling for one -> example, like_torch, loss_scaled, unscale, other_cases
-# One difference -> no_gradient
+# Scales losses for one -> example, like_torch, loss_scaled, unscale, other_cases
+# There's one difference -> no_gradient
 # GradScaler raises -> no_gradient
-# Scalers have nothing -> like_torch, scale
-# init_scale: the scale -> like_torch, other_cases
-# The others say -> other_cases, like_torch
-# The present scale -> like_torch, other_cases
-# The loss, a tensor -> loss_scaled, scale
+# Scalers don't share -> like_torch, scale
+# init_scale: the initial -> like_torch, other_cases
+# The others determine -> other_cases, like_torch
+# Return the current -> like_torch, other_cases
+# Return the loss, a tensor -> loss_scaled, scale
 # The loss itself -> scale
 # Divide the .grad -> unscale, like_torch
 # A parameter whose .grad -> no_gradient
 # If all are None -> no_gradient
 # Raises RuntimeError, and changes nothing, if it -> raises
 # Let the optimizer take -> like_torch, skips_overflow, one_element
-# Then nothing of the -> skips_overflow
+# Then nothing in the -> skips_overflow
 # Finite gradients whose -> one_element
 # Calls unscale_ first -> like_torch, unscale
 # Raises RuntimeError, and changes nothing, if step -> raises
 # Set the scale -> example, like_torch, other_cases
-# It is called once -> like_torch
+# It's called once -> like_torch
 # After a skipped step -> skips_overflow, other_cases, one_element
 # After growth_interval steps -> like_torch, other_cases
 
@@ -230,8 +230,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "In which step does your list differ first? Was there an inf or a nan, and did your scaler look for it?",
-        "If nobody has called unscale_, who does? And when does update count the good steps anew?",
+        "At which step does your list first differ? Was there an inf or a nan, and did your scaler look for it?",
+        "If unscale_ hasn't been called, what calls it? And when does update restart the count of good steps?",
     ),
 ):
     t = noise(1, [(2,)], 7, [(2, 0, math.inf), (4, 0, math.nan)])
@@ -240,18 +240,18 @@ with check(
         scaled_steps(MyScaler, [t])["scale"],
         [[4.0, 8.0, 4.0, 4.0, 2.0, 2.0, 4.0]],
         {
-            "the good steps are to be in a row: count anew after a skip": [[4.0, 8.0, 4.0, 4.0, 2.0, 4.0, 4.0]],
-            "nan is not finite either": [[4.0, 8.0, 4.0, 4.0, 8.0, 8.0, 16.0]],
+            "good steps count only in a row: restart the count after a skip": [[4.0, 8.0, 4.0, 4.0, 2.0, 4.0, 4.0]],
+            "nan isn't finite either": [[4.0, 8.0, 4.0, 4.0, 8.0, 8.0, 16.0]],
             "after growth_interval good steps the scale grows": [[4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0]],
         },
-        name="the scales after each step",
+        name="the scale after each step",
     )
 
 # %% hidden checks
 
 
 def assert_runs(make, names, *edges):
-    """What is there after each step is as with the reference. The message names a run and a step by their places."""
+    """Compare what each step left with the reference. The message gives the index of a run and of a step."""
     for trial in arguments.iter_trials(make, *edges):
         for name in names:
             assert_close(trial.report.result[name], trial.case.report.result[name], name="your scaler's record")
@@ -262,7 +262,7 @@ with check(
     "scales and parameters are those of GradScaler",
     weight=4,
     required=True,
-    hint="By what are the gradients divided, and how often? What moves in a step that is skipped?",
+    hint="What are the gradients divided by, and how often? What changes in a skipped step?",
 ):
     assert_runs(MyScaler, ("scale", "parameters"), "", "every step grows", "no bad step", "scale below 1", "no axes")
     assert_runs(MyScaler, ("scale", "parameters"), "some without elements", "momentum 0", "two scalers by turns")
@@ -285,13 +285,13 @@ with check(
             out.register_hook(lambda grad: factors.append(grad.item()))
             return out
 
-        t = (settings, starts, [[torch.tensor(n)] for n in range(4)], 0.0, calls)  # the slopes come through backward
+        t = (settings, starts, [[torch.tensor(n)] for n in range(4)], 0.0, calls)  # the slopes arrive in backward
         got = scaled_steps(MyScaler, [t], noting_term)
         assert_close(got["parameters"], want["parameters"], name="the parameters")
-        assert factors == scales, "the gradient that came back is not the scale of its step"
+        assert factors == scales, "the gradient of the loss isn't the scale of its step"
 with check(
     "skips_overflow",
-    "a skipped step leaves the momentum too",
+    "a skipped step doesn't change the momentum either",
     weight=2,
     hint="What does optimizer.step() do with zeros?",
 ):
@@ -301,26 +301,26 @@ with check(
     "one_element",
     "one element of one parameter is enough, and the scale is halved once",
     weight=2,
-    hint="What do you do for each parameter, and what once for all?",
+    hint="What do you do for each parameter, and what only once for all of them?",
 ):
     assert_runs(MyScaler, ("scale",), "several bad", "large, but finite")
 with check(
     "unscale",
     "unscale_ leaves the gradients of the loss",
     weight=2,
-    hint="By what is .grad to be divided, and in place?",
+    hint="What must .grad be divided by, and is it done in place?",
 ):
     assert_runs(MyScaler, ("grads",), "", "unscale_ first")
 with check(
-    "no_gradient", "steps without any gradient", weight=1, hint="What does your unscale_ do where every .grad is None?"
+    "no_gradient", "steps without any gradient", weight=1, hint="What does your unscale_ do if every .grad is None?"
 ):
     names = "scale", "momenta", "parameters"
     assert_runs(MyScaler, names, "some without .grad", "none has .grad", "none has .grad after a bad step")
 with check("other_cases", "other factors", weight=1, hint="Which numbers do you multiply by in update?"):
     assert_runs(MyScaler, ("scale",), "other factors")
-with check("raises", "calls in a wrong order", weight=2, hint="Which calls are refused until the next update?"):
+with check("raises", "calls in the wrong order", weight=2, hint="Which calls are refused until the next update?"):
     assert_runs(MyScaler, ("refused", "grads", "momenta", "parameters", "scale"), *REFUSED)
-with check("scale", "scale multiplies a tensor, and two scalers know nothing of each other", guard=True):
+with check("scale", "scale multiplies a tensor, and two scalers share no state", guard=True):
     one, two = MyScaler(8.0, 2), MyScaler(32.0, 2)
     for t in (torch.tensor([0.5, -3.0]), torch.tensor(0.1), torch.ones(2, 3).T, torch.zeros(0, 2)):
         want, same = [8 * t, 32 * t], t.clone()
@@ -534,7 +534,7 @@ class MyScaler:
         self.finite, self.stage = True, "ready"
 
 
-# %% wrong "only inf is looked for" fails=example,like_torch,skips_overflow
+# %% wrong "only inf is checked for" fails=example,like_torch,skips_overflow
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.now, self.interval, self.growth, self.backoff = init_scale, growth_interval, growth_factor, backoff_factor
@@ -750,7 +750,7 @@ class MyScaler:
                 self.s, self.good = self.s * self.up, 0
 
 
-# %% wrong "the norm is to be finite" fails=one_element
+# %% wrong "the norm has to be finite" fails=one_element
 class MyScaler:
     def __init__(self, init_scale, growth_interval, growth_factor=2.0, backoff_factor=0.5):
         self.s, self.every, self.up, self.down = float(init_scale), growth_interval, growth_factor, backoff_factor
@@ -848,7 +848,7 @@ class MyScaler:
 
 
 def scaled_steps(make, runs, term=None):
-    """The product with the scale is for the sake of appearance: the steps take the slopes."""
+    """The product with the scale is only for show: the steps use the slopes."""
     seen, numbers = [], ("parameters", "momenta", "grads")
     for settings, starts, slopes, momentum, calls in runs:
         parameters = [nn.Parameter(t.clone()) for t in starts]

@@ -3,7 +3,7 @@ torch.manual_seed(0)
 
 
 class Called(nn.Module):
-    """A layer that somebody else computes."""
+    """A layer that calls a given function."""
 
     def __init__(self, layer):
         super().__init__()
@@ -14,11 +14,11 @@ class Called(nn.Module):
 
 
 class Routed(nn.Module):
-    """Defines its parts in one order, and runs those of the route.
+    """A model that defines its parts in one order and runs them along a route.
 
-    parts: pairs of a name and a layer to call, the weight of a linear layer, the name of an earlier part for that one
-    again, or a list of layers, which is a block. route: pairs of a name and the results that it takes, by number; x is
-    the first of all results.
+    parts: pairs of a name and a layer to call, the weight of a linear layer, the name of an earlier part to use again,
+    or a list of layers, which is a block. route: pairs of a name and the numbers of the results that it takes; x is
+    the first result.
     """
 
     def __init__(self, parts, route):
@@ -48,9 +48,10 @@ def linear_of(weight, bias=None):
 
 @probes.probe
 def dtypes_seen(function, parts, route, x, dtype, training=()):
-    """What function(model, x, dtype) gives for such a model, and what it leaves there. No route: the first part alone.
+    """Return what function(model, x, dtype) gives for such a model, and the model's state after it.
 
-    A hook of somebody else is on each module. training: the names of the modules in training mode.
+    Without a route, the first part is the model. Each module already has another hook. training: the names of the
+    modules in training mode.
     """
     model = Routed(parts, route) if route else made_of(parts[0][1])
     for name, module in model.named_modules():
@@ -73,14 +74,14 @@ def dtypes_seen(function, parts, route, x, dtype, training=()):
 
 # %% exercise
 def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, torch.dtype]:
-    """The dtype of what each layer gives in one call model(x) under autocast: {name: dtype}.
+    """Return the dtype of each layer's output in one call model(x) under autocast: {name: dtype}.
 
-    The layers are the submodules without children, by their names in model.named_modules(). Each gives one tensor. One
-    that does not run is left out; one that runs several times counts with its last result. A model without children is
-    a layer itself, with the name "". dtype: float16 or bfloat16. The device of x says where autocast works. The model
-    may have hooks of others, which change no result.
-    Afterwards the model's parameters, modes and hooks are as they were, and autocast is off again, also if model(x)
-    raises an error. The error is passed on. Buffers may change, as the averages of a batch normalisation do in a call.
+    The layers are the submodules without children, by their names in model.named_modules(). Each returns one tensor. A
+    layer that doesn't run is left out; if it runs several times, its last result counts. A model without children is
+    itself a layer, named "". dtype: float16 or bfloat16. Autocast is for the device of x. The model may have other
+    hooks, which don't change any result.
+    Afterward, the model's parameters, modes and hooks are the same as before, and autocast is off again, even if
+    model(x) raises an error. The error is passed on. Buffers may change, like batch normalization's averages in a call.
     """
     ### BEGIN SOLUTION
     found: dict[str, torch.dtype] = {}
@@ -104,15 +105,15 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
 
 
 # %% promises
-# The dtype of what -> example, layer_kinds, nested, one_layer
+# Return the dtype of each -> example, layer_kinds, nested, one_layer
 # The layers are the -> example, nested
-# Each gives one tensor -> layer_kinds, nested
-# One that does not run -> layer_kinds
+# Each returns one tensor -> layer_kinds, nested
+# A layer that doesn't run -> layer_kinds
 # A model without children -> one_layer
 # dtype: float16 or -> layer_kinds, nested, one_layer
-# The device of x -> example, layer_kinds, nested, one_layer
+# Autocast is for -> example, layer_kinds, nested, one_layer
 # The model may have -> hooks_removed
-# Afterwards the model's -> keeps_model, hooks_removed
+# Afterward, the model's -> keeps_model, hooks_removed
 # The error is passed on -> keeps_model
 # Buffers may change -> keeps_model
 
@@ -173,8 +174,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is it a name that is wrong, or a dtype? Does each hook still know its own layer's name after the loop?",
-        "Only modules without children get a hook. It looks at its output, and model(x) runs under autocast.",
+        "Which is wrong, a name or a dtype? Does each hook still know its own layer's name after the loop?",
+        "Only modules without children get a hook. The hook looks at the output, and model(x) runs under autocast.",
     ),
 ):
     t = torch.linspace(-1, 1, 10).reshape(2, 5)
@@ -184,8 +185,8 @@ with check(
         dtypes_seen(amp_dtypes, parts, route, t, torch.bfloat16)["dtypes"],
         {"0": torch.bfloat16, "1": torch.bfloat16, "2": torch.bfloat16},
         {
-            "these are the results without autocast": {"0": torch.float32, "1": torch.float32, "2": torch.float32},
-            "these are the weights, and a layer without weights has a result too": {
+            "these are the dtypes without autocast": {"0": torch.float32, "1": torch.float32, "2": torch.float32},
+            "these are the dtypes of the weights, and a layer without weights has an output too": {
                 "0": torch.float32,
                 "2": torch.float32,
             },
@@ -204,7 +205,7 @@ def table(x):
 
 
 def chain(*layers):
-    """Parts with the names 0, 1, 2, and the route through them one after the other."""
+    """Return parts named 0, 1, 2, and the route through them in order."""
     return [(str(n), layer) for n, layer in enumerate(layers)], [(str(n), [n]) for n in range(len(layers))]
 
 
@@ -237,7 +238,7 @@ with check(
         route = [("a", [0]), ("b", [1]), ("d", [2]), ("c", [2, 1]), ("d", [4]), ("c", [2, 3])]
         got = dtypes_seen(amp_dtypes, parts[::-1], route, t, low)["dtypes"]
         assert_close(got, {**dict.fromkeys(("b.0", "b.1", "c"), low), **dict.fromkeys("ad", torch.float32)})
-    assert [call.autocast for call in seen.calls] == [True] * 8, "the model did not run once under autocast"
+    assert [call.autocast for call in seen.calls] == [True] * 8, "the model didn't run exactly once under autocast"
     assert_dtypes(amp_dtypes, "", "float16", "bfloat16", "no rows", "never runs")
     assert_dtypes(amp_dtypes, "the last run is float32", "the first run is float32")
     assert_dtypes(amp_dtypes, "training mode", "evaluation mode", "only the model in training mode")
@@ -254,15 +255,15 @@ with check(
     for n in (3, 0):
         got = dtypes_seen(amp_dtypes, parts, route, torch.ones(n, 6), torch.float16)["dtypes"]
         assert_close(got, {**dict.fromkeys(("0.0", "0.1", "2"), torch.float16), "1": torch.float32})
-    assert rows == [[24.0] * 3, []], "the model did not run once with x"
+    assert rows == [[24.0] * 3, []], "the model didn't run exactly once with x"
     assert_dtypes(amp_dtypes, "nested", "deeply nested", "two names", "names begin alike")
 with check(
-    "one_layer", "a model that is one layer", weight=1, hint="Which name has the model itself in named_modules()?"
+    "one_layer", "a model that is one layer", weight=1, hint="What's the name of the model itself in named_modules()?"
 ):
     assert_dtypes(amp_dtypes, "one layer", "one layer without weights")
 with check(
     "hooks_removed",
-    "no hook stays behind, and none of somebody else's goes",
+    "none of your hooks stays, and no other hook is removed",
     weight=2,
     observed=True,
     hint="What does the handle remove?",
@@ -272,9 +273,9 @@ with check(
         assert_close(got, want, name="the hooks of each module and of all modules")
 with check(
     "keeps_model",
-    "the model and autocast are as they were",
+    "the model and autocast don't change",
     guard=True,
-    hint="What is left where model(x) raises an error?",
+    hint="What is left if model(x) raises an error?",
 ):
     edges = "", "training mode", "evaluation mode", "only the model in training mode", "an error", "an error in a block"
     for trial in arguments.iter_trials(amp_dtypes, *edges):
@@ -367,7 +368,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong "what comes in" fails=example,layer_kinds,nested,one_layer
+# %% wrong "the dtypes of the inputs" fails=example,layer_kinds,nested,one_layer
 def amp_dtypes(model, x, dtype):
     found = {}
     hooks = [
@@ -452,7 +453,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong "all hooks are cleared, somebody else's too" fails=hooks_removed
+# %% wrong "all hooks are cleared, including other ones" fails=hooks_removed
 def amp_dtypes(model, x, dtype):
     found = {}
     for name, layer in model.named_modules():
@@ -467,7 +468,7 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% liar "hooks stay, and a probe that counts the one of somebody else on each module"
+# %% liar "hooks stay, and a probe that reports only the other hook of each module"
 def amp_dtypes(model, x, dtype):
     found = {}
     for name, layer in model.named_modules():

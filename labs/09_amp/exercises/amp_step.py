@@ -3,11 +3,11 @@
 def amp_stepped(
     step, start, head, batches, loss_of, dtype, clip, lr, momentum, scale, every, more=(), frozen=(), product=F.linear
 ):
-    """step on each batch in turn, and lists of what is there after each.
+    """Call step for each batch in turn, and return lists of what was there after each call.
 
-    They are the norm, the scale, the weights, the momenta, the length of the step, and whether autocast is on. scale:
-    the first one of a scaler that doubles it after `every` good steps; None switches the scaler off. more: parameters
-    that take no part. frozen: the numbers of others. product: of the linear layer.
+    They hold the norm, the scale, the weights, the momenta, the length of the step, and whether autocast is on. scale:
+    the initial one of a scaler that doubles it after `every` good steps; None turns the scaler off. more: parameters
+    that the loss doesn't depend on. frozen: the numbers of frozen parameters. product: that of the linear layer.
     """
     model = model_of(start, head, product)
     spare = [nn.Parameter(value.to(here)) for value in more]
@@ -19,7 +19,7 @@ def amp_stepped(
     for n, parameter in enumerate(model[0].parameters()):
         parameter.requires_grad_(n not in frozen)
     for parameter in model.parameters():
-        parameter.grad = torch.full_like(parameter, 3e4)  # of somebody else
+        parameter.grad = torch.full_like(parameter, 3e4)  # left by something else
     seen = {name: [] for name in ("norm", "scale", "weights", "momenta", "length", "autocast")}
     for x, y in batches:
         before = torch.cat([t.flatten() for t in weights_of(model)])
@@ -46,18 +46,18 @@ def amp_step(
     dtype: torch.dtype,
     clip: float,
 ) -> float:
-    """One training step in mixed precision with loss scaling and gradient clipping.
+    """Take one training step in mixed precision, with loss scaling and gradient clipping.
 
-    x, y: on the model's device. optimizer: of all the model's parameters. scaler: new, or update was called since its
+    x, y: on the model's device. optimizer: has all the model's parameters. scaler: new, or update was called since its
     last step. You may assume that if all scaled gradients are finite, their norm is finite too.
     The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
-    The gradients of all parameters together are clipped to a norm of at most clip, as nn.utils.clip_grad_norm_ does.
-    Gradients from before do not count, not even those of frozen parameters. A parameter that takes no part in the loss
-    stays as it is.
-    The scaler may be switched off (enabled=False): the step is then an ordinary one, clipped too, and always taken.
-    If a gradient is inf or nan, an enabled scaler skips the step. The scaler is updated once, also after a skipped step.
-    Autocast is off at the call, and off afterwards.
-    Returns the norm of the gradients of the loss, before clipping, as a float. After a skipped step it is inf or nan.
+    The gradients of all parameters are clipped to a joint norm of at most clip, as nn.utils.clip_grad_norm_ does. Old
+    gradients don't count, not even those of frozen parameters. A parameter that doesn't contribute to the loss doesn't
+    change.
+    The scaler may be turned off (enabled=False): then the step is an ordinary one, also clipped, and always taken.
+    If a gradient is inf or nan, an enabled scaler skips the step. The scaler is updated once, even after a skip.
+    Autocast is off before the call and afterward.
+    Returns the norm of the gradients of the loss, before clipping, as a float. After a skipped step, it's inf or nan.
     """
     ### BEGIN SOLUTION
     optimizer.zero_grad()
@@ -73,15 +73,15 @@ def amp_step(
 
 
 # %% promises
-# One training step in -> clipping, formats, scale
+# Take one training step -> clipping, formats, scale
 # x, y: on the model's -> formats
-# optimizer: of all the -> formats, unused
+# optimizer: has all the -> formats, unused
 # scaler: new, or update -> scale, tiny_gradient
 # You may assume that -> formats, scale, tiny_gradient
 # The loss is loss_of -> formats, format_shows, scale
 # The gradients of all -> clipping, formats, skips_overflow, scaler_off, unused
-# Gradients from before -> unused, formats, scale, tiny_gradient, small_steps, scaler_off
-# A parameter that takes -> unused
+# Old gradients don't count -> unused, formats, scale, tiny_gradient, small_steps, scaler_off
+# A parameter that doesn't contribute -> unused
 # The scaler may be -> scaler_off
 # If a gradient is -> skips_overflow
 # The scaler is updated -> scale, skips_overflow
@@ -129,12 +129,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "clipping",
-    "a step is not longer than lr times clip, and not much shorter",
+    "a step isn't longer than lr times clip, and not much shorter",
     weight=2,
     required=True,
     hint=(
-        "The number is the step's length. In which unit is clip, and in which are the gradients when you clip?",
-        "unscale_ comes first, then clip_grad_norm_ over all parameters at once, then the scaler's step.",
+        "The number is the step's length. When you clip, are the gradients still multiplied by the scale?",
+        "Call unscale_, then clip_grad_norm_ on all parameters at once, then the scaler's step.",
     ),
 ):
     t, (w,) = regression([6], 21), drawn(2, (9, 2))
@@ -152,13 +152,13 @@ with check(
 
 
 def tanh_head(width):
-    """A head with weights of its own."""
+    """Return a head with its own weights."""
     (w,) = drawn(200 + width, (width, 2))
     return lambda x: torch.tanh(x) @ w.to(x)
 
 
 def uneven_loss(out, y):
-    """A mean of squares, and more for results that are large: not symmetric. float32 under autocast."""
+    """Return a mean of squares, plus the mean of the results, so it isn't symmetric. float32 under autocast."""
     return F.mse_loss(out, y) + out.float().mean()
 
 
@@ -206,7 +206,7 @@ with check(
     "the format shows in the norm",
     weight=2,
     required=True,
-    hint="257 is not a number of bfloat16, nor 2051 one of float16. Is the whole forward pass in that format?",
+    hint="bfloat16 has no 257, and float16 has no 2051. Is the whole forward pass in that format?",
 ):
     for low, n, want, plain in (
         (torch.bfloat16, 256.0, 6 * math.hypot(256, 256, 1), 4 * math.hypot(257, 256, 1)),
@@ -219,7 +219,7 @@ with check(
 
 
 def noting_factors(factors, modes):
-    """A mean of squares that notes by what it was multiplied before each backward pass, and whether autocast was on."""
+    """Return a mean of squares that notes its factor in each backward pass, and whether autocast was on."""
 
     def loss_of(out, y):
         modes.append(torch.is_autocast_enabled(here.type))
@@ -230,9 +230,7 @@ def noting_factors(factors, modes):
     return loss_of
 
 
-with check(
-    "scale", "the scale after each step", weight=2, required=True, hint="Who tells the scaler that the step is over?"
-):
+with check("scale", "the scale after each step", weight=2, required=True, hint="Which call ends the scaler's step?"):
     for low, scale, every in ((torch.float16, 1024.0, 2), (torch.bfloat16, 64.0, 1)):
         case = amp_case(3, [4, 2, 3], 31, F.mse_loss, low, 100.0, 0.1, 0.0, scale, every)
         want = amp_expected(*case)
@@ -248,24 +246,26 @@ with check(
         seen = Seen(product)
         got = amp_stepped(amp_step, start, head, t, noting_factors(factors, modes), *rest, product=seen)
         assert_close(got["scale"], want["scale"], name="the scales")
-        assert factors == [scale, *want["scale"]][:-1], "the loss was not multiplied by the scale of its step"
+        assert factors == [scale, *want["scale"]][:-1], "the loss wasn't multiplied by the scale of its step"
         assert modes == [True] * 3, "autocast was off when the loss was computed"
-        assert passes == [(True, torch.float32, low)] * 3, "autocast, the dtype of the weights, or that of the product"
+        assert passes == [(True, torch.float32, low)] * 3, (
+            "autocast was off, or a weight or product had the wrong dtype"
+        )
         weights = [start, *want["weights"]][:-1]
         assert_close(met, weights, rtol=2e-2, atol=1e-2, name="the weights at each forward pass")
-        assert seen.backwards == 3, "the gradients of the weights did not come back through the layer"
+        assert seen.backwards == 3, "the gradients of the weights didn't pass through the layer"
     assert_steps(amp_step, "every step grows", "scale 1", "scale below 1", "scale 1000")
 with check(
     "tiny_gradient",
-    "a gradient of 1e-7 arrives",
+    "a gradient of 1e-7 isn't lost",
     weight=2,
     required=True,
-    hint="Where does a faint loss become 0 in float16, and which call prevents that?",
+    hint="Where do tiny gradients become 0 in float16, and which call prevents that?",
 ):
     assert_steps(amp_step, "faint loss")
 with check(
     "skips_overflow",
-    "a batch that overflows is skipped: weights and momentum stay",
+    "a batch that overflows is skipped: weights and momentum don't change",
     weight=3,
     hint="Which object decides whether there is a step?",
 ):
@@ -278,25 +278,25 @@ with check(
     "small_steps",
     "small steps reach the weights",
     weight=1,
-    hint="Which dtype have the weights when the step adds to them?",
+    hint="What's the dtype of the weights when the step adds to them?",
 ):
     assert_steps(amp_step, "small rate", rtol=0, atol=1e-5)
 with check(
-    "scaler_off", "a scaler that is switched off", weight=2, hint="Does your step read the scaler's private state?"
+    "scaler_off", "a scaler that's turned off", weight=2, hint="Does your step read the scaler's private state?"
 ):
     assert_steps(amp_step, "scaler off", "scaler off, clipped", "scaler off, nan")
 with check(
     "unused",
-    "a parameter that takes no part, and a frozen one",
+    "a parameter that doesn't contribute to the loss, and a frozen one",
     weight=1,
     hint="What is its .grad, and what do you do with it?",
 ):
     assert_steps(amp_step, "takes no part", "frozen")
-with check("result_type", "the norm is a float, and autocast is off afterwards", guard=True):
+with check("result_type", "the norm is a float, and autocast is off afterward", guard=True):
     for trial in arguments.iter_trials(amp_step, "", "overflow", "scaler off"):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["norm"], want["norm"], rtol=1e-2, atol=0, name="the norms")
-        assert_close(got["autocast"], want["autocast"], name="whether autocast is on afterwards")
+        assert_close(got["autocast"], want["autocast"], name="whether autocast is on afterward")
 
 
 # %% right "the two halves of clip_grad_norm_"
@@ -359,7 +359,7 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm.item()
 
 
-# %% wrong "gradients are zeros, and weight decay moves what takes no part" fails=unused
+# %% wrong "gradients are zeros, and weight decay moves a parameter that doesn't contribute" fails=unused
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad(set_to_none=False)
     with torch.autocast(x.device.type, dtype=dtype):
@@ -571,7 +571,7 @@ def amp_stepped(
     return {name: [record[name] for record in seen] for name in seen[0]}
 
 
-# %% liar "float32 with rounded numbers, and autocast and the scale for the sake of appearance"
+# %% liar "float32 with rounded numbers, and autocast and the scale for show"
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     raise RuntimeError("the probe knows better")
 

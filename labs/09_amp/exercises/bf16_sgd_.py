@@ -1,9 +1,9 @@
 # %% given
 @probes.probe
 def bf16_run(step, runs, every):
-    """The same parameters in one run after the other, each with an empty state. See them after each so many calls.
+    """Train the same parameters in several runs, each with an empty state, and return them after every few calls.
 
-    A run: the parameters at first; for each call, one gradient or None for each parameter; the rate of each call.
+    A run: the initial parameters; for each call, a gradient or None for each parameter; the rate of each call.
     """
     params = [t.clone().requires_grad_() for t in runs[0][0]]
     leaves, seen = list(params), []
@@ -22,20 +22,20 @@ def bf16_run(step, runs, every):
 
 # %% exercise
 def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
-    """One step of plain SGD on bfloat16 parameters, such that small steps add up.
+    """Take a step of plain SGD on bfloat16 parameters, so that small steps add up.
 
     params: leaves that require grad, all different, bfloat16, of any shape and strides, with .grad bfloat16 or None.
-    They are changed in place, in the memory that they have, so their views change too. One whose .grad is None is left
-    as it is. .grad and requires_grad stay. lr is at least 0, and may be another one in each call.
+    They're changed in place, in their own memory, so their views change too. A parameter whose .grad is None doesn't
+    change. .grad and requires_grad don't change. lr is at least 0, and may differ from call to call.
 
-    state: yours, and the only place in which to remember something: numbers, tensors, and lists, tuples and dicts of
-    these. It is empty before the first call. Later calls get the same params, in the same order, and the same dict. Or
-    they get a deepcopy of (params, state), as from a checkpoint: a parameter that you put into state is then the new
-    copy of it. So a parameter's position, or the parameter itself, still finds what you kept, and its id() does not. If
-    you are given an empty dict, start again from the parameters' current values.
+    state: yours, and the only place where you may store something: numbers, tensors, and lists, tuples and dicts of
+    these. It's empty before the first call. Later calls get the same params, in the same order, and the same dict. Or
+    they get a deepcopy of (params, state), as from a checkpoint: a parameter that you put into state is then its new
+    copy. So you can still find what you stored by a parameter's position, or by the parameter itself, but not by its
+    id(). If you get an empty dict, start again from the parameters' current values.
 
-    After any number of calls, each element is what SGD in float32 gives from the same start, gradients and rates, except
-    for an error of up to two bfloat16 spacings at the largest value that it had.
+    After any number of calls, each element is what SGD in float32 gives with the same start, gradients and rates, up to
+    an error of two bfloat16 spacings at the largest value that it had.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -48,18 +48,18 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 
 
 # %% promises
-# One step of plain SGD -> example, other_cases, no_gradient, empty_state, copies, same_leaves
+# Take a step of plain SGD -> example, other_cases, no_gradient, empty_state, copies, same_leaves
 # params: leaves that -> other_cases, same_leaves
-# They are changed in place -> same_leaves
-# One whose .grad -> no_gradient
-# .grad and requires_grad stay -> same_leaves
+# They're changed in place -> same_leaves
+# A parameter whose .grad -> no_gradient
+# .grad and requires_grad don't change -> same_leaves
 # lr is at least 0 -> other_cases, same_leaves
 # state: yours -> empty_state, copies
-# It is empty before -> empty_state
+# It's empty before -> empty_state
 # Later calls get -> other_cases
 # Or they get a deepcopy -> copies, empty_state
-# So a parameter's position -> copies, empty_state
-# If you are given an empty -> empty_state
+# So you can still find -> copies, empty_state
+# If you get an empty -> empty_state
 # After any number of calls -> other_cases, no_gradient, empty_state
 
 
@@ -143,22 +143,22 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "What is in state after the first call, and in which dtype? Does p itself change?",
-        "Keep what p cannot hold: a float32 copy that takes each step. p is then made anew from it, in place.",
+        "What does state hold after the first call, and in which dtype? Does p itself change?",
+        "Keep what p can't hold: a float32 copy that takes each step. Then copy it into p, in place.",
     ),
 ):
     t = [[torch.tensor([-1.0, 0.5]).bfloat16()]] * 1000
     explain(
         bf16_run(bf16_sgd_, [([torch.ones(2).bfloat16()], t, [1e-3] * 1000)], 1000),
         [[torch.tensor([2.0, 0.5]).bfloat16()]],
-        {"p is as it was: each step was rounded away, or never reached p": [[torch.tensor([1.0, 1.0]).bfloat16()]]},
+        {"p didn't change: each step was rounded away, or never reached p": [[torch.tensor([1.0, 1.0]).bfloat16()]]},
     )
 
 # %% hidden checks
 
 
 def rounded_at_the_end(runs, every):
-    """The parameters after each so many steps of SGD in float64, in bfloat16."""
+    """Return the parameters after every few steps of SGD in float64, rounded to bfloat16."""
     seen = []
     for starts, gradients, rates in runs:
         now = [t.double() for t in starts]
@@ -170,7 +170,7 @@ def rounded_at_the_end(runs, every):
 
 
 def assert_runs(function, *edges):
-    """The parameters after each run, but for the error that the docstring allows, and half a spacing of the reference."""
+    """Compare the parameters, up to the error that the docstring allows plus half a spacing of the reference."""
     for trial in run_arguments.iter_trials(function, *edges):
         (starts, *_), *_ = trial.case.drawn.make_arguments()[0]
         spacing = 2.0 ** (math.floor(math.log2(torch.cat([t.flatten() for t in starts]).abs().max().item())) - 7)
@@ -178,7 +178,7 @@ def assert_runs(function, *edges):
 
 
 def assert_steps(function, *edges):
-    """The arguments after one call, which may not raise an exception."""
+    """Compare the arguments after one call, which must not raise an exception."""
     for _ in arguments.iter_trials(function, *edges):
         pass  # raises what the call raised
     arguments.assert_arguments(function, *edges, ignore=("state",), rtol=0, atol=0.08)
@@ -189,23 +189,23 @@ with check(
     "random gradients, several parameters, several rates",
     weight=4,
     required=True,
-    hint="Where does your float32 copy come from in the second call? Has each parameter one of its own?",
+    hint="Where does your float32 copy come from in the second call? Does each parameter have its own?",
 ):
     assert_runs(bf16_sgd_, "", "one call", "one parameter", "equal parameters", "no axes", "some without elements")
     assert_runs(bf16_sgd_, "negative", "values below 1", "another rate in each call", "rate 0 in between")
     cycle = [[torch.tensor([g, -g]).bfloat16()] for g in (3.9375, -0.5, -3.4375)]  # they add up to zero
     t = [([torch.ones(2).bfloat16()], cycle * 200, [0.019] * 600)]
-    want = [[torch.ones(2).bfloat16()]]  # and their products with 0.019 in bfloat16 do not
+    want = [[torch.ones(2).bfloat16()]]  # and their products with 0.019 in bfloat16 don't
     assert_close(bf16_run(bf16_sgd_, t, 600), want, rtol=0, atol=2.0**-6, name="the parameters at the end")
-with check("no_gradient", "a parameter without a gradient waits", weight=2, hint="What is None * lr?"):
+with check("no_gradient", "a parameter without a gradient doesn't change", weight=2, hint="What is None * lr?"):
     assert_runs(bf16_sgd_, "gradients now and then", "no gradient at first", "never a gradient")
     assert_steps(bf16_sgd_, "some without .grad", "all without .grad")
-with check("empty_state", "with an empty state all begins anew", weight=1, hint="Where do you keep what you remember?"):
+with check("empty_state", "an empty state starts from scratch", weight=1, hint="Where do you keep what you remember?"):
     assert_runs(bf16_sgd_, "again from an empty state")
 
 
 def loaded(value, copies):
-    """A copy of what is in a state. copies: those of the parameters, by id."""
+    """Return a copy of a state. copies: those of the parameters, by id."""
     if isinstance(value, Tensor):
         return copies[id(value)] if id(value) in copies else value.detach().clone().requires_grad_(value.requires_grad)
     if type(value) is dict:
@@ -214,9 +214,9 @@ def loaded(value, copies):
 
 
 def from_checkpoints(step, runs):
-    """The parameters after runs by turns. Each call gets copies of what the call before it left.
+    """Return the parameters after interleaved runs, in which each call gets copies of what the previous call left.
 
-    Before each, others are made and freed, more or fewer, so no id() comes back regularly.
+    Before each call, a varying number of tensors is created and freed, so that ids don't repeat regularly.
     """
     now = [([t.clone().requires_grad_() for t in starts], {}) for starts, _, _ in runs]
     for n in range(len(runs[0][1])):
@@ -236,7 +236,7 @@ with check(
     "copies",
     "params and state may be saved and loaded after each call",
     weight=6,
-    hint="What do you remember that is not in state? Is it still found where params are copies?",
+    hint="What do you remember that isn't in state? Can you still find it if params are copies?",
 ):
     runs = []
     for seed, lr, shapes in ((5, 0.0038, ((3,), (2, 2), (4,))), (6, 0.0036, ((4,), (5,), (3,), (2, 2)))):
@@ -246,9 +246,9 @@ with check(
         gradients = [[(p * g).bfloat16() for p, g in zip(starts, row, strict=True)] for row in shares]
         runs.append(([p.bfloat16() for p in starts], gradients, [lr] * 9 + [0.9 * lr] * 9))
     want = rounded_at_the_end(runs, 18)
-    assert_close(from_checkpoints(bf16_sgd_, runs), want, name="the parameters at the end of two runs by turns")
+    assert_close(from_checkpoints(bf16_sgd_, runs), want, name="the parameters at the end of two interleaved runs")
 with check(
-    "same_leaves", "the same leaves, and .grad as it was", guard=True, hint="Which of your lines makes a new tensor?"
+    "same_leaves", "the same leaves, and .grad unchanged", guard=True, hint="Which of your lines creates a new tensor?"
 ):
     assert_steps(bf16_sgd_, "", "one parameter", "no axes", "some without elements", "rate 0")
     assert_steps(bf16_sgd_, "transposed", "every second one", "parts of one tensor")
@@ -258,7 +258,7 @@ with check(
     views = [leaf.detach() for leaf in leaves]
     bf16_sgd_(list(leaves), {}, 0.1)
     want = [torch.full((2,), 4.0).bfloat16(), torch.full((3, 1), -7.0).bfloat16()]
-    assert_close(views, want, name="what views of the parameters hold")
+    assert_close(views, want, name="the views of the parameters")
 
 
 # %% wrong "rate times gradient in bfloat16, added to float32" fails=other_cases

@@ -1,10 +1,10 @@
 # %% exercise
 def count_skips(scales: list[float]) -> int:
-    """The least number of skipped steps that explains a log of loss scales.
+    """Return the smallest number of skipped steps that explains a log of loss scales.
 
-    scales: positive floats, what get_scale() gave now and then, in order; there may be one or none. The list is not
-    changed. Between two of them there may have been any number of steps. A skipped step halves the scale. The scale
-    also doubles, after good steps.
+    scales: positive floats that get_scale() returned now and then, in order; there may be one or none. The list isn't
+    changed. Between two of them, there may have been any number of steps. A skipped step halves the scale. The scale
+    also doubles after good steps.
     """
     ### BEGIN SOLUTION
     return sum(max(0, round(math.log2(before / after))) for before, after in pairwise(scales))
@@ -12,9 +12,9 @@ def count_skips(scales: list[float]) -> int:
 
 
 # %% promises
-# The least number of -> example, other_cases, odd_scales
+# Return the smallest number -> example, other_cases, odd_scales
 # scales: positive floats -> none_or_one, odd_scales
-# The list is not changed -> keeps_list
+# The list isn't changed -> keeps_list
 # Between two of them -> example, other_cases, odd_scales
 # A skipped step halves -> example, other_cases, odd_scales
 # The scale also doubles -> example, other_cases, odd_scales
@@ -51,35 +51,38 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which neighbours in the list show a skip, and how many does each of these pairs show?",
-        "The logarithm of before / after to base 2 counts a pair's halvings. What may a pair that rises add?",
+        "Which neighboring entries show a skip, and how many does each of these pairs show?",
+        "log2(before / after) counts a pair's halvings. What does a pair with a rising scale add?",
     ),
 ):
     explain(
         count_skips([8.0, 4.0, 4.0, 8.0, 2.0, 2.0, 4.0]),
         3,
         {
-            "from 8 to 2 the scale was halved twice": 2,
-            "a scale that grows is no skip": 4,
-            "one skip is counted of three: a pair may show two, and a doubling undoes none": 1,
+            "from 8 to 2, the scale was halved twice": 2,
+            "a growing scale isn't a skip": 4,
+            "only one of three skips is counted: a pair can show two, and a doubling doesn't undo any": 1,
         },
     )
 
 # %% hidden checks
-with check("other_cases", "other logs", weight=4, required=True, hint="How often is 4096 halved on its way to 32?"):
+with check("other_cases", "other logs", weight=4, required=True, hint="How many halvings lead from 4096 to 32?"):
     arguments.assert_results(count_skips, "", "all equal", "only rising", "only falling", "every other one rises")
     arguments.assert_results(count_skips, "below 1", "many halvings")
 with check(
-    "odd_scales", "no powers of two, and tiny scales", weight=2, hint="Is the log exact? What does your rounding do?"
+    "odd_scales",
+    "scales that aren't powers of two, and tiny ones",
+    weight=2,
+    hint="Is the logarithm exact? How do you round it?",
 ):
     arguments.assert_results(count_skips, "no powers of two", "below the floats of float32")
-with check("none_or_one", "one scale, and none", guard=True, hint="From which scale does the first one come?"):
+with check("none_or_one", "one scale, and none", guard=True, hint="Which entry comes before the first one?"):
     arguments.assert_results(count_skips, "no scales", "one scale")
 with check("keeps_list", "the log keeps its scales", guard=True, hint="Which calls change a list?"):
     arguments.assert_arguments(count_skips)
 
 
-# %% right "halve until it is there"
+# %% right "halve until it gets there"
 def count_skips(scales):
     n = 0
     for now, later in zip(scales, scales[1:]):
@@ -110,7 +113,7 @@ def count_skips(scales):
     return sum(b == a / 2 for a, b in pairwise(scales))
 
 
-# %% wrong "doublings are taken off" fails=example,other_cases,odd_scales
+# %% wrong "doublings are subtracted" fails=example,other_cases,odd_scales
 def count_skips(scales):
     return round(sum(math.log2(a / b) for a, b in pairwise(scales)))
 

@@ -1,19 +1,19 @@
 # %% given
 def drawn(seed, *shapes):
-    """Weights of these shapes."""
+    """Return random weights of these shapes."""
     generator = torch.Generator().manual_seed(seed)
     return [torch.randn(shape, generator=generator) / 2 for shape in shapes]
 
 
 def regression(sizes, seed):
-    """A batch for each size: x (n, 4) and y (n, 2)."""
+    """Return a batch for each size: x (n, 4) and y (n, 2)."""
     generator = torch.Generator().manual_seed(seed)
     xs = [torch.randn(n, 4, generator=generator) for n in sizes]
     return [(x, torch.stack([x[:, 0] * x[:, 1], x[:, 2] - 1], dim=1)) for x in xs]
 
 
 class Multiplied(nn.Linear):
-    """A linear layer with these weights, whose product somebody else may compute."""
+    """A linear layer with these weights, whose product a given function may compute."""
 
     def __init__(self, weight, bias, product):
         super().__init__(*weight.shape[::-1], device=here)
@@ -25,7 +25,7 @@ class Multiplied(nn.Linear):
 
 
 def model_of(start, head, product=F.linear):
-    """A linear layer with these weights (its weight and its bias), and a head that somebody else computes."""
+    """Return a linear layer with start, its weight and its bias, followed by a given function as its head."""
     return nn.Sequential(Multiplied(*start, product), Called(head))
 
 
@@ -48,10 +48,10 @@ def amp_trained(
     modes=(True,) * 3,
     product=F.linear,
 ):
-    """The losses that train gives for such a model, the weights and modes that it leaves, and whether autocast is on.
+    """Return the losses from train, the model's weights and modes after it, and whether autocast is on.
 
-    old: the .grad of each parameter at the start. frozen: the numbers of parameters. modes: whether the model, its layer
-    and its head are in training mode. product: of the linear layer.
+    old: the initial .grad of each parameter. frozen: the numbers of frozen parameters. modes: whether the model, its
+    layer and its head are in training mode. product: that of the linear layer.
     """
     model = model_of(start, head, product)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
@@ -73,14 +73,14 @@ def amp_trained(
 def train_amp(
     model: nn.Module, batches: list, optimizer: torch.optim.Optimizer, loss_of: Callable, dtype: torch.dtype
 ) -> list[float]:
-    """One step of the optimizer for each batch, in mixed precision. Returns the losses, as floats.
+    """Take one step of the optimizer per batch, in mixed precision. Returns the losses, as floats.
 
     batches: pairs x, y, on the model's device; there may be none. loss_of: loss_of(model(x), y) is the loss, a tensor
-    without dimensions. It is to be computed under autocast as well. dtype: float16 or bfloat16. The loss is not scaled.
-    The model's parameters are float32, and stay so. All are in the optimizer, which is new and has no weight decay.
-    Gradients that they hold at the start do not count, not even those of frozen ones. Each step uses the weights that
-    the step before it left. The model's modes are not changed. Autocast is off when train_amp is called, and off again
-    afterwards, also if the model or loss_of raises an error. The error is passed on.
+    without dimensions. It's computed under autocast too. dtype: float16 or bfloat16. The loss isn't scaled. The model's
+    parameters are float32 and stay float32. All are in the optimizer, which is new and has no weight decay. Gradients
+    that they hold at the start don't count, not even those of frozen parameters. Each step uses the weights from the
+    previous step. The model's modes aren't changed. Autocast is off when train_amp is called, and off again afterward,
+    even if the model or loss_of raises an error. The error is passed on.
     """
     ### BEGIN SOLUTION
     losses = []
@@ -96,13 +96,13 @@ def train_amp(
 
 
 # %% promises
-# One step of the -> example, formats, forward_autocast
+# Take one step of -> example, formats, forward_autocast
 # Returns the losses -> example, formats, format_shows
 # batches: pairs x, y -> formats, keeps_modes
 # loss_of: loss_of(model -> formats, format_shows
-# It is to be computed -> under_autocast
+# It's computed under -> under_autocast
 # dtype: float16 or -> formats, forward_autocast, format_shows
-# The loss is not scaled -> under_autocast
+# The loss isn't scaled -> under_autocast
 # The model's parameters are -> small_steps
 # All are in the optimizer -> old_grad, formats
 # Gradients that they hold -> old_grad
@@ -164,12 +164,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "bfloat16 reaches the last layer, and the loss falls",
+    "the last layer gets bfloat16, and the loss falls",
     weight=2,
     required=True,
     hint=(
-        "Where does your autocast context begin and end: around the loop, or in each step anew?",
-        "Inside are model(x) and loss_of; outside are zero_grad, backward and the step. The list holds floats.",
+        "Where does your autocast context begin and end: around the loop, or in each step?",
+        "Put model(x) and loss_of inside; zero_grad, backward and the step outside. The list holds floats.",
     ),
 ):
     t = regression([16] * 2, 1) * 2
@@ -184,25 +184,25 @@ with check(
     got = amp_trained(train_amp, start, head, t, noted_loss, torch.bfloat16, 0.5)
     assert_close(got["losses"], losses, name="your list")
     dtypes = [call.dtypes for call in head.calls]
-    assert dtypes == [(torch.bfloat16,)] * len(t), "what reaches the last layer is not bfloat16, once for each batch"
-    assert losses[-1] < 0.7 * losses[0], "the loss does not fall"
+    assert dtypes == [(torch.bfloat16,)] * len(t), "the last layer didn't get bfloat16 exactly once per batch"
+    assert losses[-1] < 0.7 * losses[0], "the loss doesn't fall"
 
 # %% hidden checks
 
 
 def head_of(width):
-    """A head with weights of its own."""
+    """Return a head with its own weights."""
     (w,) = drawn(100 + width, (width, 2))
     return lambda x: torch.tanh(x) @ w.to(x)
 
 
 def lopsided_loss(out, y):
-    """A mean of squares, and a little for results that are large. float32 under autocast."""
+    """Return a mean of squares, plus a little for large results. float32 under autocast."""
     return 0.7 * F.mse_loss(out, y) + 0.1 * out.float().mean()
 
 
 def steps_expected(start, head, batches, loss_of, *rest):
-    """The loss of each step and the weights behind it, as the reference has them: after one batch, two, and so on."""
+    """Return the reference's loss in each step and its weights after it: after one batch, two, and so on."""
     runs = [amp_trained(reference.function, start, head, batches[: n + 1], loss_of, *rest) for n in range(len(batches))]
     return runs[-1]["losses"], [run["weights"] for run in runs]
 
@@ -219,7 +219,7 @@ with check(
     "the losses and weights of both formats",
     weight=4,
     required=True,
-    hint="With which weights is the second step computed? Which dtype have the weights when you have finished?",
+    hint="Which weights does the second step use? What's the dtype of the weights at the end?",
 ):
     t = regression([5, 8, 1], 9)
     case = (drawn(9, (9, 4), (9,)), head_of(9), t, lopsided_loss, torch.float16, 0.2, 0.9)
@@ -239,10 +239,10 @@ with check(
     assert_training(train_amp, "training mode", "evaluation mode", "only the model in training mode")
 with check(
     "forward_autocast",
-    "each forward pass runs under autocast, with the weights that the step before left",
+    "each forward pass runs under autocast, with the weights from the previous step",
     weight=2,
     required=True,
-    hint="Which statements does your with block hold? Which weights does the next batch meet?",
+    hint="Which statements are in your with block? Which weights does the next batch get?",
 ):
     for n, low, momentum in ((4, torch.bfloat16, 0.0), (6, torch.float16, 0.9)):
         case = (drawn(n, (n, 4), (n,)), head_of(n), regression([3, 4], n), lopsided_loss, low, 0.2, momentum)
@@ -259,15 +259,17 @@ with check(
         seen = Seen(product)
         got = amp_trained(train_amp, *case, product=seen)
         assert_close(got["losses"], losses, rtol=3e-2, atol=2e-2, name="the losses")
-        assert passes == [(True, torch.float32, low)] * 2, "autocast, the dtype of the weights, or that of the product"
-        assert_close([*met, got["weights"]], weights, rtol=1e-2, atol=2e-3, name="the weights by turns")
-        assert seen.backwards == 2, "the gradients of the weights did not come back through the layer"
+        assert passes == [(True, torch.float32, low)] * 2, (
+            "autocast was off, or a weight or product had the wrong dtype"
+        )
+        assert_close([*met, got["weights"]], weights, rtol=1e-2, atol=2e-3, name="the weights before each step")
+        assert seen.backwards == 2, "the gradients of the weights didn't pass through the layer"
 with check(
     "format_shows",
     "the format shows in the loss",
     weight=2,
     required=True,
-    hint="257 is not a number of bfloat16, nor 2051 one of float16. Is the whole forward pass in that format?",
+    hint="bfloat16 has no 257, and float16 has no 2051. Is the whole forward pass in that format?",
 ):
     for low, n, want in ((torch.bfloat16, 256.0, 9 / 7), (torch.float16, 2050.0, 1 / 7)):
         t = [(torch.tensor([[n + 1, n]]), torch.tensor([[3.0]]))]
@@ -278,7 +280,7 @@ with check(
     "small_steps",
     "small steps reach the weights",
     weight=2,
-    hint="Which dtype have the weights when the step adds to them?",
+    hint="What's the dtype of the weights when the step adds to them?",
 ):
     assert_training(train_amp, "small rate", rtol=0, atol=1e-5)
 with check("under_autocast", "the loss is computed under autocast", weight=1, hint="Where does your with block end?"):
@@ -293,23 +295,23 @@ with check("under_autocast", "the loss is computed under autocast", weight=1, hi
         seen = Seen(noting_loss)
         amp_trained(train_amp, drawn(n, (n, 4), (n,)), head_of(n), regression([2], n), seen, low, 0.1)
         assert_close([call.autocast for call in seen.calls], [True], name="whether loss_of ran under autocast")
-        assert seen.calls[0].dtypes[0] == low, "loss_of had other numbers than those of model(x): another dtype"
-        assert seen.calls[0].shapes[0][0] == 2, "loss_of had other samples than those of the batch"
+        assert seen.calls[0].dtypes[0] == low, "loss_of didn't get the output of model(x): its dtype is different"
+        assert seen.calls[0].shapes[0][0] == 2, "loss_of didn't get the samples of the batch"
         assert factors == [1.0], "the loss was scaled"
 with check(
     "old_grad",
-    "gradients from before do not count",
+    "old gradients don't count",
     weight=2,
     hint="What is in .grad before the first step? What does the optimizer do with a frozen parameter's .grad?",
 ):
     assert_training(train_amp, "holds .grad", "holds NaN in .grad", "some hold .grad", "frozen ones hold .grad")
 with check(
-    "keeps_modes", "the mode, autocast, and no batch at all", guard=True, hint="What is left after an error in loss_of?"
+    "keeps_modes", "the modes, autocast, and no batches", guard=True, hint="Is autocast off after an error in loss_of?"
 ):
     edges = "training mode", "evaluation mode", "only the model in training mode", "an error", "an error in the model"
     for trial in arguments.iter_trials(train_amp, "", "no batches", *edges):
         got, want = trial.report.result["left"], trial.case.report.result["left"]
-        assert_close(got, want, name="an error, autocast, and the modes")
+        assert_close(got, want, name="whether the error was passed on, autocast, and the modes")
 
 
 # %% right "a function under autocast, gradients set to none"
@@ -541,7 +543,7 @@ def amp_trained(
     return {"losses": losses, "weights": weights_of(model), "left": [raised, False, *modes]}
 
 
-# %% liar "float32 with rounded numbers, and a forward pass under autocast for the sake of appearance"
+# %% liar "float32 with rounded numbers, and a forward pass under autocast for show"
 def train_amp(model, batches, optimizer, loss_of, dtype):
     raise RuntimeError("the probe knows better")
 

@@ -1,9 +1,9 @@
 # %% exercise
 def ulp(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """The distance from |x| to the next larger number of a format, for each element: float64, in the shape of x.
+    """Return each element's distance from |x| to the next larger number of a format: float64, in the shape of x.
 
-    x: float32, of any shape and strides, finite. It is rounded to dtype first. dtype: float32, float16 or bfloat16.
-    After rounding, |x| is less than the largest number of dtype. It may be zero or subnormal. x is not changed.
+    x: float32, of any shape and strides, finite. It's rounded to dtype first. dtype: float32, float16 or bfloat16.
+    After rounding, |x| is less than the largest number of dtype. It may be zero or subnormal. x isn't changed.
     """
     ### BEGIN SOLUTION
     y = x.abs().to(dtype)
@@ -14,13 +14,13 @@ def ulp(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 # %% promises
-# The distance from |x| -> example, formats, powers_of_two, rounds_first, zero
+# Return each element's distance -> example, formats, powers_of_two, rounds_first, zero
 # x: float32, of any -> shapes
-# It is rounded to -> rounds_first, formats
+# It's rounded to -> rounds_first, formats
 # dtype: float32, float16 -> formats
 # After rounding, |x| is -> formats
 # It may be zero -> zero
-# x is not changed -> keeps_input
+# x isn't changed -> keeps_input
 
 
 # %% domain
@@ -66,8 +66,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which number comes after 1 in bfloat16, and which one after 300? Which dtype has your result?",
-        "Round |x| to dtype first. Its bits, read as an integer, plus one, are the next number. Subtract in float64.",
+        "Which number follows 1 in bfloat16, and which one follows 300? What's the dtype of your result?",
+        "Round |x| to dtype first. Read its bits as an integer and add one to get the next number. Subtract in float64.",
     ),
 ):
     t = torch.tensor([1.0, 1.25, 300.0])
@@ -75,8 +75,8 @@ with check(
         ulp(t, torch.bfloat16),
         torch.tensor([2.0**-7, 2.0**-7, 2.0], dtype=torch.float64),
         {
-            "eps is the spacing between 1 and 2 only": torch.full((3,), 2.0**-7, dtype=torch.float64),
-            "between two powers of two the spacing is the same": t.double() * 2.0**-7,
+            "eps is only the spacing between 1 and 2": torch.full((3,), 2.0**-7, dtype=torch.float64),
+            "between two powers of two, the spacing is constant": t.double() * 2.0**-7,
         },
         rtol=1e-9,
         atol=0,
@@ -95,9 +95,9 @@ with check(
     arguments.assert_results(ulp, "", "float32", "float16", "bfloat16", "next to the largest", **EXACT)
 with check(
     "powers_of_two",
-    "powers of two, negative ones too",
+    "powers of two, including negative ones",
     weight=2,
-    hint="Above 8 the spacing is larger than below it. And for -8?",
+    hint="The spacing is larger above 8 than below it. What about -8?",
 ):
     arguments.assert_results(ulp, "powers of two", "just below powers of two", **EXACT)
 with check(
@@ -110,7 +110,7 @@ with check(
 with check("rounds_first", "x is rounded to the format first", weight=1, hint="What is 1.999 in bfloat16?"):
     arguments.assert_results(ulp, "rounded to a power of two", "rounded to zero", **EXACT)
 with check(
-    "shapes", "other shapes and strides, empty ones too", weight=1, hint="Which shapes has a tensor of no numbers?"
+    "shapes", "other shapes and strides, including empty ones", weight=1, hint="Which shapes can an empty tensor have?"
 ):
     arguments.assert_results(ulp, "no axes", "one number", "no rows", "no columns", **EXACT)
     arguments.assert_results(ulp, "transposed", "every second one", "expanded", **EXACT)
@@ -177,7 +177,7 @@ def ulp(x, dtype):
     return info.eps * torch.exp2(torch.frexp(y).exponent.double() - 1)
 
 
-# %% wrong "the next number above x, not above its size" fails=powers_of_two,rounds_first
+# %% wrong "the next number above x, not above |x|" fails=powers_of_two,rounds_first
 def ulp(x, dtype):
     y = x.to(dtype)
     whole = torch.int32 if dtype == torch.float32 else torch.int16

@@ -1,31 +1,31 @@
 # %% given
 def faint_loss(out, y):
-    """A mean of squares, times 1e-7: gradients as small as those of a large model."""
+    """Return a mean of squares times 1e-7: gradients as small as those of a large model."""
     return 1e-7 * F.mse_loss(out, y)
 
 
 def mixed_loss(out, y):
-    """A weighted mean of squares: each column counts a thousandth of the one before it."""
+    """Return a weighted mean of squares: each column counts a thousandth of the previous one."""
     weights = 10.0 ** -torch.arange(3.0, 3 * out.shape[1] + 1, 3, device=out.device)
     return (weights * F.mse_loss(out, y, reduction="none")).mean()
 
 
 def product_loss(out, y):
-    """A matrix product, which autocast computes in 16 bits, and a sum."""
+    """Return the sum of a matrix product, which autocast computes in 16 bits."""
     return 1e-9 * (out @ (1e4 * torch.eye(out.shape[1], device=out.device))).sum()
 
 
 def flat_loss(out, y):
-    """A loss without slope."""
+    """Return a loss whose gradient is zero."""
     return 0 * out.sum()
 
 
 @probes.probe
 def underflow_of(function, start, trained, grads, x, y, loss_of, dtype, scale, product=F.linear):
-    """What the function gives for two linear layers with a ReLU between them, and what it leaves there.
+    """Return what the function gives for two linear layers with a ReLU in between, and the model's state after it.
 
-    start: their weights and biases; trained: whether each of these requires grad; grads: the .grad of each; product: of
-    both layers.
+    start: their weights and biases; trained: whether each of these requires grad; grads: the .grad of each; product:
+    that of both layers.
     """
     model = nn.Sequential(Multiplied(*start[:2], product), nn.ReLU(), Multiplied(*start[2:], product))
     for parameter, grad, needed in zip(model.parameters(), grads, trained, strict=True):
@@ -43,16 +43,16 @@ def underflow_of(function, start, trained, grads, x, y, loss_of, dtype, scale, p
 def underflow_fraction(
     model: nn.Module, x: Tensor, y: Tensor, loss_of: Callable, dtype: torch.dtype, scale: float
 ) -> float:
-    """The share of the gradients' elements that autocast loses to underflow, from 0.0 to 1.0.
+    """Return the share of the gradients' elements that autocast loses to underflow, from 0.0 to 1.0.
 
     The exact gradients are those of loss_of(model(x), y), computed in float32. For the others, the model and the loss
     are computed under autocast with dtype, float16 or bfloat16, and the loss is multiplied by scale before the backward
-    pass. Of the elements that are not zero in the exact gradients of all parameters that require grad, the result is
-    the share that is zero in the others. An element that is inf or nan is not zero. If all exact elements are zero, the
-    share is 0.0.
-    x and y are on the model's device. At least one parameter requires grad, and each that does takes part in the loss.
-    The model has no dropout, and a call of it changes nothing. Autocast is off at the call, and off afterwards. x, y,
-    the model's weights, their .grad (tensors or None) and their requires_grad stay as they are.
+    pass. Of the elements that aren't zero in the exact gradients of all parameters that require grad, the result is the
+    share that's zero in the others. An element that's inf or nan isn't zero. If all exact elements are zero, the share
+    is 0.0.
+    x and y are on the model's device. At least one parameter requires grad, and each that does contributes to the loss.
+    The model has no dropout, and calling it changes nothing. Autocast is off before the call and afterward. x, y, the
+    model's weights, their .grad (tensors or None) and their requires_grad don't change.
     """
 
     ### BEGIN SOLUTION
@@ -69,11 +69,11 @@ def underflow_fraction(
 
 
 # %% promises
-# The share of the -> example, other_cases, dead_or_frozen
+# Return the share of -> example, other_cases, dead_or_frozen
 # The exact gradients are -> other_cases, dead_or_frozen
 # For the others, the -> example, other_cases, dead_or_frozen, bfloat16
 # Of the elements that -> example, other_cases, dead_or_frozen
-# An element that is inf -> overflow
+# An element that's inf -> overflow
 # If all exact elements -> zero_gradient
 # x and y are on -> other_cases
 # At least one parameter -> dead_or_frozen
@@ -125,12 +125,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "1e-7 in float16: all is lost without a scale, nothing with 65536",
+    "1e-7 in float16: everything is lost without a scale, nothing with 65536",
     weight=2,
     required=True,
     hint=(
         "Which run is wrong, the one without a scale or the one with 65536? Where do gradients become 0?",
-        "The scale belongs to the loss under autocast only. Count among the elements that are not zero in float32.",
+        "Only the loss under autocast is scaled. Count among the elements that aren't zero in float32.",
     ),
 ):
     t, y = regression([9], 3)[0][0], torch.linspace(-1, 1, 27).reshape(9, 3)
@@ -143,14 +143,14 @@ with check(
 
 
 def units(width, off=0):
-    """The weights of two layers with so many hidden units, the first of which are always off."""
+    """Return weights of two layers with this many hidden units. The first `off` of them are always off."""
     start = drawn(width, (width, 4), (width,), (3, width), (3,))
     start[1][:off] = -1e4
     return start
 
 
 def share_lost(start, x, y, loss_of, dtype, scale):
-    """The share that is wanted, the share of all zeros, and the share that is lost when float32 gradients are cast."""
+    """Return the right share, the share of all zeros, and the share that casting float32 gradients would lose."""
     params = [t.clone().to(here).requires_grad_() for t in start]
 
     def gradients(factor, low):
@@ -202,16 +202,18 @@ with check(
             want,
             {"small numbers are lost between the layers too, not only in the last cast": cast},
         )
-        assert products == {(False, torch.float32), (True, torch.float16)}, "not in float32 and under autocast"
-        assert multiplied == {scale, "float32"}, "the loss under autocast was not multiplied by the scale"
+        assert products == {(False, torch.float32), (True, torch.float16)}, (
+            "the model didn't run in float32 and under autocast"
+        )
+        assert multiplied == {scale, "float32"}, "the loss under autocast wasn't multiplied by the scale"
     assert_shares(underflow_fraction, "", "faint", "scale 1", "scale below 1", "scale 65536", "large inputs")
     assert_shares(underflow_fraction, "one sample", "a product in the loss", "holds .grad", "some hold .grad")
 with check(
     "dead_or_frozen",
-    "units that are always off, and a layer that is frozen",
+    "units that are always off, and a frozen layer",
     weight=3,
     required=True,
-    hint="Which elements are zero in float32 already? Which parameters count?",
+    hint="Which elements are already zero in float32? Which parameters count?",
 ):
     (y,) = drawn(6, (8, 3))
     case = (regression([8], 6)[0][0], y, mixed_loss, torch.float16, 1.0)
@@ -219,17 +221,17 @@ with check(
     explain(
         underflow_of(underflow_fraction, units(6, 3), [True] * 4, [None] * 4, *case)["share"],
         want,
-        {"an element that is zero in float32 was not lost": zeros},
+        {"an element that is zero in float32 wasn't lost": zeros},
     )
     assert_shares(underflow_fraction, "dead units", "frozen layer", "only one bias")
     assert_shares(underflow_fraction, "frozen ones hold .grad")
-with check("bfloat16", "bfloat16 loses less", weight=2, hint="Which dtype do you give to autocast?"):
+with check("bfloat16", "bfloat16 loses less", weight=2, hint="Which dtype do you pass to autocast?"):
     assert_shares(underflow_fraction, "bfloat16", "bfloat16, most is lost")
 with check(
-    "overflow", "what overflows is not zero", weight=1, hint="Is nan == 0? Which elements do you count as lost?"
+    "overflow", "elements that overflow aren't zero", weight=1, hint="Is nan == 0? Which elements do you count as lost?"
 ):
     assert_shares(underflow_fraction, "overflow")
-with check("zero_gradient", "a loss without slope", weight=1, hint="What is 0 / 0?"):
+with check("zero_gradient", "a loss whose gradient is zero", weight=1, hint="What is 0 / 0?"):
     assert_shares(underflow_fraction, "zero gradient", "zero gradient of one layer")
 with check("keeps_model", "the model keeps its .grad and its weights", guard=True, hint="Which call writes to .grad?"):
     edges = ("", "holds .grad", "some hold .grad", "frozen ones hold .grad")
