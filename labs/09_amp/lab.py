@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Mixed precision
 #
-# Modern GPUs multiply 16-bit numbers several times faster than 32-bit ones, and 16-bit numbers take half the memory.
-# But with so few bits, some numbers become 0 or infinite, and some weights stop changing. Depending on how you use 16
-# bits, the digits script reads 97% or 9%. *Mixed precision* means computing in 16 bits where that does no harm, and in
-# `float32` everywhere else.
+# Modern GPUs multiply 16-bit numbers several times faster than 32-bit ones, and they take half the memory. But with so
+# few bits, some numbers become 0 or infinite, and some weights stop changing. Depending on how you use them, the digits
+# script reads 97% or 9%. *Mixed precision* means computing in 16 bits where that does no harm, and in `float32`
+# everywhere else.
 #
 # After this lab you can
 #
@@ -54,7 +54,7 @@ here = device()
 #
 # In 16 bits, the 4,810 weights of the digits network take half the memory. What do they lose? A floating-point number
 # has a sign, an exponent and a fraction: $\pm 2^e \cdot 1.\mathit{fraction}$. The exponent's bits determine the
-# *range*: how large and how small a number can be. The fraction's bits determine the *precision*: how close together
+# *range*, from the smallest number to the largest. The fraction's bits determine the *precision*: how close together
 # the numbers are.
 #
 # | format | sign | exponent | fraction |
@@ -87,9 +87,8 @@ explore_formats(0.1)
 # `float16`? And which format stores 1e-7 more accurately?
 
 # %% answer [markdown]
-# 65504 is the largest number of `float16`, so `inf` follows. `bfloat16` stores 1e-7 as 1.001e-7. The nearest `float16`
-# number is 1.19e-7, off by a fifth, although `float16` has more bits of fraction. The picture calls this number
-# subnormal; the text below explains why.
+# `inf`, because 65504 is the largest number of `float16`. `bfloat16` stores 1e-7 as 1.001e-7; the nearest `float16`
+# number is 1.19e-7. The picture calls the latter subnormal, a term explained below.
 
 # %% [markdown]
 # The next cell prints the limits of each format. `finfo(dtype).tiny` is called the smallest *normal* number. Is it the
@@ -132,15 +131,15 @@ hint(
 #
 # You can speed up the digits network without a single 16-bit tensor. NVIDIA's GPUs since 2020 (Ampere and later) have a
 # faster way to multiply `float32` matrices, called *TF32*. It rounds both inputs to 10 bits of fraction, keeps 8 bits
-# of exponent, and adds the products in `float32`. The tensors stay `float32` in memory, so you don't save any memory.
+# of exponent, and adds the products in `float32`. The tensors themselves stay `float32`, so it saves no memory.
 #
 # For matrix products, TF32 is off until you call `torch.set_float32_matmul_precision("high")`. For convolutions, it's
 # on by default: `torch.backends.cudnn.allow_tf32` is `True`. Newer settings have one name per kind of operation:
 # `torch.backends.cuda.matmul.fp32_precision` and `torch.backends.cudnn.conv.fp32_precision` take `"tf32"` or `"ieee"`.
-# Use either the old names or the new ones: once you've set a new one, reading an old one may raise `RuntimeError`.
+# Don't mix them: once you've set a new one, reading an old one may raise `RuntimeError`.
 #
-# The CPU used here has no TF32, and the setting didn't change a single bit of a product. But you can imitate the
-# rounding. How large is the error of a matrix product in each format?
+# On this CPU, the setting didn't change a single bit of a product. But you can imitate the rounding. How large is the
+# error of a matrix product in each format?
 
 
 # %% given
@@ -168,13 +167,13 @@ for name, product in products.items():
 #
 # ## What autocast casts
 #
-# To train the digits network in 16 bits, you only have to add one line. Inside
-# `with torch.autocast(device_type=..., dtype=...)`, each operation chooses the dtype that it computes in. Matrix
-# products and convolutions cast their inputs to the 16-bit format. Losses cast theirs to `float32`. Many other
-# operations use the dtype they get. The model doesn't change.
+# To train the digits network in 16 bits, you add one line, and the model doesn't change. Inside
+# `with torch.autocast(device_type=..., dtype=...)`, each operation chooses its own dtype. Matrix products and
+# convolutions cast their inputs to the 16-bit format. Losses cast theirs to `float32`. Many other operations use the
+# dtype they get.
 #
-# Pass both arguments: the default dtype is `float16` on CUDA and `bfloat16` on a CPU. The module to use is `torch.amp`;
-# `torch.cuda.amp` and `torch.cpu.amp` are deprecated.
+# Pass both arguments: the default dtype is `float16` on CUDA and `bfloat16` on a CPU. Use `torch.amp`; `torch.cuda.amp`
+# and `torch.cpu.amp` are deprecated.
 #
 # The next cell runs one forward and one backward pass in `bfloat16`, and prints four dtypes.
 
@@ -210,8 +209,8 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
 
 # %% [markdown]
 # Only the output is `bfloat16`. Each layer casts a copy of its weight, and the backward pass casts the gradient back.
-# So weights and gradients stay `float32`, and so do Adam's states. The weights are the `float32` master copy that lab 7
-# mentioned: autocast needs no other.
+# So weights, gradients and Adam's states stay `float32`. The weights are the master copy that lab 7 mentioned, and
+# autocast needs no other.
 #
 # The next picture lists the operations of the forward pass, with the dtypes of their inputs and outputs. A cast is an
 # operation too. How many casts does autocast add, and for which tensors?
@@ -223,13 +222,12 @@ show_dtypes(lambda x: F.cross_entropy(mlp(x), labels), inputs, dtypes=(torch.bfl
 # Eight: each of the three layers casts its weight and its bias, the first also casts its input, and the loss casts the
 # logits to `float32`.
 #
-# So "16 bits halve the memory" is true only of what's kept for the backward pass, and not quite: 307,204 bytes become
-# 169,220, or 55%. The cast copies of the weights are also kept, and the loss still keeps `float32`. Weights, gradients
-# and states don't shrink.
+# So "16 bits halve the memory" is only true of what's kept for the backward pass, and not quite: 307,204 bytes become
+# 169,220, or 55%, mostly because the cast copies of the weights are kept too. Weights, gradients and states don't
+# shrink.
 #
 # How much faster is it? That depends on the machine. Tensor Cores, the matrix units of NVIDIA's GPUs, are several times
-# faster in 16 bits if the matrices are large. Some CPUs have such units for `bfloat16`, but not for `float16`. Measure
-# it on your machine.
+# faster if the matrices are large. Some CPUs have such units for `bfloat16`, but not for `float16`.
 #
 # What happens on the wrong device, such as with `autocast("cuda")` on a machine without CUDA?
 
@@ -242,7 +240,7 @@ print("warnings:", [warning.category.__name__ for warning in caught])
 
 # %% [markdown]
 # Without CUDA, there's one `UserWarning`, and everything is `float32`. Training continues, slowly, and nothing fails.
-# With `torch.autocast(x.device.type, dtype=...)`, autocast always uses the device that the data is on.
+# `torch.autocast(x.device.type, dtype=...)` always uses the data's device.
 #
 # Which operations autocast casts to `float32` depends on the device. Losses are on both lists. `softmax`, `layer_norm`,
 # `sum`, `exp` and `pow` are only on CUDA's; on a CPU, they use the dtype they get. So print dtypes instead of guessing
@@ -250,8 +248,8 @@ print("warnings:", [warning.category.__name__ for warning in caught])
 #
 # ### Your turn: amp_dtypes
 # Write a function that reports the dtype of each layer's output. Lab 3 introduced hooks on tensors; modules have them
-# too. After `layer.register_forward_hook(f)`, PyTorch calls `f(layer, inputs, output)` after each call of the layer.
-# The method returns a handle, and `handle.remove()` removes the hook.
+# too. After `layer.register_forward_hook(f)`, each call of the layer also calls `f(layer, inputs, output)`. The method
+# returns a handle, and `handle.remove()` removes the hook.
 
 # %% given
 hint(
@@ -267,8 +265,8 @@ hint(
 #
 # ## Where the context ends
 #
-# Where you put the context decides whether the digits script learns. A loop of thirty steps needs thirty forward passes
-# under autocast. You can write a context in each step, or one context around the loop, which looks tidier.
+# Where you put the context decides whether the digits script learns. A loop of thirty steps can have a context in each
+# step, or one context around the loop, which looks tidier.
 
 # %% predict: one_context
 # **Predict.** What happens with one context around the loop?
@@ -304,13 +302,12 @@ def steps_of(one_context):
 show_curves({"a context in each step": steps_of(False), "one around the loop": steps_of(True)})
 
 # %% [markdown]
-# In the second loop, the loss is 1.1295 in all thirty steps, to the last digit. There's no error. Why?
+# In the second loop, the loss is 1.1295 in all thirty steps, and there's no error. Why?
 #
 # Autocast caches the cast copies of the weights, so a weight that's used twice is cast only once. It clears this cache
 # when the *outermost* context ends. In the second loop, that's after the last step. The optimizer changes the `float32`
 # weights, but the model still computes with the copies from the first step. `cache_enabled=False` keeps no copies, and
-# fixes the loop. The end of a context inside another one doesn't clear the cache, even if the outer one has
-# `enabled=False`.
+# fixes the loop. An inner context doesn't clear the cache when it ends, even if the outer one has `enabled=False`.
 #
 # So use one context per step. The forward pass and the loss belong inside, the backward pass and the optimizer outside:
 # each backward operation runs in the dtype of its forward operation anyway. With one context around its whole loop, the
@@ -333,9 +330,9 @@ hint(
 #
 # ## What becomes zero
 #
-# The digits network also reads 97% under autocast in `float16`, because its gradients are large enough. Those of a
-# larger model may not be. Can the gradients of the weights underflow even though they're `float32`? The next cell has a
-# tiny loss, multiplies it by a scale, divides the gradient by the same scale, and counts the gradient's zeros.
+# The digits network also reads 97% under autocast in `float16`, because its gradients are large enough. A larger
+# model's may be too small. Can they underflow even though the weights' gradients are `float32`? The next cell
+# multiplies a tiny loss by a scale, divides the gradient by the same scale, and counts the gradient's zeros.
 
 # %% example
 torch.manual_seed(0)
@@ -354,15 +351,14 @@ for dtype, factor in ((torch.float32, 1), (torch.float16, 1), (torch.float16, 65
 
 # %% [markdown]
 # In `float16` without a scale, the whole gradient is lost. On its way back from the loss, it has the dtype of each
-# layer's output. Only at the weight is it cast to `float32`, and by then it's 0. With a larger loss, it's larger
-# everywhere. The chain rule is linear: if you multiply the loss by 65536 and divide the gradients by 65536, you get the
-# gradients of the loss. A power of two changes only the exponent, so no digits are lost.
+# layer's output. Only at the weight is it cast to `float32`, and by then it's 0. The chain rule is linear: if you
+# multiply the loss by 65536 and divide the gradients by 65536, you get the gradients of the loss. A power of two
+# changes only the exponent, so no digits are lost.
 #
 # `bfloat16` doesn't need this: its range is that of `float32`. In return, its gradient has about eight times the error.
 #
 # The next picture shows all gradients of `mlp` for a small loss, by their powers of two, and the range of `float16`. A
-# scale moves them to the right. Which scale is enough to keep them all from becoming 0? And how large can it be before
-# one becomes `inf`?
+# scale moves them to the right. With which scale does none become 0? And how large can it be before one becomes `inf`?
 
 # %% example
 faint_gradients = torch.autograd.grad(1e-4 * F.cross_entropy(mlp(inputs), labels), list(mlp.parameters()))
@@ -371,8 +367,8 @@ show_underflow(
 )
 
 # %% [markdown]
-# With a scale of $2^8$, 14 of the 6,922 elements become 0; with $2^{12}$, none do. With $2^{32}$, none become `inf`;
-# with $2^{36}$, 8 do. Loss scaling uses the room in between.
+# With $2^8$, 14 of the 6,922 elements become 0; with $2^{12}$, none. With $2^{32}$, none become `inf`; with $2^{36}$, 8
+# do. Loss scaling uses the room in between.
 #
 # ### Your turn: underflow_fraction
 # Measure it: what share of a model's gradient does a format lose?
@@ -386,9 +382,8 @@ hint(
 # %% exercise: underflow_fraction points=3 level=medium further
 
 # %% [markdown]
-# One of the checks has large inputs and a tiny loss. There, the gradient of the weight, computed in `float32` and then
-# cast to `float16`, keeps more than autocast does. What's lost between two layers stays lost, however large it would
-# have become at the weight.
+# One of the checks has large inputs and a tiny loss. There, casting the weight's `float32` gradient to `float16` keeps
+# more than autocast does: what's lost between two layers stays lost, however large it would have become at the weight.
 
 # %% [markdown]
 # ## A good place to stop
@@ -451,11 +446,10 @@ hint(
 
 # %% [markdown]
 # PyTorch's own scaler is stricter in one case: if no parameter has a gradient, `step` raises an `AssertionError`,
-# because `unscale_` found nothing to check. It keeps its scale on the GPU. But in each step, the CPU still has to wait
-# for the answer whether an `inf` or `nan` was found, unless the optimizer was created with `fused=True`: then the
-# step's kernel checks that itself. A scaler also has a `state_dict()`. Save its scale and count in your checkpoints,
-# along with the model and the optimizer. If you start at 65536 again, you may lose some batches until it has found its
-# scale.
+# because `unscale_` found nothing to check. It keeps its scale on the GPU. Even so, the CPU waits in each step to learn
+# whether an `inf` or `nan` was found, unless the optimizer was created with `fused=True`: then the step's kernel checks
+# that itself. A scaler also has a `state_dict()`: save it in your checkpoints. If you start at 65536 again, you may
+# lose some batches until it has found its scale.
 #
 # ## The whole step
 #
@@ -509,7 +503,7 @@ show_curves(
 # %% [markdown]
 # From 1.153, the runs get to 0.240, 0.0150, 1.153 and 0.0148. Without a scaler, `float16` loses part of its gradients.
 # The third run clips gradients that are 65536 times too large to a norm of 1e-6, and then divides them by 65536. The
-# weights hardly change, and nothing reports it.
+# weights hardly change, and there's no warning.
 #
 # Adam divides each gradient by its own size, so in a small network, it hides the mistake. Take the same model with the
 # plain loss, clipped to a norm of 1, for forty steps. SGD ends at 0.015 in the right order and at 1.153 in the wrong
@@ -552,9 +546,8 @@ hint(
 # loop works for both formats: `GradScaler(here.type, enabled=dtype == torch.float16)`.
 #
 # ### Your turn: count_skips
-# A few skips at the start are normal, while the scaler looks for its scale. If the skips don't stop, the model produces
-# `inf` or `nan` at any scale. You have a log of scales, recorded at irregular intervals. At least how many steps were
-# skipped?
+# A few skips at the start are normal, while the scaler looks for its scale. If they don't stop, the model produces
+# `inf` or `nan` at any scale. From an occasional log of scales, count the steps that must have been skipped.
 
 # %% given
 hint(
@@ -573,9 +566,9 @@ hint(
 # %% [markdown]
 # ## When bfloat16 weights stall
 #
-# You could save more memory if you made the digits network `bfloat16` altogether, weights included. `bfloat16` needs no
-# scaler. NVIDIA's GPUs since 2020 (A100 and H100 among them) and some CPUs support it, and people often say that
-# networks need range more than precision. Is there a catch? The next cell adds 0.001 to 1, a thousand times.
+# Why not make the whole digits network `bfloat16`, weights included, and halve their memory? It needs no scaler, and
+# NVIDIA's GPUs since 2020 (A100 and H100 among them) and some CPUs support it. People often say that networks need
+# range more than precision. The next cell adds 0.001 to 1, a thousand times.
 
 # %% predict: thousand_steps answer=1
 # **Predict.** What's the sum in `bfloat16`?
@@ -594,9 +587,9 @@ for dtype in (torch.float32, torch.bfloat16):
 # first. Activations and gradients do need range more. Weights that add up steps for a long time need precision.
 #
 # Autocast doesn't stall, because its weights are `float32`. If the weights are `bfloat16`, something has to remember
-# what was rounded away. One way is a `float32` *master copy*, which takes the steps, and is rounded to give the weight.
-# *Kahan summation* needs half the memory for it: a second `bfloat16` number holds what the last additions lost, and is
-# added to the next step.
+# what was rounded away. One way is a `float32` *master copy*: the steps are added to the copy, which is then rounded to
+# the weight. *Kahan summation* needs half that memory: a second `bfloat16` number holds what the last additions lost,
+# and is added to the next step.
 #
 # ### Your turn: bf16_sgd_
 # Write an SGD step for `bfloat16` weights that doesn't stall, in either way.
@@ -610,8 +603,8 @@ hint(
 # %% exercise: bf16_sgd_ points=3 level=medium
 
 # %% [markdown]
-# With a master copy, a `bfloat16` weight takes 6 bytes, 2 more than in `float32`. Lab 7 added it up for Adam: 16 bytes
-# per parameter, as many as in `float32`. With Kahan summation, a weight takes 4 bytes.
+# With a master copy, a `bfloat16` weight takes 6 bytes, 2 more than in `float32`. With Adam, lab 7 counted 16 bytes per
+# parameter, as many as in `float32`. With Kahan summation, a weight takes 4 bytes.
 #
 # ### The digits in bfloat16
 #
@@ -658,8 +651,8 @@ for way in ("float32", "autocast", "bfloat16 weights"):
 # | bytes kept for 100 scans | 29,608 | 30,888 | 14,804 |
 #
 # At a rate of 0.0001, ten epochs are too few for all three, but `float32` weights change. Most steps of the `bfloat16`
-# weights are less than half an ulp and get rounded away: the weights stall. At 0.01, the steps are large enough. In a
-# long training run with a decreasing rate, you'd go from the first row to the last.
+# weights are less than half an ulp and get rounded away: the weights stall. In a long training run with a decreasing
+# rate, you'd go from the first row to the last.
 #
 # Autocast halves what ReLU keeps. In return, it keeps `bfloat16` copies of the scans and of the last layer's weights,
 # which in a network this small take up slightly more. It saves memory in networks with many layers.
@@ -686,10 +679,9 @@ print("cross_entropy, float16:", F.cross_entropy(scores, torch.tensor([0])).item
 print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.tensor([0])).item(), 6))
 
 # %% [markdown]
-# The hand-written softmax gives `nan`. In `float16`, `cross_entropy` doesn't overflow, but its result of 0.0001 becomes
-# 0: the sum of exponentials, 1.0001, is rounded to 1. Before your own loss, cast the logits with `.float()`. If it also
-# has matrix products, compute it inside `with torch.autocast(x.device.type, enabled=False)`. For `F.cross_entropy`,
-# autocast casts for you.
+# The hand-written softmax gives `nan`. In `float16`, `cross_entropy` doesn't overflow, but returns 0 instead of 0.0001:
+# the sum of exponentials, 1.0001, is rounded to 1. Before a loss of your own, cast the logits with `.float()`, and if
+# it has matrix products, turn autocast off for it: `with torch.autocast(x.device.type, enabled=False)`.
 
 # %% quiz: interview points=3
 # ## Interview questions

@@ -74,7 +74,13 @@ STAYS_ON_CPU = re.compile(r"cells (run on|use) the CPU,? even if \w+ (machine )?
 # Cells that raise on a simulated device, by lab.
 CELLS = {
     "09_amp": {
-        name: AUTOCAST for name in ("three-formats-10", "three-formats-19", "three-formats-24", "loss-scaling-7")
+        name: AUTOCAST
+        for name in (
+            "your-turn-ulp-3-points-easy-6",
+            "further-practice-amp-dtypes-medium-5",
+            "your-turn-train-amp-4-points-medium-5",
+            "your-turn-myscaler-5-points-hard-5",
+        )
     },
     "10_compile": {name: COMPILE for name in ("what-the-first-call-does-3", "export-4")},
 }

@@ -78,7 +78,7 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
 
     The layers are the submodules without children, by their names in model.named_modules(). Each returns one tensor. A
     layer that doesn't run is left out; if it runs several times, its last result counts. A model without children is
-    itself a layer, named "". dtype: float16 or bfloat16. Autocast is for the device of x. The model may have other
+    itself a layer, named "". dtype: float16 or bfloat16. Autocast uses the device of x. The model may have other
     hooks, which don't change any result.
     Afterward, the model's parameters, modes and hooks are the same as before, and autocast is off again, even if
     model(x) raises an error. The error is passed on. Buffers may change, like batch normalization's averages in a call.
@@ -111,7 +111,7 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
 # A layer that doesn't run -> layer_kinds
 # A model without children -> one_layer
 # dtype: float16 or -> layer_kinds, nested, one_layer
-# Autocast is for -> example, layer_kinds, nested, one_layer
+# Autocast uses the -> example, layer_kinds, nested, one_layer
 # The model may have -> hooks_removed
 # Afterward, the model's -> keeps_model, hooks_removed
 # The error is passed on -> keeps_model

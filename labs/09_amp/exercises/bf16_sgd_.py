@@ -22,7 +22,7 @@ def bf16_run(step, runs, every):
 
 # %% exercise
 def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
-    """Take a step of plain SGD on bfloat16 parameters, so that small steps add up.
+    """Take a plain SGD step on bfloat16 parameters, such that small steps add up.
 
     params: leaves that require grad, all different, bfloat16, of any shape and strides, with .grad bfloat16 or None.
     They're changed in place, in their own memory, so their views change too. A parameter whose .grad is None doesn't
@@ -48,7 +48,7 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 
 
 # %% promises
-# Take a step of plain SGD -> example, other_cases, no_gradient, empty_state, copies, same_leaves
+# Take a plain SGD step -> example, other_cases, no_gradient, empty_state, copies, same_leaves
 # params: leaves that -> other_cases, same_leaves
 # They're changed in place -> same_leaves
 # A parameter whose .grad -> no_gradient
