@@ -2,8 +2,8 @@
 # # Mixed precision
 #
 # Modern GPUs multiply 16-bit numbers several times faster than 32-bit ones, and they take half the memory. But with so
-# few bits, some numbers become 0 or infinite, and some weights stop changing. Depending on how you use them, the digits
-# script reads 97% or 9%. *Mixed precision* means computing in 16 bits where that does no harm, and in `float32`
+# few bits, some numbers become 0 or infinite, and some weights stop changing. Depending on how you use 16 bits, the
+# digits script reads 97% or 9%. *Mixed precision* means computing in 16 bits where that does no harm, and in `float32`
 # everywhere else.
 #
 # After this lab you can
@@ -53,7 +53,7 @@ here = device()
 # ## Three formats
 #
 # In 16 bits, the 4,810 weights of the digits network take half the memory. What do they lose? A floating-point number
-# has a sign, an exponent and a fraction: $\pm 2^e \cdot 1.\mathit{fraction}$. The exponent's bits determine the
+# consists of a sign, an exponent and a fraction: $\pm 2^e \cdot 1.\mathit{fraction}$. The exponent's bits determine the
 # *range*, from the smallest number to the largest. The fraction's bits determine the *precision*: how close together
 # the numbers are.
 #
@@ -136,7 +136,7 @@ hint(
 # For matrix products, TF32 is off until you call `torch.set_float32_matmul_precision("high")`. For convolutions, it's
 # on by default: `torch.backends.cudnn.allow_tf32` is `True`. Newer settings have one name per kind of operation:
 # `torch.backends.cuda.matmul.fp32_precision` and `torch.backends.cudnn.conv.fp32_precision` take `"tf32"` or `"ieee"`.
-# Don't mix them: once you've set a new one, reading an old one may raise `RuntimeError`.
+# Don't mix old and new names: once you've set a new one, reading an old one may raise `RuntimeError`.
 #
 # On this CPU, the setting didn't change a single bit of a product. But you can imitate the rounding. How large is the
 # error of a matrix product in each format?
@@ -239,12 +239,13 @@ with warnings.catch_warnings(record=True) as caught:
 print("warnings:", [warning.category.__name__ for warning in caught])
 
 # %% [markdown]
-# Without CUDA, there's one `UserWarning`, and everything is `float32`. Training continues, slowly, and nothing fails.
+# Without CUDA, there's one `UserWarning`, and everything runs in `float32`, slowly. Nothing fails.
 # `torch.autocast(x.device.type, dtype=...)` always uses the data's device.
 #
-# Which operations autocast casts to `float32` depends on the device. Losses are on both lists. `softmax`, `layer_norm`,
-# `sum`, `exp` and `pow` are only on CUDA's; on a CPU, they use the dtype they get. So print dtypes instead of guessing
-# them. Operations without a rule promote their inputs as usual: `float32` plus `float16` is `float32`.
+# Which operations autocast casts to `float32` depends on the device: CUDA and the CPU have different lists. Losses are
+# on both lists. `softmax`, `layer_norm`, `sum`, `exp` and `pow` are only on CUDA's; on a CPU, they use the dtype they
+# get. Print it instead of guessing. Operations without a rule promote their inputs as usual: `float32` plus `float16`
+# is `float32`.
 #
 # ### Your turn: amp_dtypes
 # Write a function that reports the dtype of each layer's output. Lab 3 introduced hooks on tensors; modules have them
@@ -260,8 +261,8 @@ hint(
 # %% exercise: amp_dtypes points=3 level=medium further
 
 # %% [markdown]
-# An `nn.Embedding` looks up rows and multiplies nothing, so its output is `float32`. A sum of both formats, as in
-# `x + layer(x)`, is `float32` too. So is every later operation without a rule, until the next matrix product.
+# An `nn.Embedding` only looks up rows, so its output is `float32`. A sum of both formats, as in `x + layer(x)`, is
+# `float32` too. So is every later operation without a rule, until the next matrix product.
 #
 # ## Where the context ends
 #
@@ -425,9 +426,9 @@ except ValueError as refused:
 # `float32`. "`float16` needs a GradScaler" is true for training. Inference has no gradients, so `model.half()` is fine
 # there.
 #
-# A scaler has four calls per step, in this order:
+# Each step makes four calls to the scaler, in this order:
 #
-# 1. `scaler.scale(loss).backward()` computes gradients that are too large by the scale.
+# 1. `scaler.scale(loss).backward()` computes gradients that are multiplied by the scale.
 # 2. `scaler.unscale_(optimizer)` divides them by the scale, and looks for `inf` and `nan`. If you skip it, `step` does
 #    it for you.
 # 3. `scaler.step(optimizer)` calls `optimizer.step()`, unless `inf` or `nan` was found.
@@ -453,7 +454,7 @@ hint(
 #
 # ## The whole step
 #
-# In the wrong order, clipping and scaling leave the digits script at 7% instead of 96%, without an error. Clipping
+# Clipping and scaling in the wrong order leaves the digits script at 7% instead of 96%, without an error. Clipping
 # compares a norm with a limit. Where does it belong among the four calls? And what happens if you forget the scaler's
 # `step`, and call `optimizer.step()`? The next cell trains a small model four times, with a loss multiplied by 1e-6.
 # The third run clips before it unscales.
@@ -505,17 +506,17 @@ show_curves(
 # The third run clips gradients that are 65536 times too large to a norm of 1e-6, and then divides them by 65536. The
 # weights hardly change, and there's no warning.
 #
-# Adam divides each gradient by its own size, so in a small network, it hides the mistake. Take the same model with the
-# plain loss, clipped to a norm of 1, for forty steps. SGD ends at 0.015 in the right order and at 1.153 in the wrong
-# one. Adam ends at 0.0065 and at 0.0027, and nothing looks wrong. That's why the checks use SGD.
+# Adam divides each gradient by its own size, so in a small network, it hides the mistake. With the plain loss, clipped
+# to a norm of 1, SGD ends at 0.015 in the right order and at 1.153 in the wrong one. Adam ends at 0.0065 and 0.0027, so
+# nothing looks wrong. That's why the checks use SGD.
 #
 # In a large network, Adam slows down too. In the wrong order, the gradient's norm is 1/65536, so each of its $n$
 # elements is about $1 / (65536 \sqrt n)$. Adam adds `eps`, which is 1e-8, to the size that it divides by. With the 321
-# parameters here, that hardly matters. With a million, an element is about 1.5e-8, and Adam's first step has only 0.47
-# of its right size. With 30 million, it has 0.17. Nothing warns you.
+# parameters here, that hardly matters. With a million, an element is about 1.5e-8, and Adam's first step is only 0.47
+# times as large as it should be; with 30 million, 0.17.
 #
 # What about the other mistake? In the next cell, the weight is 1, its loss is w squared, and the rate is 0.3. An
-# ordinary step changes the weight to 0.4.
+# ordinary step would change the weight to 0.4.
 
 # %% given
 w = nn.Parameter(torch.ones(1, device=here))
@@ -547,7 +548,8 @@ hint(
 #
 # ### Your turn: count_skips
 # A few skips at the start are normal, while the scaler looks for its scale. If they don't stop, the model produces
-# `inf` or `nan` at any scale. From an occasional log of scales, count the steps that must have been skipped.
+# `inf` or `nan` at any scale. Write a function that counts, from an occasional log of scales, the steps that must have
+# been skipped.
 
 # %% given
 hint(
@@ -566,7 +568,7 @@ hint(
 # %% [markdown]
 # ## When bfloat16 weights stall
 #
-# Why not make the whole digits network `bfloat16`, weights included, and halve their memory? It needs no scaler, and
+# Why not make the whole digits network `bfloat16`, and halve the memory of its weights too? It needs no scaler, and
 # NVIDIA's GPUs since 2020 (A100 and H100 among them) and some CPUs support it. People often say that networks need
 # range more than precision. The next cell adds 0.001 to 1, a thousand times.
 
@@ -584,7 +586,8 @@ for dtype in (torch.float32, torch.bfloat16):
 # In `bfloat16`, the ulp of 1 is 0.0078. A step of 0.001 is less than half of that, so it's rounded away, a thousand
 # times. The gradient is right, the step is right, and the weight doesn't change. That's a *stall*. It happens to any
 # weight whose steps are smaller than half its ulp: late in training, at a small learning rate, and to large weights
-# first. Activations and gradients do need range more. Weights that add up steps for a long time need precision.
+# first. Activations and gradients do need range more, but weights that add up small steps for a long time need
+# precision.
 #
 # Autocast doesn't stall, because its weights are `float32`. If the weights are `bfloat16`, something has to remember
 # what was rounded away. One way is a `float32` *master copy*: the steps are added to the copy, which is then rounded to
@@ -592,7 +595,7 @@ for dtype in (torch.float32, torch.bfloat16):
 # and is added to the next step.
 #
 # ### Your turn: bf16_sgd_
-# Write an SGD step for `bfloat16` weights that doesn't stall, in either way.
+# Write an SGD step for `bfloat16` weights that doesn't stall, in either of these ways.
 
 # %% given
 hint(
@@ -737,7 +740,7 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # - [ ] After `inf`, the same batch is tried again with half the scale.
 #   > The scale is halved for the next batch. This batch is lost.
 # - [ ] Gradients should be clipped before `unscale_`.
-#   > Before it, the gradients are too large by the scale, so the limit is compared with the wrong norm. Unscale first.
+#   > Before it, the gradients are multiplied by the scale, so the limit is compared with the wrong norm. Unscale first.
 # - [x] In the lab's small network, clipping to a norm of 1 before `unscale_` stops SGD, but not Adam.
 #   > The clipped gradient is then divided by 65536, so SGD hardly moves: it ended at 1.153. Adam divides by the
 #   > gradient's own size, which hides the mistake. With millions of parameters, the elements get as small as Adam's
@@ -834,7 +837,7 @@ print("cross_entropy, float32:", round(F.cross_entropy(scores.float(), torch.ten
 # |---|---|
 # | `torch.autocast(x.device.type, dtype=...)` | casts the inputs of products; pass both arguments |
 # | one context around a loop | the model computes with the casts of its first step |
-# | `scaler.scale(loss).backward()` | gives gradients that are too large by the scale |
+# | `scaler.scale(loss).backward()` | gives gradients multiplied by the scale |
 # | `scaler.unscale_(optimizer)` | divides them, and looks for `inf` and `nan`; clip after it |
 # | `scaler.step(optimizer)`, `scaler.update()` | a step, unless `inf` or `nan` was found; then the next scale |
 # | `model.half()` | the weights themselves in 16 bits: for inference |
