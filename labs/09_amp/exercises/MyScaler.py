@@ -242,7 +242,7 @@ with check(
         {
             "good steps count only in a row: restart the count after a skip": [[4.0, 8.0, 4.0, 4.0, 2.0, 4.0, 4.0]],
             "nan isn't finite either": [[4.0, 8.0, 4.0, 4.0, 8.0, 8.0, 16.0]],
-            "after growth_interval good steps the scale grows": [[4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0]],
+            "after growth_interval good steps, the scale grows": [[4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0]],
         },
         name="the scale after each step",
     )
@@ -306,7 +306,7 @@ with check(
     assert_runs(MyScaler, ("scale",), "several bad", "large, but finite")
 with check(
     "unscale",
-    "unscale_ leaves the gradients of the loss",
+    "after unscale_, .grad holds the gradients of the loss",
     weight=2,
     hint="What must .grad be divided by, and is it done in place?",
 ):
