@@ -1,8 +1,8 @@
 # %% given
 @probes.probe
 def decayed(make, rate, xs, state=None, training=True, upstream=None, compiled=False):
-    """What a Decay gives for these inputs, its state and the inputs behind it, the number of graphs that were made if
-    it was compiled, and with upstream the gradients of the inputs."""
+    """What a Decay returns for these inputs, its state and the inputs afterwards, the number of graphs if it was
+    compiled and, if there is an upstream gradient, the gradients of the inputs."""
     module, seen = make(rate).train(training), Recorder()
     if state is not None:
         module.load_state_dict(state)
@@ -25,8 +25,8 @@ def decayed(make, rate, xs, state=None, training=True, upstream=None, compiled=F
 
 @probes.probe
 def step_graph(make, rate, x, step):
-    """What a Decay gives for x when its count is step before, and its count after, as the one graph that Dynamo makes
-    of it, for a check to replay with other counts."""
+    """What a Decay whose count is step returns for x, and its new count, as the one graph that Dynamo creates, for a
+    check to replay with other counts."""
     module = make(rate)
 
     def once(x, step):
@@ -35,17 +35,17 @@ def step_graph(make, rate, x, step):
 
     graph = probes.captured(once, x, step, how="dynamo")
     kind, parts = graph["output"]
-    graph["output"] = kind, parts[:2]  # behind these stands what the module keeps in its attributes
+    graph["output"] = kind, parts[:2]  # the rest is what the module keeps in its attributes
     return graph
 
 
 # %% exercise
 class Decay(nn.Module):
-    """Scales its n-th input by rate ** n, in training, in evaluation, and inside no_grad; rate is above 0.
+    """Scales its n-th input by rate ** n, in training, in evaluation and inside no_grad; rate is above 0.
 
-    n is counted from 1. torch.compile makes one graph of it for all steps with inputs of one shape and dtype. Gradients
-    flow to x. The count is a buffer named "step", a 0-dim int64 tensor, 0 at first. There are no parameters, and
-    nothing else is in state_dict(). Where a count is loaded, counting goes on from there.
+    n is counted from 1. torch.compile creates one graph for all steps with inputs of one shape and dtype. Gradients
+    flow to x. The count is a buffer named "step", a 0-dim int64 tensor that starts at 0. There are no parameters, and
+    nothing else is in state_dict(). If a count is loaded, counting continues from there.
     """
 
     step: Tensor
@@ -58,9 +58,9 @@ class Decay(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: Tensor) -> Tensor:
-        """x * rate ** n in x's dtype, float32 or float64. x may have any shape, and is not changed.
+        """x * rate ** n in x's dtype, float32 or float64. x may have any shape, and isn't changed.
 
-        rate, n and rate ** n may be rounded to that dtype, but to no narrower one.
+        rate, n and rate ** n may be rounded to that dtype, but not to a narrower one.
         """
         ### BEGIN SOLUTION
         self.step += 1
@@ -71,11 +71,11 @@ class Decay(nn.Module):
 # %% promises
 # Scales its n-th input -> example, other_cases, one_graph, state_dict
 # n is counted from -> example, other_cases
-# torch.compile makes -> compiled, one_graph, graph_reused
+# torch.compile creates -> compiled, one_graph, graph_reused
 # Gradients flow to x -> gradient
 # The count is a buffer -> example, state_dict, other_cases
 # There are no parameters -> example, compiled, state_dict
-# Where a count is loaded -> state_dict
+# If a count is loaded -> state_dict
 # x * rate ** n in -> float64, other_cases, shapes
 # x may have any shape -> shapes, keeps_input
 # rate, n and rate -> float64, large_count
@@ -117,7 +117,7 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is it a result that is wrong, or the state? Which power of rate has the first input?",
+        "Is a result wrong, or the state? Which power of rate scales the first input?",
         "Count first, then scale. Which kind of attribute is a tensor that state_dict() saves?",
     ),
 ):
@@ -130,11 +130,11 @@ with check(
 
 # %% hidden checks
 def assert_decayed(make, keys, *edges, rtol=None, atol=None):
-    """The results, or what else the keys name, as with the reference."""
+    """Compare the results, or whatever the keys name, with the reference's."""
     for trial in arguments.iter_trials(make, *edges):
         for key in keys:
             assert_close(
-                trial.report.result[key], trial.case.report.result[key], name="what came of it", rtol=rtol, atol=atol
+                trial.report.result[key], trial.case.report.result[key], name="the result", rtol=rtol, atol=atol
             )
 
 
@@ -143,15 +143,15 @@ with check(
     "other rates, and the count",
     weight=2,
     required=True,
-    hint="Does the count go on? From which number?",
+    hint="Does the count continue? From which number?",
 ):
     assert_decayed(Decay, ("outs", "state", "parameters"), "", "rate 1", "rate above 1", "one input")
 with check(
     "compiled",
-    "compiled, twelve steps of another rate",
+    "compiled, twelve steps with another rate",
     weight=1,
     required=True,
-    hint="Does the count go on in a graph?",
+    hint="Does the count continue inside the graph?",
 ):
     t = [torch.linspace(-1, 2, 6).reshape(2, 3) * n for n in range(1, 13)]
     want = [x * 0.9 ** (n + 1) for n, x in enumerate(t)]
@@ -159,7 +159,7 @@ with check(
     assert_close(got["outs"], want)
     assert_close(got["state"], {"step": torch.tensor(12)}, name="the state")
 with check(
-    "float64", "float64, to its last digits", weight=2, hint="Which dtype has a Python number to the power of a tensor?"
+    "float64", "float64, to its last digits", weight=2, hint="Which dtype does a Python number raised to a tensor have?"
 ):
     t = [torch.linspace(-1, 2, 5, dtype=torch.float64)] * 4
     want = [x * 0.9 ** (n + 1) for n, x in enumerate(t)]
@@ -177,10 +177,10 @@ with check(
     assert_decayed(Decay, ("outs",), "both dtypes", "both dtypes, float64 first")
 with check(
     "one_graph",
-    "one graph, which is right for other steps",
+    "one graph that is right for other steps",
     weight=2,
     required=True,
-    hint="What is in the graph: the step's number, or the step?",
+    hint="What is in the graph: the step tensor, or the number that it held?",
 ):
     for rate, first, dtype in ((0.7, 0, torch.float32), (1.2, 4, torch.float64)):
         x = torch.linspace(-1, 2, 6, dtype=dtype).reshape(2, 3)
@@ -192,7 +192,7 @@ with check(
                 got = probes.replay(graph, x, step)
                 assert_close(got, want, rtol=1e-6, name="the graph's result")
                 step = got[1]
-    # The graph is that of the module: to the last digit, right or wrong.
+    # It must be the graph of this module: both agree to the last digit, right or wrong.
     want = [x * 1.2]
     got = decayed(Decay, 1.2, [x])["outs"]
     assert_close(got, want, rtol=1e-6)
@@ -200,23 +200,23 @@ with check(
     assert_close(probes.replay(graph, x, torch.tensor(0)), want, rtol=1e-14, name="the graph's result")
 with check(
     "state_dict",
-    "goes on from a state that is loaded, in both modes",
+    "continues from a loaded state, in both modes",
     weight=1,
-    hint="What counts: a buffer, or something beside it? In which modes?",
+    hint="What does the counting: the buffer, or something else? In which modes?",
 ):
     assert_decayed(Decay, ("outs", "state"), "from a loaded count", "from a loaded count, evaluation")
     assert_decayed(Decay, ("outs", "state"), "evaluation", "recording off")
 with check(
     "shapes",
-    "x is one number, has none, or another shape in each call",
+    "x is a single number, is empty, or has another shape in each call",
     weight=1,
-    hint="Which dtype has a 0-dim float32 tensor times a 0-dim float64 one?",
+    hint="Which dtype does a 0-dim float32 tensor times a 0-dim float64 one have?",
 ):
     assert_decayed(
         Decay, ("outs", "state"), "no axes", "no axes, both dtypes", "no numbers", "another shape in each call"
     )
 with check(
-    "large_count", "a count of 2**24 and more", weight=1, hint="Up to which number does float32 know each integer?"
+    "large_count", "counts of 2**24 and more", weight=1, hint="Up to which number can float32 represent every integer?"
 ):
     assert_decayed(Decay, ("outs", "state"), "large count", rtol=1e-8)
 with check("gradient", "the gradient of x", weight=1, hint="Is x * rate ** n cut off from x?"):

@@ -1,11 +1,11 @@
 # %% exercise
 def bench(fn: Callable[[], object], clock: Callable[[], float], sync: Callable[[], None], repeats: int) -> float:
-    """The median time of one call of fn when it is warm, in the clock's unit: a float.
+    """The median time of one call to fn after a warm-up, in the clock's unit: a float.
 
-    Calls fn 3 times to warm it up. Then it calls fn repeats more times, an odd number, and measures each of these calls.
-    fn() only orders work, and sync() returns when all the work that was ordered is done. A time is the difference of
-    two clock()s, which are floats: one when nothing is running, and one when the call's work is done. The clock may
-    begin at any number. fn runs in the grad mode of the caller, and this mode stays.
+    Calls fn 3 times to warm it up. Then it calls fn repeats more times, an odd number, and measures each of these
+    calls. fn() only queues work, and sync() returns when all the queued work is done. A time is the difference between
+    two values of clock(), which are floats: one when nothing is running, and one when the call's work is done. The
+    clock may start at any number. fn runs in the caller's grad mode, which doesn't change.
     """
     ### BEGIN SOLUTION
     for _ in range(3):
@@ -25,9 +25,9 @@ def bench(fn: Callable[[], object], clock: Callable[[], float], sync: Callable[[
 # The median time -> example, other_times
 # Calls fn 3 times -> call_count, warmup
 # Then it calls fn repeats -> call_count, other_times
-# fn() only orders -> example, other_times, warmup
+# fn() only queues -> example, other_times, warmup
 # A time is -> other_times, warmup
-# The clock may begin -> late_clock
+# The clock may start -> late_clock
 # fn runs in -> caller_grad_mode
 
 
@@ -59,8 +59,9 @@ def arguments(draw, edge):
 
 # %% checks
 class Machine:
-    """A machine that exists in numbers only. Call n orders work[n] seconds, and as many as the last one from then on.
-    The first two calls compile, for 6 and 2 seconds, and the first one in another grad mode compiles, for 5. The clock advances by ticks, or smoothly if tick is 0."""
+    """A simulated machine. Call n queues work[n] seconds of work, or work[-1] if the list is shorter. The first two
+    calls compile, for 6 and 2 seconds, and so does the first call in another grad mode, for 5. The clock advances by
+    ticks, or smoothly if tick is 0."""
 
     def __init__(self, work):
         self.work, self.now, self.busy_until, self.modes, self.tick = work, 0.0, 0.0, [], 0.0
@@ -86,8 +87,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "How many calls come before the first clock()? What is still running when a time begins or ends?",
-        "One time: wait, read the clock, call fn, wait, read it again. The middle one of the sorted times is wanted.",
+        "How many calls do you make before the first clock()? What is still running when a measurement begins or ends?",
+        "For each time: wait, read the clock, call fn, wait, read it again. Return the middle one of the sorted times.",
     ),
 ):
     t = Machine([0.5, 0.5, 0.5, 0.02, 0.9, 0.05])
@@ -95,30 +96,37 @@ with check(
         bench(t.run, t.clock, t.sync, 3),
         0.051,
         {
-            "a call returns when its work is ordered": 0.001,
+            "a call returns when its work is queued": 0.001,
             "the first calls compile": 2.5,
-            "a mean takes in what happens once": 0.97 / 3 + 0.001,
-            "the least is not the median": 0.021,
+            "a mean includes what happens only once": 0.97 / 3 + 0.001,
+            "the minimum isn't the median": 0.021,
         },
     )
 
 # %% hidden checks
 with check(
-    "other_times", "calls of different lengths: the median", weight=4, required=True, hint="Do you wait each time?"
+    "other_times",
+    "the median of calls of different lengths",
+    weight=4,
+    required=True,
+    hint="Do you wait in every measurement?",
 ):
     arguments.assert_results(bench, "", "one measurement", "equal times", "no work", "coarse")
 with check(
-    "warmup", "nothing of the warm-up is measured", weight=2, hint="Is the work of the third call done when you start?"
+    "warmup",
+    "none of the warm-up is measured",
+    weight=2,
+    hint="Is the third call's work done when you start the clock?",
 ):
     arguments.assert_results(bench, "a long third call")
-with check("late_clock", "a clock that has run for long", weight=1, hint="How many digits has float32?"):
+with check("late_clock", "a clock that has run for a long time", weight=1, hint="How many digits does float32 have?"):
     arguments.assert_results(bench, "seconds since 1970")
-with check("call_count", "three calls to warm up, and one for each time", weight=1, hint="How often is fn called?"):
+with check("call_count", "three warm-up calls, and one for each time", weight=1, hint="How often is fn called?"):
     for trial in arguments.iter_trials(bench, "", "one measurement"):
         want = len(trial.case.arguments[0].__self__.modes)
         assert_close(len(trial.arguments[0].__self__.modes), want, name="the number of calls")
 with check(
-    "caller_grad_mode", "in the grad mode of the caller", weight=2, hint="Does another grad mode compile again?"
+    "caller_grad_mode", "in the caller's grad mode", weight=2, hint="Does another grad mode cause another compilation?"
 ):
     arguments.assert_results(bench, "recording off")
     for trial in arguments.iter_trials(bench, "", "recording off"):
@@ -261,7 +269,7 @@ def bench(fn, clock, sync, repeats):
 
 
 # %% equivalent "float64 and int64 results through float32"
-# Seven digits of a time are more than can be measured. The clock's own numbers are another matter: a check has large ones.
+# Seven digits are more than anyone can measure of a time. The clock's own values need more: a check uses large ones.
 
 
 # %% wrong "a last call, whose result is looked at" fails=call_count

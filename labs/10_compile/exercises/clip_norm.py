@@ -1,19 +1,19 @@
 # %% given
 @probes.probe
 def one_graph(f, x, limit):
-    """f(x, limit) as the one graph that Dynamo makes of it, for a check to replay."""
+    """f(x, limit) as the one graph that Dynamo creates, for a check to replay."""
     return probes.captured(lambda x: f(x, limit), x, how="dynamo")
 
 
 # %% exercise
 def clip_norm(x: Tensor, limit: float) -> tuple[Tensor, Tensor]:
-    """(x clipped as by clip_eager, the norm of x before), in one graph: torch.compile(fullgraph=True) takes it.
+    """(x clipped as by clip_eager, x's norm before clipping), in one graph: torch.compile(fullgraph=True) accepts it.
 
-    x: float32 or float64, of any shape. limit, and each number of x that is not 0, is between 1e-15 and 1e15 in size.
-    The first result has the values and the gradient of clip_eager(x, limit, []), to the precision of x's dtype, also at
-    x = 0; at norm == limit, where there is a kink, either gradient will do. The second result is a 0-dim tensor without
-    a history. x is not changed. The function prints nothing, and uses operations on tensors only: no torch.cond, which
-    the check cannot replay.
+    x: float32 or float64, of any shape. limit, and the absolute value of every nonzero number in x, is between 1e-15
+    and 1e15. The first result has the values and the gradient of clip_eager(x, limit, []), to the precision of x's
+    dtype, even at x = 0; at norm == limit, where there's a kink, either gradient is accepted. The second result is a
+    0-dim tensor without a history. x isn't changed. The function prints nothing, and uses only operations on tensors,
+    but not torch.cond, which the check can't replay.
     """
     ### BEGIN SOLUTION
     norm = x.norm()
@@ -24,10 +24,10 @@ def clip_norm(x: Tensor, limit: float) -> tuple[Tensor, Tensor]:
 # %% promises
 # (x clipped as by -> example, other_cases, shapes, one_graph
 # x: float32 or float64 -> other_cases, shapes, gradient
-# limit, and each number -> sizes
+# limit, and the absolute -> sizes
 # The first result has -> example, other_cases, gradient, gradient_at_zero
 # The second result -> example, gradient, gradient_at_zero
-# x is not changed -> keeps_input
+# x isn't changed -> keeps_input
 # The function prints nothing -> one_graph
 
 
@@ -55,12 +55,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "a small x stays, a large one is clipped, and the norm comes back",
+    "a small x isn't changed, a large one is clipped, and the norm is returned",
     weight=2,
     required=True,
     hint=(
-        "Which is wrong: x with the limit 20, x with the limit 6.5, or the norm? Of which numbers is it the norm?",
-        "The norm is 13 in both. The scale is 1 if the limit is larger, and limit / norm if it is smaller.",
+        "Which is wrong: x with a limit of 20, x with a limit of 6.5, or the norm? The norm of which numbers is it?",
+        "The norm is 13 in both cases. The scale is 1 if the limit is larger, and limit / norm if it's smaller.",
     ),
 ):
     t = torch.tensor([[3.0, 0.0, 4.0], [0.0, 12.0, 0.0]])
@@ -70,17 +70,23 @@ with check(
 
 # %% hidden checks
 with check(
-    "other_cases", "values of both kinds, in float32 and float64", weight=3, required=True, hint="Which side was taken?"
+    "other_cases",
+    "values above and below the limit, in float32 and float64",
+    weight=3,
+    required=True,
+    hint="Which side was selected?",
 ):
     arguments.assert_results(clip_norm, "", "just above the limit", "just below it", *STATES)
     arguments.assert_results(clip_norm, "float64", rtol=1e-12)
-with check("shapes", "one number, no number, four dimensions, strides", weight=1, hint="Which shapes may x have?"):
+with check(
+    "shapes", "a single number, an empty tensor, four dimensions, strides", weight=1, hint="Which shapes may x have?"
+):
     arguments.assert_results(clip_norm, *SHAPES)
 with check("sizes", "small and large numbers", weight=1, hint="How small may the limit be? Is anything added to it?"):
     arguments.assert_results(clip_norm, *SIZES, rtol=1e-5, atol=0.0)
 with check(
     "one_graph",
-    "one graph, which is right on both sides",
+    "one graph that is right on both sides",
     weight=4,
     required=True,
     hint="What does torch.compile(clip_norm, backend='eager', fullgraph=True) say? Is it right for other x?",
@@ -100,15 +106,15 @@ with check(
     want = [(torch.zeros(4, 3), torch.tensor(0.0))] * 2
     got = [clip_norm(x, limit), probes.replay(graph, x)]
     assert_close(got, want)
-    # The function may be wrong there, which another check says, but no other function's graph comes in its place.
+    # The function may be wrong there, which another check tests, but this must be the graph of this function.
     gradients = [torch.autograd.grad(y, x, upstream)[0] for y, _ in got]
-    assert_close(gradients[1], gradients[0], name="the graph's gradient at zero, beside the function's")
+    assert_close(gradients[1], gradients[0], name="the graph's gradient at zero, compared with the function's")
 with check(
     "gradient",
-    "the gradient of both kinds",
+    "the gradient above and below the limit",
     weight=3,
     required=True,
-    hint="Does the scale depend on x as well? Does your graph know?",
+    hint="Does the scale depend on x as well? Does autograd know?",
 ):
     arguments.assert_gradients(clip_norm, "", "just above the limit", "just below it", *SHAPES, *STATES)
     arguments.assert_gradients(clip_norm, "float64", rtol=1e-9)
@@ -116,7 +122,7 @@ with check(
     "gradient_at_zero",
     "the gradient at zero",
     weight=5,
-    hint="What is limit / norm there, also on the side that is not taken?",
+    hint="What is limit / norm there, even on the side that isn't selected?",
 ):
     arguments.assert_results(clip_norm, "zeros")
     arguments.assert_gradients(clip_norm, "zeros")

@@ -7,7 +7,7 @@ def gate_of(weights):
 
 def loaded(saved):
     if not isinstance(saved, bytes):
-        raise TypeError(f"this is no bytes, but a {type(saved).__name__}")
+        raise TypeError(f"expected bytes, not a {type(saved).__name__}")
     return torch.export.load(io.BytesIO(saved)).module()
 
 
@@ -19,14 +19,15 @@ def program_in(saved):
 
 
 def both_sides(condition, f, g, inputs):
-    """What torch.cond gives, without a branch."""
+    """What torch.cond returns, without a branch."""
     return [torch.where(condition, a, b) for a, b in zip(f(*inputs), g(*inputs), strict=True)]
 
 
 @probes.probe
 def through_export(export, weights, shapes):
-    """The gate with these weights, exported: the program in the bytes, and for each shape what is loaded from them, as
-    a graph for a check to replay with x of this shape. A replay knows no torch.cond: it gets both sides."""
+    """The gate with these weights, exported: the program in the bytes and, for each shape, what is loaded from them, as
+    a graph for a check to replay with an x of this shape. Replaying doesn't support torch.cond, so it computes both
+    sides."""
     saved = export(gate_of(weights))
     run = loaded(saved)
     for node in run.graph.nodes:
@@ -41,21 +42,19 @@ def shapes_of(xs):
 
 
 def results_of(got, xs):
-    """What the exported gate gives for each x. The program must take any number of rows."""
+    """What the exported gate returns for each x. The program must accept any number of rows."""
     assert len(got["program"]) < 10**6, "the program is too long"
     program = json.loads(got["program"])["graph_module"]
     (x,) = [spec["user_input"] for spec in program["signature"]["input_specs"] if "user_input" in spec]
     rows, width = program["graph"]["tensor_values"][x["arg"]["as_tensor"]["name"]]["sizes"]
-    assert "as_expr" in rows and width["as_int"] == xs[0].shape[1], (
-        "the program was not exported for any number of rows"
-    )
+    assert "as_expr" in rows and width["as_int"] == xs[0].shape[1], "the program wasn't exported for any number of rows"
     graphs = dict(zip(shapes_of(xs), got["graphs"], strict=True))
     return [probes.replay(graphs[x.shape], x) for x in xs]
 
 
 @probes.probe
 def after_export(export, weights, trained, training, xs):
-    """The gate's values, mode, results, attributes, and what of it is trained, after it was exported."""
+    """The gate's values, mode, results, attributes and trained parameters after it was exported."""
     gate = gate_of(weights).train(training)
     for name, value in gate.named_parameters():
         value.requires_grad_(name in trained)
@@ -71,11 +70,11 @@ def after_export(export, weights, trained, training, xs):
 
 # %% exercise
 def export_gate(gate: Gate) -> bytes:
-    """gate exported for inputs (n, width), float32, with any n >= 1: the bytes that torch.export.save writes.
+    """gate, exported for float32 inputs (n, width) with any n >= 1: the bytes that torch.export.save writes.
 
-    program.module()(x) of the program that is loaded from them gives what gate(x) gives, on both sides of its branch,
-    wherever up and down both give finite numbers. gate.up and gate.down are Linear layers from width to width, on the
-    CPU, of any width >= 2. The gate stays as it is: its values, its forward, its mode, and what of it is trained.
+    For the program loaded from them, program.module()(x) returns what gate(x) returns, on both sides of its branch, if
+    up and down both return finite numbers. gate.up and gate.down are Linear layers from width to width, on the CPU, of
+    any width >= 2. The gate isn't changed: its values, its forward, its mode, and which parameters are trained.
     """
 
     ### BEGIN SOLUTION
@@ -96,14 +95,14 @@ def export_gate(gate: Gate) -> bytes:
 
 
 # %% promises
-# gate exported for inputs -> example, more_rows, one_row
-# program.module()(x) of -> example, other_cases, both_sides, mean_of_all
+# gate, exported for -> example, more_rows, one_row
+# For the program loaded -> example, other_cases, both_sides, mean_of_all
 # gate.up and gate.down -> other_cases, mean_of_all
-# The gate stays -> keeps_model
+# The gate isn't -> keeps_model
 
 
 # %% domain
-# An export takes long, so the checks make few gates, and call each with many inputs.
+# Exporting is slow, so the checks export few gates, and call each with many inputs.
 
 
 # %% checks
@@ -113,8 +112,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Which of the two inputs is wrong? Does the program choose when it runs, or did the export choose?",
-        "Compute both sides with the gate's own layers, relu on one of them only, and choose between the results.",
+        "Which of the two results is wrong? Does the program choose when it runs, or did the export choose?",
+        "Compute both sides with the gate's own layers, with relu on only one of them, and choose between the results.",
     ),
 ):
     t = [torch.tensor([[1.0, 2.0, -1.0], [0.5, 3.0, 1.0]]), torch.tensor([[-1.0, 2.0, -4.0], [0.5, -3.0, 1.0]])]
@@ -160,15 +159,15 @@ with check(
     w, t = weights_and_inputs(3, 11, (4, 2.0), (4, -1.0), (4, 1.5), (4, -2.0))
     want = [gated(w, x) for x in t]
     assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want, name="the program's results")
-with check("more_rows", "three and more rows", weight=3, hint="Which dimension must be free?"):
+with check("more_rows", "three or more rows", weight=3, hint="Which dimension must be free?"):
     w, t = weights_and_inputs(3, 3, (3, 1.5), (3, -1.5), (5000, -1.5), (5000, 1.5))
     want = [gated(w, x) for x in t]
     assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
-with check("one_row", "one row", weight=2, hint="Is there a smallest size?"):
+with check("one_row", "one row", weight=2, hint="Does your free dimension have a minimum?"):
     w, t = weights_and_inputs(3, 2, (1, 2.0), (1, -2.0))
     want = [gated(w, x) for x in t]
     assert_close(results_of(through_export(export_gate, w, shapes_of(t)), t), want)
-with check("mean_of_all", "the mean of all of x decides", weight=2, hint="Of which numbers is the mean?"):
+with check("mean_of_all", "the mean of all of x decides", weight=2, hint="Which numbers is the mean taken over?"):
     w, _ = weights_and_inputs(2, 5)
     t = [torch.tensor([[3.0, 1.0], [-1.0, -2.0]]), torch.tensor([[1.0, 1.0], [-4.0, -2.0]]), torch.zeros(2, 2)]
     want = [gated(w, x) for x in t]
@@ -176,7 +175,7 @@ with check("mean_of_all", "the mean of all of x decides", weight=2, hint="Of whi
     explain(
         results_of(through_export(export_gate, w, shapes_of(t)), t), want, {"one mean decides for all rows": by_row}
     )
-with check("keeps_model", "the gate stays as it is", guard=True):
+with check("keeps_model", "the gate isn't changed", guard=True):
     for n, trained in enumerate((["up.weight", "up.bias", "down.weight", "down.bias"], ["up.bias", "down.weight"])):
         w, t = weights_and_inputs(3, 4, (2, 1.0), (2, -1.0))
         want = {"state": {k: v.clone() for k, v in w.items()}, "training": n == 0, "trained": trained}

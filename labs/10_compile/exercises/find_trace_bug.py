@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def hunted(find, source, example):
-    """What find gives for a model whose forward has this source, and the example afterwards."""
+    """What find returns for a model whose forward has this source, and the example afterwards."""
     namespace = {"torch": torch}
     exec("def forward(self, x):\n" + source, namespace)
     parts = {"forward": namespace["forward"], "extra_repr": lambda self: source}
@@ -11,8 +11,8 @@ def hunted(find, source, example):
 
 @probes.probe
 def found_among(find, f, example):
-    """What find gives for a model of x that computes f(x, x), and the example afterwards. A trace of it computes
-    f(x, the example that was traced): what Python decides by is frozen. torch.jit.trace does not run here."""
+    """What find returns for a model of x that computes f(x, x), and the example afterwards. A trace of it computes
+    f(x, the traced example), because what Python decides is frozen. torch.jit.trace doesn't run here."""
 
     def module(forward):
         made = nn.Module()
@@ -30,13 +30,13 @@ def found_among(find, f, example):
 
 # %% exercise
 def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
-    """The first of candidates(example) for which trace(model, example) is wrong, or None where it is right for all.
+    """The first of candidates(example) for which trace(model, example) is wrong, or None if it's right for all.
 
-    It is wrong where the model gives a result, and the trace raises an exception or gives another result: another
-    shape, or values that are not close (torch.allclose with its tolerances; NaN equals NaN). Where the model itself
-    raises an exception, of whatever kind, the candidate does not count. model takes a float32 tensor, and gives a
-    float32 tensor that depends on nothing else; it takes the example. It may write into the tensor that it is given:
-    the example stays as it is, and so does what you hand back.
+    It's wrong if the model returns a result, but the trace raises an exception or returns another result: one with
+    another shape, or with values that aren't close (torch.allclose with its default tolerances; NaN equals NaN). If the
+    model itself raises an exception of any kind, the candidate doesn't count. model takes a float32 tensor and returns
+    a float32 tensor that depends on nothing else; it accepts the example. It may write into the tensor that it's given,
+    but neither the example nor the candidate that you return is changed.
     """
     ### BEGIN SOLUTION
     traced = trace(model, example.clone())
@@ -57,8 +57,8 @@ def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
 
 # %% promises
 # The first of candidates -> sign_branch, other_models, traced_rightly
-# It is wrong where -> sign_branch, other_models, close_results, other_shape, trace_refuses
-# Where the model itself -> model_refuses
+# It's wrong if -> sign_branch, other_models, close_results, other_shape, trace_refuses
+# If the model itself -> model_refuses
 # model takes a float32 -> sign_branch, other_models
 # It may write into -> writes_to_input, keeps_input
 
@@ -81,7 +81,7 @@ def arguments(draw, edge):
     kind, factor = draw(st.sampled_from(["negative", "small", "large"])), draw(st.sampled_from([-1.5, 1.001, 3.0]))
     error = KeyError if edge == "the model refuses" else draw(st.sampled_from([ZeroDivisionError, NameError]))
 
-    def model(x, seen):  # computes with x, and decides by seen
+    def model(x, seen):  # computes with x, and branches on seen
         most = seen.abs().max().item()
         is_kind = {"negative": seen.sum().item() < 0, "small": most < 0.1, "large": most > 20}
         if edge in ("more rows", "the trace refuses"):
@@ -111,12 +111,12 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "sign_branch",
-    "the branch on the sign: the negative example shows it",
+    "a branch on the sign, which the negative example reveals",
     weight=2,
     required=True,
     hint=(
         "For which candidate do the model and its trace differ first? How often do you trace, and with what?",
-        "Trace once, with the example. Give both the same candidate, compare, and hand the candidate back.",
+        "Trace once, with the example. Pass the same candidate to both, compare, and return the candidate.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0, 3.0], [0.5, -1.0, 4.0]])
@@ -134,20 +134,22 @@ with check(
     "branches on the sign and the size, and a loop over rows",
     weight=4,
     required=True,
-    hint="Do you try all candidates, also with more rows? Which one is the first?",
+    hint="Do you try all candidates, even the one with more rows? Which one is the first?",
 ):
     arguments.assert_results(find_trace_bug, "", "more rows", "small and large", "one column", "another order")
 with check(
-    "model_refuses", "inputs that the model refuses", weight=2, hint="Who raises: the model, or the trace alone?"
+    "model_refuses", "inputs that the model refuses", weight=2, hint="Which one raises: the model, or only the trace?"
 ):
     arguments.assert_results(find_trace_bug, "the model refuses", "the model takes only the example")
-with check("trace_refuses", "an input that only the trace refuses", hint="Who raises: the model, or the trace alone?"):
+with check(
+    "trace_refuses", "an input that only the trace refuses", hint="Which one raises: the model, or only the trace?"
+):
     arguments.assert_results(find_trace_bug, "the trace refuses")
 with check("other_shape", "a result of another shape", weight=2, hint="What does allclose do with (2,) and (2, 1)?"):
     arguments.assert_results(find_trace_bug, "a column for a row")
 with check(
     "close_results",
-    "results that are close, and NaN against a number or NaN",
+    "close results, and NaN compared with a number or NaN",
     weight=3,
     hint="What is NaN == NaN? Is NaN close to 0? How close is close?",
 ):
@@ -155,10 +157,10 @@ with check(
     arguments.assert_results(find_trace_bug, "NaN for the trace", "NaN for the model")
 with check(
     "traced_rightly",
-    "a model that is traced rightly",
+    "a model that is traced correctly",
     weight=2,
     required=True,
-    hint="What do you give back at the end?",
+    hint="What do you return at the end?",
 ):
     t = torch.linspace(0.5, 1.5, 6).reshape(2, 3)
     assert_close(hunted(find_trace_bug, source("return x if x.abs().max() > 0 else -x"), t.clone())["found"], None)
@@ -167,7 +169,7 @@ with check(
     "writes_to_input",
     "a model that writes into its input",
     weight=1,
-    hint="What does the model do to the tensor that it gets?",
+    hint="What does the model do to the tensor that it receives?",
 ):
     t = torch.linspace(0.5, 1.5, 6).reshape(2, 3)
     want = [{"found": 0.01 * t, "example": t.clone()}, {"found": None, "example": t.clone()}]
@@ -175,7 +177,7 @@ with check(
         hunted(find_trace_bug, source("x.mul_(2)", "return x if x.abs().max() > 0.2 else -x"), t.clone()), want[0]
     )
     assert_close(hunted(find_trace_bug, source("x.add_(1)", "return 2 * x"), t.clone()), want[1])
-with check("keeps_input", "the example stays as it is", guard=True):
+with check("keeps_input", "the example isn't changed", guard=True):
     t = torch.linspace(0.5, 1.5, 6).reshape(2, 3)
     want = {"found": -t, "example": t.clone()}
     assert_close(hunted(find_trace_bug, source("return x if x.sum() > 0 else -2 * x"), t.clone()), want)
@@ -381,4 +383,4 @@ def find_trace_bug(model, example):
 
 
 # %% equivalent "first two arguments swapped: if got.shape != want.shape or not torch.allclose(want, got, equal_nan=True):"
-# The tolerance is relative to the other one then. Results that differ by a hundred-thousandth are nowhere asked for.
+# The tolerance is then relative to the other result. No promise is about results that differ by about 1e-5.

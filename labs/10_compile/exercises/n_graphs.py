@@ -1,9 +1,9 @@
 # %% given
 @probes.probe
 def counted(count, source, sizes, before=(), ask=len):
-    """What count(made, x) says for an x of each of these sizes. made is the function in this source, and was compiled
-    for the sizes before already. Dynamo makes at most two graphs of a function here, not eight (see "A limit"). Where
-    made calls ask(x), which gives a number, Dynamo does not look into it."""
+    """What count(made, x) returns for an x of each of these sizes. made is the function in this source, already
+    compiled for the sizes in before. Here, Dynamo creates at most two graphs per function instead of eight (see "The
+    recompile limit"). If made calls ask(x), which returns a number, Dynamo doesn't look into it."""
     namespace = {"seen": [], "torch": torch, "ask": torch.compiler.disable(lambda x: ask(x))}
     exec(source, namespace)
     made = namespace["made"]
@@ -22,9 +22,9 @@ def product_and_sum(x, y):
 
 # %% exercise
 def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
-    """How many graphs Dynamo makes of fn for one call fn(*args), when nothing of fn is compiled yet: an int, 0 or more.
+    """How many graphs Dynamo creates for one call fn(*args) if none of fn is compiled yet: an int, 0 or more.
 
-    A graph that runs several times counts once. Calls and compilations before make no difference: the same arguments
+    A graph that runs several times counts once. Earlier calls and compilations make no difference: the same arguments
     give the same number.
     """
     ### BEGIN SOLUTION
@@ -38,27 +38,27 @@ def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
 # %% promises
 # How many graphs Dynamo -> example, several_breaks, break_at_end, called_once, two_tensors
 # A graph that runs -> repeated_graphs
-# Calls and compilations -> called_again, compiled_before
+# Earlier calls and -> called_again, compiled_before
 
 
 # %% domain
-# Each call compiles anew, so the checks pick the functions that tell wrong answers apart.
+# Each call compiles again, so the checks use a few functions that distinguish wrong answers.
 
 
 # %% checks
 with check(
     "example",
-    "smooth makes one graph, printing two, and so does branching",
+    "smooth makes one graph, printing and branching make two",
     weight=2,
     required=True,
     hint=(
-        "What may be compiled already when you are called? Which object is handed each graph once?",
-        "Forget everything first. A backend that keeps what it is given has how many graphs after the call?",
+        "What may already be compiled when your function is called? Which object receives each graph once?",
+        "Forget everything first. How many graphs does a backend like Recorder hold after the call?",
     ),
 ):
     assert_close(n_graphs(smooth, torch.ones(3)), 1)
     assert_close(n_graphs(printing, torch.ones(3)), 2)
-    explain(n_graphs(branching, torch.ones(3)), 2, {"the counters do not see an if on values": 1})
+    explain(n_graphs(branching, torch.ones(3)), 2, {"the counters miss an if on values": 1})
 
 
 # %% hidden checks
@@ -72,16 +72,16 @@ PART = written("x = x.sin()", PRINT, "x = x.cos()").replace("made", "part") + "\
 
 
 def ask(x):
-    """2 or 0, if x was computed as the compiled function does it, and 1 if not."""
+    """2 or 0 if x was computed as in the compiled function, and 1 if not."""
     return {2.0: 2, 4.0: 0}.get(x.sum().item() / len(x), 1)
 
 
 with check(
     "several_breaks",
-    "functions with several breaks, of several kinds",
+    "functions with several breaks of several kinds",
     weight=3,
     required=True,
-    hint="Which of the lines breaks a graph? Does each break have operations behind it?",
+    hint="Which of the lines break the graph? Do operations follow each break?",
 ):
     assert_close(counted(n_graphs, written(MATH, SHAPE, APPEND, MATH), [4]), [1])
     assert_close(counted(n_graphs, written(MATH, ITEM, MATH), [4]), [2])
@@ -97,14 +97,14 @@ with check(
     "repeated_graphs",
     "graphs that run several times",
     weight=2,
-    hint="Are graphs counted when they are made, or when they run?",
+    hint="Do you count graphs when they're created, or when they run?",
 ):
     assert_close(counted(n_graphs, PART + written("x = part(part(x) + 1)"), [4]), [3])
 with check(
     "break_at_end",
     "a break at the end, and a function without tensor operations",
     weight=2,
-    hint="Are breaks plus one graphs?",
+    hint="Is the number of graphs always the number of breaks plus one?",
 ):
     assert_close(counted(n_graphs, written(MATH, PRINT), [3]), [1])
     assert_close(counted(n_graphs, written(APPEND), [3]), [0])
@@ -117,14 +117,14 @@ with check(
     t = written("large = ask(x) > 5", "x.add_(1)", "if large:", "    x = x * 2", "    " + PRINT, MATH)
     assert_close(counted(n_graphs, t, [3], ask=lambda x: x.sum().item()), [1])
 with check(
-    "called_again", "the same again, and other sizes", weight=2, hint="What is left over from the calls before?"
+    "called_again", "the same size again, and other sizes", weight=2, hint="What is left over from earlier calls?"
 ):
     assert_close(counted(n_graphs, written(MATH, "if x.shape[0] > 3:", "    " + PRINT, MATH), [3, 5, 3]), [1, 2, 1])
 with check(
     "compiled_before",
-    "functions that were compiled before",
+    "functions that are already compiled",
     weight=2,
-    hint="Does your count begin with nothing compiled?",
+    hint="Does your count start with nothing compiled?",
 ):
     assert_close(counted(n_graphs, written(MATH), [5], before=[3, 4]), [1])
 with check("two_tensors", "a function of two tensors", guard=True):

@@ -1,11 +1,11 @@
 # %% exercise
 def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
-    """How many graphs torch.compile(step_up, dynamic=dynamic) has made after each call with torch.ones(n, 3).
+    """How many graphs torch.compile(step_up, dynamic=dynamic) has created after each call with torch.ones(n, 3).
 
-    sizes: the n of each call, 0 to 10**18; the list is not changed. dynamic: None, True or False; with True the first n
-    is not 3, since Dynamo takes sizes that are equal in its first call for one size. Nothing is compiled before, and
-    the limit is 8. Returns a list of as many ints as there are sizes. It predicts: it makes no tensors, compiles
-    nothing, and takes no longer than arithmetic does.
+    sizes: the n of each call, 0 to 10**18; the list isn't changed. dynamic: None, True or False; with True, the first n
+    isn't 3, because Dynamo treats sizes that are equal in its first call as one size. Nothing is compiled at the start,
+    and the limit is 8. Returns a list with one int per size. It predicts: it creates no tensors, compiles nothing, and
+    takes no longer than arithmetic does.
     """
     ### BEGIN SOLUTION
     exact: set[int] = set()
@@ -27,7 +27,7 @@ def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
 # How many graphs -> example, other_calls, zero_one_before, zero_one_between, many_sizes
 # sizes: the n of each -> keeps_sizes, other_calls, many_sizes
 # dynamic: None, True -> example, other_calls, zero_one_before, zero_one_between
-# Nothing is compiled before -> other_calls, many_sizes
+# Nothing is compiled at -> other_calls, many_sizes
 # Returns a list -> none_or_one, example
 # It predicts -> other_calls, zero_one_before, zero_one_between, many_sizes
 
@@ -68,33 +68,33 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "4, 5, 6 and 1 in each setting",
+    "4, 5, 6 and 1 with each setting",
     weight=2,
     required=True,
     hint=(
-        "With None: which graph is made at 4, which one at 5, and which one serves 6? And 1?",
-        "Keep the sizes that have a graph of their own, and whether an open one is there. Which n does neither serve?",
+        "With None, which graph is created at 4, which one at 5, and which one serves 6? And 1?",
+        "Keep the sizes that have their own graph, and whether there's an open one. Which n does neither serve?",
     ),
 ):
     t = [4, 5, 6, 1]
     explain(
         predict_compiles(t, None),
         [1, 2, 2, 3],
-        {"0 and 1 always have a graph of their own": [1, 2, 2, 2]},
+        {"0 and 1 always have their own graph": [1, 2, 2, 2]},
         name="your result for None",
     )
     assert_close(predict_compiles(t, False), [1, 2, 3, 4], name="your result for False")
     explain(
         predict_compiles(t, True),
         [1, 1, 1, 2],
-        {"0 and 1 always have a graph of their own": [1, 1, 1, 1]},
+        {"0 and 1 always have their own graph": [1, 1, 1, 1]},
         name="your result for True",
     )
 
 # %% hidden checks
 with check(
     "other_calls",
-    "other sizes, some of which come again",
+    "other sizes, some of them repeated",
     weight=2,
     required=True,
     hint="Which graphs are kept, and for which sizes?",
@@ -105,21 +105,21 @@ with check(
     "0 or 1 before other sizes",
     weight=2,
     required=True,
-    hint="Is the size another one, the second time?",
+    hint="Does the next size count as the first one, or as another one?",
 ):
     arguments.assert_results(predict_compiles, *BEFORE)
 with check(
     "zero_one_between",
     "0 or 1 between other sizes",
     weight=2,
-    hint="What does the first graph serve, when another one is there?",
+    hint="What does the first graph still serve once there's another one?",
 ):
     arguments.assert_results(predict_compiles, *BETWEEN)
-with check("many_sizes", "eight sizes, and more", weight=2, hint="What does the ninth one make?"):
+with check("many_sizes", "eight sizes or more", weight=2, hint="What happens at the ninth?"):
     arguments.assert_results(predict_compiles, *MANY)
-with check("none_or_one", "no call at all, and one", guard=True):
+with check("none_or_one", "no calls, and a single one", guard=True):
     arguments.assert_results(predict_compiles, "no sizes", "one size")
-with check("keeps_sizes", "the list of sizes is not changed", guard=True, hint="Which calls change a list?"):
+with check("keeps_sizes", "the list of sizes isn't changed", guard=True, hint="Which calls change a list?"):
     arguments.assert_arguments(predict_compiles)
 
 
@@ -265,7 +265,7 @@ def predict_compiles(sizes, dynamic):
 
 
 # %% equivalent "Add to Sub: if not served and len(exact) - open_graph < 8:"
-# Where there is an open graph, only 0, 1 and one first size have graphs of their own: the limit is never near.
+# If there's an open graph, only 0, 1 and one first size have their own graphs, so the limit is never near.
 
 # %% equivalent "1 to 2: served = n in exact or (open_graph and n > 2)"
-# A size of 2 is then not served, and opens the open graph a second time, which counts as one.
+# A size of 2 then isn't served, and creates the open graph a second time, which counts once.

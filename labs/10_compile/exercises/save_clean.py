@@ -1,6 +1,6 @@
 # %% given
 def module_with(state):
-    """A module with this state_dict(): what stands behind _orig_mod in a name was compiled, if it was not before."""
+    """A module with this state_dict(), in which whatever follows _orig_mod in a name is compiled, at most once."""
     module = nn.Module()
     module.register_buffer("not_saved", torch.ones(2), persistent=False)
     for part in dict.fromkeys(name.split(".")[0] for name in state):
@@ -19,9 +19,9 @@ def module_with(state):
 
 @probes.probe
 def saved_by(save, state, in_place=False, tied=(), frozen=(), twice=()):
-    """What save gives of a module that has this state, names and all, and what the module is then. It was saved once
-    before, when it had other values. Each pair of names in tied is one parameter, used twice, and each pair in twice is
-    one module. If some parameters are frozen, it is in evaluation mode."""
+    """What save returns for a module with this state, including its names, and the module afterwards. It's first saved
+    once with other values. Each pair of names in tied is one parameter that is used twice, and each pair in twice is
+    one module. If some parameters are frozen, it's in evaluation mode."""
     module = module_with(state)
     for path, other in twice:
         module.add_module(other, module.get_submodule(path))
@@ -43,12 +43,12 @@ def saved_by(save, state, in_place=False, tied=(), frozen=(), twice=()):
 
 # %% exercise
 def save_clean(model: nn.Module) -> dict[str, Tensor]:
-    """model's state with the names that it would have if nothing of it were compiled, in the same order.
+    """model's state with the names that it would have if none of it were compiled, in the same order.
 
-    model: compiled by torch.compile, or with compiled parts, at any depth, or plain; nothing of its own is called
-    exactly _orig_mod. Every part of a name that is exactly _orig_mod goes, several in a row too. Other parts stay as
-    they are. The result has all parameters and buffers that state_dict() has, with the values that they have now: as
-    the model's own tensors, as in state_dict(), or as copies. The model stays as it is.
+    model: compiled by torch.compile, or with compiled parts at any depth, or plain; nothing of its own is called
+    exactly _orig_mod. Every part of a name that is exactly _orig_mod is removed, even several in a row. Other parts
+    aren't changed. The result has all parameters and buffers that state_dict() has, with their current values: as the
+    model's own tensors, as in state_dict(), or as copies. The model isn't changed.
     """
     ### BEGIN SOLUTION
     return {
@@ -62,9 +62,9 @@ def save_clean(model: nn.Module) -> dict[str, Tensor]:
 # model's state with -> whole_model, compiled, plain, similar_names, shared_weight
 # model: compiled by -> whole_model, compiled, plain
 # Every part of -> whole_model, compiled, similar_names
-# Other parts stay -> whole_model, similar_names
+# Other parts aren't -> whole_model, similar_names
 # The result has all -> whole_model, compiled, plain, shared_weight
-# The model stays -> keeps_model
+# The model isn't -> keeps_model
 
 
 # %% domain
@@ -95,7 +95,7 @@ def arguments(draw, edge):
         **dict.fromkeys(["plain", "in place", "nothing to save", "similar names", "shared", "a module twice"], []),
     }.get(edge, draw(st.sampled_from([[""], [b, c], ["", a], ["", f"{b}.{c}"], [a, f"{a}.0"]])))
     g, state = draw.make_generator(here), {}
-    for n, name in enumerate(names, bool(edge)):  # edges have other sizes: names alone count as no difference
+    for n, name in enumerate(names, bool(edge)):  # edges have other sizes, since different names alone don't count
         dtype = (torch.float32, torch.float64)[n % 2]
         shape = (0, 2) if edge == "without elements" else (n % 3 + 1, 2)
         value = torch.randn(shape, generator=g, dtype=dtype)
@@ -118,8 +118,8 @@ with check(
     weight=2,
     required=True,
     hint=(
-        "Is a name wrong, or missing, or at another place? Does state_dict() have buffers as well?",
-        "Cut each name of state_dict() at its dots, and leave out the parts that are exactly _orig_mod.",
+        "Is a name wrong, missing, or in another position? Does state_dict() contain buffers as well?",
+        "Split each name in state_dict() at its dots, and leave out the parts that are exactly _orig_mod.",
     ),
 ):
     t = {"encoder.weight": torch.ones(2, 3), "encoder.count": torch.tensor(4), "my_orig_mod.bias": torch.ones(2) / 3}
@@ -129,7 +129,7 @@ with check(
         got["names"],
         names,
         {
-            "the names have the prefix": ["_orig_mod." + name for name in names],
+            "the names still have the prefix": ["_orig_mod." + name for name in names],
             "a part that is really called my_orig_mod lost a piece": [n.replace("_orig_mod.", "") for n in names],
         },
         name="the names",
@@ -139,11 +139,11 @@ with check(
 
 # %% hidden checks
 def assert_saved(save, *edges):
-    """The names and values that are saved, as with the reference."""
+    """Compare the saved names and values with the reference's."""
     for trial in arguments.iter_trials(save, *edges):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["names"], want["names"], name="the names")
-        assert_close(got["saved"], want["saved"], name="what is saved")
+        assert_close(got["saved"], want["saved"], name="the saved state")
 
 
 with check(
@@ -151,7 +151,7 @@ with check(
     "models and parts that were compiled, at any depth",
     weight=4,
     required=True,
-    hint="Where in the name does _orig_mod stand? Did you copy the model, or remember what it was?",
+    hint="Where in the name is _orig_mod? Did you copy the model, or remember an earlier state?",
 ):
     assert_saved(save_clean, "", "every module", "one parameter", "without elements", "frozen")
 with check(
@@ -170,7 +170,7 @@ with check("shared_weight", "one parameter under two names", weight=1, hint="Whi
 with check("keeps_model", "the model keeps its names, values and modes", guard=True):
     for trial in arguments.iter_trials(save_clean, "", *arguments.edges):
         got, want = trial.report.result, trial.case.report.result
-        assert_close(got["after"], want["after"], name="what the model is afterwards")
+        assert_close(got["after"], want["after"], name="the model afterwards")
 
 
 # %% right "a new dict, in a loop"
