@@ -58,8 +58,8 @@ logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # its warnings print
 #
 # A training step of the digits script consists of many small operations, and Python starts each one when it reaches it.
 # This *eager mode* makes graphs dynamic, but it has a price: every operation waits for Python, and none is planned
-# together with the next. `torch.compile`, which came with PyTorch 2.0, avoids that. It turns `f` into a function that
-# does the same, in four steps:
+# together with the next. `torch.compile`, which came with PyTorch 2.0, avoids that. `torch.compile(f)` returns a
+# function that does the same as `f`, in four steps:
 #
 # 1. *Dynamo* follows the Python bytecode of `f`, the instructions that the interpreter would run, with tensors that
 #    have no values. It records the operations as a *graph*, an object from `torch.fx`.
@@ -130,7 +130,8 @@ for node in recorder.graphs[0].graph.nodes:
 # right, but each graph is compiled separately, no operations are combined across the break, and a GPU may have to wait
 # for Python in between.
 #
-# Dynamo counts breaks by reason in `counters["graph_break"]`. The next functions get a tensor of three ones.
+# Dynamo counts breaks by reason in `counters["graph_break"]`. Each of the next six functions gets a tensor of three
+# ones.
 
 # %% given
 seen_values = []
@@ -172,9 +173,9 @@ def by_shape(x):
 # **Predict.** `smooth` compiles to one graph. Which of the others compile to more than one?
 #
 # - [x] `branching`: an `if` on a sum
-# - [x] `printing`: a line on the screen
+# - [x] `printing`: `print`
 # - [x] `asking`: `.item()`
-# - [ ] `appending`: an entry in a list outside the function
+# - [ ] `appending`: an append to a list outside the function
 # - [ ] `by_shape`: an `if` on a shape
 
 # %% example
@@ -312,14 +313,14 @@ print(f"{len(digit_graphs.graphs)} graphs, {len(log)} losses; right {is_right.fl
 # | the log outside | 1 | 97% |
 # | the log outside, batches of 128 | 2 | 97% |
 #
-# Each graph is made for a list of one length: its guards include `not log`, `len(log) == 1` and so on, so each batch
+# Each graph is for one length of the list: its guards include `not log`, `len(log) == 1` and so on, so each batch
 # compiles again. After 8 graphs, Dynamo gives up, and the rest of the training runs in eager mode. Without the log,
 # nothing that the function reads changes. With batches of 128, the last batch has 92 rows; the second graph is for
 # other sizes, as the next sections explain.
 
 # %% [markdown]
-# That's one graph instead of eight, no batch in eager mode, and as many digits read as before. Lab 11 trains the script
-# in two processes.
+# That's one graph instead of eight, no batch in eager mode, and the same accuracy. Lab 11 trains the script in two
+# processes.
 
 # %% [markdown]
 # ## Guards and recompilation
@@ -384,7 +385,7 @@ show_compiles(step_up, [torch.ones(n, 3) for n in (4, 5, 6, 1, 4, 7, 8, 9, 10, 1
 #
 # Second, the crosses. Dynamo creates at most 8 graphs per function (`torch._dynamo.config.recompile_limit`). From then
 # on, a call that no graph serves runs in eager mode, without an error. There's only one warning on stderr, which this
-# lab has turned off. The results are still right, but the speed is gone. With `fullgraph=True`, it's an error.
+# lab turned off at the start. The results are still right, but the speed is gone. With `fullgraph=True`, it's an error.
 #
 # Try other sizes here. By default, what happens if a 0 or 1 comes first, and then a 5? Is 5 the first size, or another
 # one?
@@ -422,8 +423,8 @@ hint(
 # %% exercise: predict_compiles points=4 level=medium
 
 # %% [markdown]
-# So compile a service for inputs of any length with `dynamic=True`, or pad the inputs to a few lengths, with a mask.
-# And warm it up, with a length of 1 too if that can occur: call it before its users do.
+# So compile a service for inputs of any length with `dynamic=True`, or pad the inputs to a few lengths, with a mask
+# that hides the padding. And warm it up: call it before your users do, with a length of 1 too if that can occur.
 #
 # ### Python values
 #
@@ -474,8 +475,8 @@ print("an int argument:   ", len(recorder.graphs), "graphs in 12 calls")
 # The `int` attribute has eight graphs, one per value, and then runs in eager mode for good. Step counters are often
 # such attributes, and so are layer numbers (`layer_idx`) in many language models. Learning rates are floats, and cost
 # only two graphs. If you can't change the module, set `torch._dynamo.config.allow_unspec_int_on_nn_module = True`,
-# which Dynamo's warning at the limit also names. Its ints are then left open too, with 2 graphs here. Otherwise, use a
-# tensor: its shape and dtype are guarded, but not its value.
+# which Dynamo's warning at the limit also names. Its ints are then left open too, with 2 graphs here. If you can change
+# it, use a tensor: its shape and dtype are guarded, but not its value.
 #
 # ### Your turn: Decay
 # Write the module so one graph serves all steps.
@@ -519,7 +520,7 @@ print(names_of(compiled_model))
 
 # %% [markdown]
 # Each mode has its own graph, and each graph counts toward the limit of 8. When you measure a model, warm it up in the
-# mode that you measure.
+# mode that you'll measure it in.
 
 # %% [markdown]
 # ## A good place to stop
@@ -606,11 +607,11 @@ except Exception as error:
 # (If no C++ compiler is installed, the cell prints `InductorError`. Otherwise, it prints one loop with nine lines of
 # arithmetic.)
 #
-# Inductor's dropout draws other random numbers than eager mode, even with the same seed.
+# With the same seed, Inductor's dropout draws different random numbers than eager mode does.
 #
 # ### Modes
 #
-# `torch.compile(f, mode=...)` chooses a set of options. Most texts name three modes. Which ones are there?
+# `torch.compile(f, mode=...)` chooses a set of options. Most texts name three modes. Which modes are there?
 
 # %% example
 for mode, options in torch._inductor.list_mode_options().items():
