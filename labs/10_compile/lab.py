@@ -63,7 +63,8 @@ logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # its warnings print
 #
 # 1. *Dynamo* follows the Python bytecode of `f`, the instructions that the interpreter would run, with tensors that
 #    have no values. It records the operations as a *graph*, an object from `torch.fx`.
-# 2. It notes what it assumed in the process, such as the dtype and shape of `x`. These assumptions are called *guards*.
+# 2. Dynamo notes what it assumed in the process, such as the dtype and shape of `x`. These assumptions are called
+#    *guards*.
 # 3. *AOTAutograd* creates the graph of the backward pass ahead of time.
 # 4. *Inductor*, the default backend, turns both graphs into code: on a GPU in Triton, a language for GPU code, and on a
 #    CPU in C++.
@@ -125,10 +126,9 @@ for node in recorder.graphs[0].graph.nodes:
 # ## Graph breaks
 #
 # Training scripts print, log losses and branch on values, and not all of that fits into a graph. At `if y.sum() > 0`,
-# Dynamo can't know which branch to take, because it follows Python without values. It ends the graph, lets Python run
-# the `if` with real values, and starts another graph after it. That's called a *graph break*. The result is still
-# right, but each graph is compiled separately, no operations are combined across the break, and a GPU may have to wait
-# for Python in between.
+# it's impossible to know which branch to take without values. Dynamo ends the graph, lets Python run the `if` with real
+# values, and starts another graph after it. That's called a *graph break*. The result is still right, but each graph is
+# compiled separately, no operations are combined across the break, and a GPU may have to wait for Python in between.
 #
 # Dynamo counts breaks by reason in `counters["graph_break"]`. Each of the next six functions gets a tensor of three
 # ones.
@@ -598,11 +598,11 @@ except Exception as error:
     print("Inductor wrote no code here:", type(error).__name__)
 
 # %% [markdown]
-# Just one. It reads and writes each number once, and keeps everything in between in the processor's registers. That's
-# called *fusion*, and it's most of what `torch.compile` gains on elementwise code. On 2 million numbers, we measured
-# 3.0 ms in eager mode and 1.2 ms compiled. A tiny model was slower: 17 microseconds in eager mode and 30 compiled,
-# because the guards are checked at each call. A matrix product can't be fused away. So "20 to 200 % faster" isn't a
-# law.
+# Just one. This loop reads and writes each number once, and keeps everything in between in the processor's registers.
+# That's called *fusion*, and it's most of what `torch.compile` gains on elementwise code. On 2 million numbers, we
+# measured 3.0 ms in eager mode and 1.2 ms compiled. A tiny model was slower: 17 microseconds in eager mode and 30
+# compiled, because the guards are checked at each call. A matrix product can't be fused away. So "20 to 200 % faster"
+# isn't a law.
 #
 # (If no C++ compiler is installed, the cell prints `InductorError`. Otherwise, it prints one loop with nine lines of
 # arithmetic.)
