@@ -26,8 +26,8 @@ LETTERS_OF = 'the letters of all true statements, such as {"q1": "abc", "q2": "e
 FORM_WEIGHT, QUESTION_WEIGHT = 1, 4  # of the checks
 HALF_FROM = 4  # statements: of a shorter question, too many guesses misjudge only one
 SCORING = (
-    "Tick *all* true statements, or write their letters in the cell below. A question earns its points if you judge "
-    "each of its statements right, and half of them if you misjudge {one}."
+    "Tick *all* true statements, or write their letters in the cell below. You get full points for a question if you "
+    "judge every statement correctly, and half if you get {one} wrong."
 )
 
 
@@ -175,7 +175,7 @@ def render_answer_cell(quiz: Quiz) -> str:
 def render_visible_checks(quiz: Quiz) -> str:
     return f"""with check(
     "form",
-    "q1 to q{len(quiz.questions)} each have letters from a to e",
+    "each of q1 to q{len(quiz.questions)} has letters between a and e",
     weight={FORM_WEIGHT},
     required=True,
     guard=True,
@@ -193,7 +193,7 @@ def render_hidden_checks(quiz: Quiz) -> str:
         arguments = f'{quiz.name}(), "q{number}", "{question.letters}"'
         if question.allows_half:
             weight = QUESTION_WEIGHT / 2
-            label = json.dumps(f"q{number}: {title}, at most one statement misjudged", ensure_ascii=False)
+            label = json.dumps(f"q{number}: {title}, at most one mistake", ensure_ascii=False)
             checks.append(
                 f'with check("q{number}_half", {label}, weight={weight:g}, hint={hint}):\n'
                 f"    assert_letters({arguments}, misjudged=1)"
