@@ -42,7 +42,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
         "one number",
         "square",
     ),
-    *("many samples", "transposed", "every second one", "expanded"),
+    *("many samples", "many equal samples", "transposed", "every second one", "expanded"),
 )
 def arguments(draw, edge):
     n, c = draw(st.integers(2, 5)), draw(st.integers(2, 6))
@@ -63,6 +63,8 @@ def arguments(draw, edge):
         logits += torch.linspace(-900, 900, n)[:, None]
     if edge == "certain":  # of the right class, or of a wrong one
         logits[torch.arange(n), (labels + torch.arange(n) % 2) % c] += 300
+    if edge == "many equal samples":
+        logits, labels = logits[:1].expand(4000, c), labels[:1].expand(4000)
     logits = logits if "float64" in edge else logits.float()
     return draw.apply_layout(logits, edge), draw.apply_layout(labels, edge) if edge == "every second one" else labels
 
@@ -139,6 +141,7 @@ with check(
     hint="Which score in a row belongs to its label, and how many numbers do you average?",
 ):
     arguments.assert_results(cross_entropy, "", "square", "many samples", rtol=0, atol=1.5e-5)  # scores up to 13
+    arguments.assert_results(cross_entropy, "many equal samples", rtol=0, atol=1.5e-5)
 with check(
     "rows_apart",
     "rows that are far apart, and rows that are certain",

@@ -23,7 +23,17 @@ def slots(t: Tensor) -> list[int]:
 # %% domain
 @domain(
     reference,
-    *("0-dim", "empty", "one element", "one dimension", "six dimensions", "expanded", "overlapping", "at slot 0"),
+    *(
+        "0-dim",
+        "empty",
+        "empty, with a step",
+        "one element",
+        "one dimension",
+        "six dimensions",
+        "expanded",
+        "overlapping",
+        "at slot 0",
+    ),
     *("bool", "uint8", "bfloat16", "float64", "complex64", "requires grad"),
 )
 def arguments(draw, edge):
@@ -37,11 +47,13 @@ def arguments(draw, edge):
     size, stride = [size[i] for i in order], [stride[i] for i in order]
     if edge == "empty":
         size[draw(st.integers(0, count - 1))] = 0
+    if edge == "empty, with a step":
+        size, stride = [0], [draw(st.integers(3, 5))]
     if edge == "expanded":
         stride[draw(st.integers(0, count - 1))] = 0
     if edge == "overlapping":
         stride = [draw(st.integers(1, 3)) for _ in size]
-    offset = 0 if edge == "at slot 0" else draw(st.integers(1, 9))
+    offset = 0 if edge in ("at slot 0", "empty, with a step") else draw(st.integers(1, 9))
     names = {"bool", "uint8", "bfloat16", "float64", "complex64"}
     dtype = getattr(torch, edge if edge in names else draw(st.sampled_from(["float32", "int64"])))
     t = torch.zeros(offset + step + 20, dtype=dtype).as_strided(size, stride, offset)
@@ -131,7 +143,7 @@ with check(
     weight=2,
     hint="How many index tuples does shape () have?",
 ):
-    arguments.assert_results(slots, "0-dim", "empty")
+    arguments.assert_results(slots, "0-dim", "empty", "empty, with a step")
 with check("expanded", "a stride of 0 reads one slot repeatedly", hint="What does the formula give for a stride of 0?"):
     arguments.assert_results(slots, "expanded", "overlapping")
 with check(

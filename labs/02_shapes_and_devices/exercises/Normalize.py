@@ -117,7 +117,16 @@ class Normalize(nn.Module):
 # %% domain
 EDGES = (
     *("C = W", "C = H", "C = N", "all equal", "one channel", "one sample", "one pixel", "no sample"),
-    *("float64", "bfloat16", "small numbers", "channels last", "every second column", "expanded", "strided statistics"),
+    *(
+        "float64",
+        "bfloat16",
+        "small numbers",
+        "tiny numbers",
+        "channels last",
+        "every second column",
+        "expanded",
+        "strided statistics",
+    ),
 )
 
 
@@ -129,7 +138,7 @@ def draw_arguments(draw, edge):
     x = torch.randn(n, c, h, w, dtype=torch.float64, generator=g)
     mean = torch.randn(c, dtype=torch.float64, generator=g)
     std = 0.5 + torch.rand(c, dtype=torch.float64, generator=g)
-    scale = 1e-3 if edge == "small numbers" else 1
+    scale = {"small numbers": 1e-3, "tiny numbers": 1e-9}.get(edge, 1)
     dtype = getattr(torch, edge if edge in ("float64", "bfloat16") else "float32")
     x, mean, std = ((t * scale).to(dtype) for t in (x, mean, std))
     if edge == "channels last":
@@ -209,7 +218,7 @@ with check(
         {"mean and std were aligned with the last dimension: shapes are aligned from the right": (t - mean) / std},
     )
     arguments.assert_results(Normalize, "", "C = W", "C = H", "C = N", "all equal", "one channel", "one sample")
-    arguments.assert_results(Normalize, "one pixel", "small numbers")
+    arguments.assert_results(Normalize, "one pixel", "small numbers", "tiny numbers")
     arguments.assert_results(Normalize, "channels last", "every second column", "expanded", "strided statistics")
 with check(
     "cast",

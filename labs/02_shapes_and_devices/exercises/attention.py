@@ -43,18 +43,26 @@ def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
 @domain(
     reference,
     *("float64", "causal", "causal, float64", "one position", "one head", "one feature", "large scores", "no sample"),
-    *("as many features as positions", "as many heads as positions", "all equal", "large scores, causal"),
+    *(
+        "as many features as positions",
+        "as many heads as positions",
+        "all equal",
+        "large scores, causal",
+        "low scores, causal",
+    ),
     *("transposed", "features first", "every second feature", "expanded"),
 )
 def arguments(draw, edge):
     n, heads, d, t = draw(st.integers(1, 2)), draw(st.integers(3, 4)), draw(st.integers(5, 6)), draw(st.integers(7, 8))
     n = {"no sample": 0, "all equal": 4}.get(edge, n)
     heads = {"one head": 1, "as many heads as positions": t, "all equal": 4}.get(edge, heads)
-    d = {"one feature": 1, "as many features as positions": t, "all equal": 4}.get(edge, 4 if "large" in edge else d)
+    d = {"one feature": 1, "as many features as positions": t, "all equal": 4}.get(edge, 4 if "scores" in edge else d)
     t = {"one position": 1, "all equal": 4}.get(edge, t)
     q, k, v = (torch.randn(n, heads, t, d, dtype=torch.float64, generator=draw.make_generator()) for _ in range(3))
     if "large scores" in edge:  # integers, so scores are exact
         q, k = (q * 20).round(), (k * 20).round()
+    if edge == "low scores, causal":  # -1000 or a little more
+        q, k = torch.full_like(q, 20.0), (k > 0) * 0.25 - 25
     q, k, v = (x if "float64" in edge else x.float() for x in (q, k, v))
     if edge == "transposed":
         q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
@@ -137,7 +145,7 @@ with check(
 with check("sizes_of_one", "one position, one head, one feature", hint="Is there a squeeze() in your code?"):
     arguments.assert_results(attention, "one position", "one head", "one feature")
 with check("large_scores", "scores far from 0", hint="What is exp(1000)? What does softmax() do about it?"):
-    arguments.assert_results(attention, "large scores", "large scores, causal")
+    arguments.assert_results(attention, "large scores", "large scores, causal", "low scores, causal")
 with check(
     "non_contiguous",
     "arguments that are transposed, sliced or expanded",

@@ -98,7 +98,14 @@ def arguments(draw, edge):
     reference,
     *("flat", "ones between", "expanded", "last block expanded"),
     *("first factor dropped", "last factor dropped", "a factor in front", "a factor at the end", "another factor"),
-    *("no dimension left", "no dimension before", "first block dropped", "a small gap", "a small overlap"),
+    *(
+        "no dimension left",
+        "no dimension before",
+        "first block dropped",
+        "a small gap",
+        "a gap of one slot",
+        "a small overlap",
+    ),
 )
 def impossible(draw, edge):
     blocks = [draw(st.lists(st.sampled_from([2, 3, 5]), min_size=2, max_size=3)) for _ in range(2)]
@@ -110,6 +117,7 @@ def impossible(draw, edge):
         shape = {
             "flat": [torch.Size(size).numel()],
             "a small gap": [torch.Size(size).numel()],
+            "a gap of one slot": [torch.Size(size).numel()],
             "a small overlap": [torch.Size(size).numel()],
             "first factor dropped": (first + last)[1:],
             "last factor dropped": (first + last)[:-1],
@@ -121,6 +129,9 @@ def impossible(draw, edge):
             "first block dropped": last,
         }[edge]
     place = next(i for i in range(len(size) + 1) if torch.Size(size[:i]).numel() == torch.Size(blocks[0]).numel())
+    if edge == "a gap of one slot":
+        n, k = draw(st.permutations([2, 3, 4]))[:2]
+        size, stride, shape = [n, k], [2 * k + 1, 2], [n * k]
     if edge in ("a small gap", "a small overlap"):  # less than a step of the inner block
         stride[place:] = [2 * n for n in stride[place:]]
         step = size[place] * stride[place] + (1 if edge == "a small gap" else -1) * draw(
@@ -191,7 +202,7 @@ with check(
     required=True,
     hint="Which adjacent old dimensions can be joined? Does every new dimension stay within a joined block?",
 ):
-    impossible.assert_results(view_strides, "", "flat", "a small gap", "a small overlap")
+    impossible.assert_results(view_strides, "", "flat", "a small gap", "a gap of one slot", "a small overlap")
 with check(
     "size_one",
     "sizes of 1 in the old and new shapes",

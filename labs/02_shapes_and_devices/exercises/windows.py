@@ -29,7 +29,7 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
 @domain(
     reference,
     *("a rest", "gaps", "step 1", "step above n", "k = n", "one window and a rest", "k = 1"),
-    *("two dimensions", "no row", "int64", "bool"),
+    *("two dimensions", "no row", "int64", "bool", "bfloat16", "complex64"),
     *("every second element", "slice", "transposed", "permuted", "expanded", "expanded to the right"),
 )
 def arguments(draw, edge):
@@ -43,7 +43,7 @@ def arguments(draw, edge):
     dims = {"two dimensions": 1, "transposed": 1, "expanded": 1, "permuted": 2, "slice": 2}
     front = [0] if edge == "no row" else [draw(st.integers(2, 4)) for _ in range(dims.get(edge, 0))]
     x = torch.randn(*front, n, dtype=torch.float64, generator=draw.make_generator()) * 100
-    x = x > 0 if edge == "bool" else x.long() if edge == "int64" else x.float()
+    x = x > 0 if edge == "bool" else x.to(getattr(torch, edge if edge.endswith(("16", "64")) else "float32"))
     if edge == "every second element":
         x = torch.stack([x, -x], -1).flatten(-2)[..., ::2]
     if edge == "slice":
@@ -103,7 +103,8 @@ with check(
         torch.stack([t[i : i + 3] for i in range(0, 6, 2)]),
         {"the windows have a step of 1": t.unfold(0, 3, 1)},
     )
-    arguments.assert_results(windows, "", "a rest", "gaps", "step 1", "step above n", "int64", "bool")
+    arguments.assert_results(windows, "", "a rest", "gaps", "step 1", "step above n")
+    arguments.assert_results(windows, "int64", "bool", "bfloat16", "complex64")
 with check(
     "shares_memory",
     "a write to x appears in the windows",

@@ -52,7 +52,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 def arguments(draw, edge):
     d = 1 if edge == "one number" else draw(st.integers(2, 4))
     sizes = draw(st.lists(st.integers(1, 6), min_size=2, max_size=5))
-    sizes = {"one batch": [4], "one sample": [1], "batches of one": [1, 1, 1]}.get(edge, sizes)
+    sizes = {"one batch": [4], "one sample": [1], "batches of one": [1, 1, 1], "float64": [1, 2, 4]}.get(edge, sizes)
     if edge == "an empty batch":
         sizes = [*sizes[:1], 0, *sizes[1:], 0]
     if edge == "empty batches first":

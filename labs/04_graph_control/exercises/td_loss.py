@@ -42,7 +42,16 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
 @domain(
     reference,
     *("float64", "one step", "one action", "one number", "square", "always the same action"),
-    *("all done", "none done", "NaN after done", "infinity after done", "negative predictions", "gamma 0", "gamma 1"),
+    *(
+        "all done",
+        "none done",
+        "NaN after done",
+        "infinity after done",
+        "negative predictions",
+        "gamma 0",
+        "gamma 1",
+        "large numbers",
+    ),
     *("transposed", "every second one", "recording off"),
     *("q requires grad", "both require grad", "only target_q requires grad", "q itself", "q itself, requires grad"),
     *("from operations", "q itself, from an operation", "holds .grad"),
@@ -80,6 +89,8 @@ def arguments(draw, edge):
         steps |= {key: steps[key].T.contiguous().T for key in ("state", "next_state")}
     if edge == "every second one":
         steps = {key: torch.stack([t, t], 1).flatten(0, 1)[::2] for key, t in steps.items()}
+    if edge == "large numbers":
+        steps |= {key: steps[key] * 1000 for key in ("state", "reward", "next_state")}
     if "q itself" in edge:
         target_q = q
     if edge != "q itself" and edge.startswith(("q ", "both", "from", "holds")):
@@ -158,7 +169,9 @@ with check(
         {"done makes no difference in your target": ((taken - t["reward"] - 0.9 * best) ** 2).mean()},
     )
     arguments.assert_results(td_loss, "", "float64", "one step", "one action", "one number", "square")
-    arguments.assert_results(td_loss, "all done", "none done", "gamma 0", "gamma 1", "always the same action")
+    arguments.assert_results(
+        td_loss, "all done", "none done", "gamma 0", "gamma 1", "always the same action", "large numbers"
+    )
 with check(
     "negative",
     "predictions for the next state that are all below zero",

@@ -36,13 +36,25 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
 @domain(
     reference,
     *("float32", "mixed dtypes", "no parameters", "one parameter", "limit 0", "infinite limit", "on the limit"),
-    *("all inside", "all outside", "NaN", "infinities", "no axes", "no elements", "transposed", "every second one"),
+    *(
+        "all inside",
+        "all outside",
+        "NaN",
+        "infinities",
+        "infinities and an infinite limit",
+        "no axes",
+        "no elements",
+        "transposed",
+        "every second one",
+    ),
     *("on the limit, float32", "parts of one tensor", "some hold .grad", "recording off"),
     contexts={"recording off": torch.no_grad},
 )
 def arguments(draw, edge):
     count = {"no parameters": 0, "one parameter": 1, "no elements": 3}.get(edge, draw(st.integers(2, 3)))
-    limit = {"limit 0": 0.0, "infinite limit": math.inf}.get(edge, draw(st.sampled_from([0.25, 0.3, 0.75, 1.1])))
+    limit = {"limit 0": 0.0, "infinite limit": math.inf, "infinities and an infinite limit": math.inf}.get(
+        edge, draw(st.sampled_from([0.25, 0.3, 0.75, 1.1]))
+    )
     if edge == "on the limit":
         limit = draw(st.sampled_from([0.25, 0.5, 1.5]))
     if edge == "on the limit, float32":
@@ -56,7 +68,8 @@ def arguments(draw, edge):
     parts = [torch.randn(shape, dtype=torch.float64, generator=g) for shape in shapes]
     if edge in ("all inside", "all outside"):
         parts = [p.sign() * (limit * 0.9 * p.sin().abs() if edge == "all inside" else limit + p.abs()) for p in parts]
-    special = {"NaN": (math.nan, 5.0), "infinities": (math.inf, -math.inf)}
+    special = {"NaN": (math.nan, 5.0)}
+    special |= dict.fromkeys(["infinities", "infinities and an infinite limit"], (math.inf, -math.inf))
     special |= {"on the limit": (limit, -limit), "on the limit, float32": (limit, -limit)}
     if edge in special:
         for p in parts:
@@ -127,7 +140,7 @@ with check(
     for edges in (
         ("", "float32", "mixed dtypes", "one parameter", "limit 0", "infinite limit", "on the limit"),
         ("all inside", "all outside", "infinities", "no axes", "no elements", "transposed", "every second one"),
-        ("on the limit, float32",),
+        ("on the limit, float32", "infinities and an infinite limit"),
     ):
         assert_clamped(clamp_params_, *edges)
         arguments.assert_results(clamp_params_, *edges)

@@ -30,7 +30,15 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
 # %% domain
 @domain(
     reference,
-    *("float64", "negative top", "constant rows", "nearly constant rows", "tiny rows", "tiny rows, tiny top"),
+    *(
+        "float64",
+        "negative top",
+        "constant rows",
+        "nearly constant rows",
+        "closer numbers",
+        "tiny rows",
+        "tiny rows, tiny top",
+    ),
     *("one column", "no rows", "transposed", "every second column"),
 )
 def arguments(draw, edge):
@@ -41,9 +49,11 @@ def arguments(draw, edge):
         x[::2] = x[::2, :1].clone()
     if edge == "nearly constant rows":
         x = 1e6 + torch.arange(d) + torch.zeros_like(x)
+    if edge == "closer numbers":
+        x = 1e6 + torch.arange(d) / 4 + torch.zeros_like(x)
     if "tiny rows" in edge:
         x *= 1e-20
-    x = x if edge in ("float64", "nearly constant rows") else x.float()
+    x = x if edge in ("float64", "nearly constant rows", "closer numbers") else x.float()
     if edge == "transposed":
         x = x.T.contiguous().T
     if edge == "every second column":
@@ -103,7 +113,7 @@ with check(
     arguments.assert_arguments(rescale_rows_, "", "float64", "negative top")
     arguments.assert_returns(rescale_rows_, "x", "", "float64", "negative top")
 with check("constant", "a constant row becomes zeros, and only such a row", weight=2, hint="What is 0 / 0?"):
-    arguments.assert_arguments(rescale_rows_, "constant rows", "nearly constant rows", "one column")
+    arguments.assert_arguments(rescale_rows_, "constant rows", "nearly constant rows", "closer numbers", "one column")
 with check(
     "tiny_numbers",
     "a row of tiny numbers is rescaled too",

@@ -91,13 +91,25 @@ class MLP(nn.Module):
 # %% domain
 @domain(
     reference,
-    *("two sizes", "six sizes", "equal sizes", "layers of one", "one logit", "one sample", "no samples", "float64"),
+    *(
+        "two sizes",
+        "six sizes",
+        "twelve sizes",
+        "equal sizes",
+        "layers of one",
+        "one logit",
+        "one sample",
+        "no samples",
+        "float64",
+    ),
     *("transposed", "every second one", "expanded", "training mode", "two sizes in training mode"),
     call=built,
 )
 def arguments(draw, edge):
-    count = 2 if "two sizes" in edge else 6 if edge == "six sizes" else draw(st.integers(3, 4))
+    count = 2 if "two sizes" in edge else 6 if edge in ("six sizes", "twelve sizes") else draw(st.integers(3, 4))
     sizes = draw(st.permutations([2, 3, 4, 5, 6, 7]))[:count]
+    if edge == "twelve sizes":
+        sizes = [*sizes, *sizes]
     if edge == "equal sizes":
         sizes = sizes[:1] * count
     if edge == "layers of one":
@@ -169,7 +181,7 @@ with check(
     with torch.no_grad():
         assert_close(model(t), want)
     assert_part(MLP, "logits", "", "two sizes", "six sizes", "equal sizes", "layers of one", "one logit")
-    assert_part(MLP, "logits", "one sample", "float64", "transposed", "every second one", "expanded")
+    assert_part(MLP, "logits", "one sample", "twelve sizes", "float64", "transposed", "every second one", "expanded")
 with check(
     "gradient",
     "the gradients of all parameters",

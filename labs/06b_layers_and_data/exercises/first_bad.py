@@ -91,6 +91,15 @@ def finite_part(x):
     return x.nan_to_num(0, 0, 0)
 
 
+def largest_with_inf(x):
+    return with_inf(x).max(0)
+
+
+def through_unnamed(x):
+    """An infinite output of a module that model doesn't register, made finite."""
+    return finite_part(nn.Threshold(1e9, torch.inf)(x))
+
+
 def first_of(x):
     return x[0]
 
@@ -177,6 +186,7 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 # %% domain
 EDGES = (
     *("defined backwards", "in a block", "a block", "the model", "in a block of a block", "never run", "runs twice"),
+    *("runs twice, and is bad then", "a named tuple", "a module without a name"),
     *("two names", "nothing bad", "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes"),
     *(
         "float16 and integers",
@@ -202,6 +212,8 @@ def arguments(draw, edge):
         "nothing bad": (same, with_state, first_of),
         "tuples": (with_state, first_of, bad),
         "tuple in a tuple": (with_bad_state, first_of, bad),
+        "a named tuple": (largest_with_inf, first_of, bad),
+        "a module without a name": (through_unnamed, bad, other),
         "None and nothing": (with_nothing, first_of, bad),
         "integers": (without_fractions, same, by_zero),
         "float16 and integers": (with_large_integers, first_of, bad),
@@ -222,6 +234,7 @@ def arguments(draw, edge):
         "in a block of a block": ([(a, [inner], [b], other), (c, other)], [a, c], same),
         "never run": ([(a, bad), (b, same), (c, other)], [b, c], same),
         "runs twice": ([(a, grown), (b, same)], [a, b, a], same),
+        "runs twice, and is bad then": ([(a, grown), (b, bad)], [a, b, a], same),
         "two names": ([(a, bad), (b, a)], [b, a], same),
     }.get(edge, (parts, [a, b, c], same))
     if edge in chains:
@@ -270,6 +283,7 @@ with check(
     hint="Does named_modules() list the modules in the order in which they run? Does a block finish before its parts?",
 ):
     arguments.assert_results(first_bad, "", "defined backwards", "never run", "runs twice", "two names")
+    arguments.assert_results(first_bad, "runs twice, and is bad then", "a module without a name")
     arguments.assert_results(first_bad, "in a block", "a block", "the model", "in a block of a block")
 with check(
     "outputs",
@@ -278,7 +292,7 @@ with check(
     hint="What does an LSTM return? Does your function look into a tuple inside a tuple?",
 ):
     arguments.assert_results(first_bad, "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes")
-    arguments.assert_results(first_bad, "float16 and integers")
+    arguments.assert_results(first_bad, "float16 and integers", "a named tuple")
     arguments.assert_results(first_bad, "large numbers", "float64", "nothing bad", "an infinite input")
 with check(
     "in_place",

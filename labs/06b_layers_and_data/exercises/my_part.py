@@ -1,9 +1,10 @@
 # %% given
 class Worker(NamedTuple):
-    """The part of get_worker_info() that you need here: worker number id of num_workers."""
+    """A part of what get_worker_info() returns: this is worker number id of num_workers."""
 
     id: int
     num_workers: int
+    seed: int = 0
 
 
 class Counting:

@@ -32,7 +32,7 @@ def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -
 @domain(
     reference,
     *("size 0", "one tap", "neighbours", "stride 1", "no padding", "windows up to the end", "large"),
-    *("one window", "a stride beyond the end", "one place short", "far too short"),
+    *("one window", "a stride beyond the end", "one place short", "far too short", "a span above 2 ** 31"),
 )
 def arguments(draw, edge):
     kernel = 1 if edge == "one tap" else draw(st.integers(2, 6))
@@ -51,6 +51,8 @@ def arguments(draw, edge):
     size = max(0, span + room - 2 * padding)
     if edge == "size 0":
         size, padding = 0, (span + room + 1) // 2
+    if edge == "a span above 2 ** 31":
+        size, kernel, padding, dilation = 100_000 - stride, 50_000 + kernel, 99_999, 50_000
     return size, kernel, stride, padding, dilation
 
 
@@ -106,7 +108,7 @@ with check(
     weight=2,
     hint="What's the smallest size for these taps? What does // do to a negative number?",
 ):
-    arguments.assert_results(out_size, "one window", "one place short", "far too short")
+    arguments.assert_results(out_size, "one window", "one place short", "far too short", "a span above 2 ** 31")
 
 
 # %% right "it counts the places where a window can begin"

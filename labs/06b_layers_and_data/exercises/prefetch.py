@@ -77,6 +77,29 @@ def moved_arrays(prefetch, batches):
     return [array.tolist() for array in prefetch(batches, lambda batch: torch.tensor(batch).numpy())]
 
 
+@probes.probe
+def late_error(prefetch, batches, close):
+    """Whether the exception that move raises for the last batch reaches the caller, or what close() does before that."""
+    error = ArithmeticError("raised by move")
+
+    def move(batch):
+        if batch == batches[-1]:
+            raise error
+        return batch
+
+    got = iter(prefetch(batches, move))
+    try:
+        for _ in batches[1:]:
+            next(got)
+        if close:
+            got.close()
+            return "closed"
+        next(got)
+    except ArithmeticError as caught:
+        return "the exception itself" if caught is error else "another exception"
+    return "no exception"
+
+
 # %% exercise
 def prefetch(batches: Iterable, move: Callable) -> Iterator:
     """Yields move(batch) for each batch, in order, and always has the next one ready before it yields one.
@@ -258,6 +281,8 @@ with check(
         assert_events(log, events)
         followed(log, got)
         assert_events(log, [*events, "StopIteration"])
+    for t in ([3, 6, 9], [5, 2]):
+        assert_close(late_error(prefetch, t, close=False), "the exception itself", name="what the caller gets")
 with check(
     "closed",
     "the source is closed once: at its end, after an exception, or on close()",
@@ -278,6 +303,7 @@ with check(
             assert log[-2:] == ["close", "closed"], "close() doesn't close the source, or not immediately"
         else:
             assert log[-1] != "closed", "the source is closed after the end of your iterator"
+    assert_close(late_error(prefetch, [3, 6, 9], close=True), "closed", name="close(), while an exception is waiting")
     log = []
     followed(log, prefetch(Shelf(log, [3, 1]), Mover(log).move))
     assert_events(log, ["begun", *by_hand("r3 r1 s3 end s1 StopIteration")])

@@ -59,7 +59,7 @@ class Allocator:
         ### END SOLUTION
 
     def alloc(self, size: int) -> int:
-        """A block for size > 0 bytes, rounded up to a multiple of 512.
+        """A block for size bytes, from 1 to 2 ** 50, rounded up to a multiple of 512.
 
         Returns the block's number, an int that no other block in use has. The block is the smallest cached block that's
         large enough, used as a whole. If there is none, it's a new block of the rounded size. If that would make

@@ -1,4 +1,16 @@
 # %% given
+class Counted(nn.Sequential):
+    """A block with a buffer of its own, which counts its calls."""
+
+    def __init__(self, *layers):
+        super().__init__(*layers)
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(x)
+
+
 @probes.probe
 def blocked(forward, parts, modes, xs, upstreams, between=None):
     """Results, gradients and buffers of forward(block, x) for each x.
@@ -6,8 +18,9 @@ def blocked(forward, parts, modes, xs, upstreams, between=None):
     There is one backward pass for all of them. The block has a Layer for each of parts, and modes says which of its
     modules are in training mode. between: called before backward.
     """
-    block = nn.Sequential(*[Layer(*part) for part in parts])
-    for module, mode in zip(block.modules(), modes, strict=True):
+    layers = [Layer(*part) for part in parts]
+    block = Counted(*layers[:-1], nn.Sequential(layers[-1]))
+    for module, mode in zip((block, *layers), modes, strict=True):
         module.training = mode
     xs = [x.detach().clone().requires_grad_(x.requires_grad) for x in xs]
     with torch.random.fork_rng(devices=[]):
@@ -20,8 +33,9 @@ def blocked(forward, parts, modes, xs, upstreams, between=None):
         "outs": [out.detach() for out in outs],
         "grads": [parameter.grad for parameter in block.parameters()],
         "x": [x.grad for x in xs],
-        "buffers": [buffer.clone() for buffer in block.buffers()],
-        "modes": [module.training for module in block.modules()],
+        "buffers": [buffer.clone() for layer in layers for buffer in layer.buffers()],
+        "calls": block.calls.clone(),
+        "modes": [module.training for module in (block, *layers)],
     }
 
 
@@ -107,7 +121,7 @@ def built(functions, widths, generator, dtype=torch.float32):
     made = []
     for f, (a, b) in zip(functions, pairwise(widths), strict=True):
         buffers = {
-            averaged: [torch.full((a,), 0.25), torch.tensor(3)],
+            averaged: [torch.full((a,), 0.25), torch.tensor(2**24 + 3)],
             slow: [torch.zeros(a), torch.ones(b), torch.tensor(0)],
             plain: [],
             thinned: [torch.tensor(0.5)],
@@ -229,8 +243,8 @@ with check(
     required=True,
     hint="Which copy do you restore?",
 ):
-    assert_blocked(checkpoint_once, ["buffers", "modes"], "", "three batches", "mixed modes", "frozen")
-    assert_blocked(checkpoint_once, ["buffers", "modes"], "only parts in training mode")
+    assert_blocked(checkpoint_once, ["buffers", "calls", "modes"], "", "three batches", "mixed modes", "frozen")
+    assert_blocked(checkpoint_once, ["buffers", "calls", "modes"], "only parts in training mode")
     assert_blocked(checkpoint_once, ["outs", "grads"], "three batches")
 with check(
     "buffer_at_end",
@@ -238,10 +252,10 @@ with check(
     weight=2,
     hint="Does your last line run in the second call?",
 ):
-    keys = ["outs", "grads", "buffers", "modes"]
+    keys = ["outs", "grads", "buffers", "calls", "modes"]
     assert_blocked(checkpoint_once, keys, "a buffer changed last", "a buffer that isn't saved", "one batch")
 with check("evaluation_mode", "in evaluation mode too", weight=1, hint="What do you do with the block's mode?"):
-    assert_blocked(checkpoint_once, ["outs", "grads", "buffers", "modes"], "evaluation mode")
+    assert_blocked(checkpoint_once, ["outs", "grads", "buffers", "calls", "modes"], "evaluation mode")
 with check(
     "keeps_nothing",
     "nothing inside the block is kept, and it runs twice",

@@ -85,7 +85,7 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
 # %% domain
 @domain(
     reference,
-    *("float64", "bfloat16", "another dtype", "negative column", "one column", "one row"),
+    *("float64", "bfloat16", "another dtype", "negative column", "the last column, as -1", "one column", "one row"),
     *("training mode", "evaluation mode", "all frozen", "none frozen", "transposed", "recording off"),
     *("x requires grad", "returns x", "returns x, requires grad", "no batch", "an empty batch", "all empty"),
     call=columns,
@@ -114,7 +114,7 @@ def arguments(draw, edge):
     if "mode" in edge:
         modes = [edge == "training mode"] * 3
     column = draw(st.integers(0, c - 1))
-    return parts, list(modes), xs, column - c if edge == "negative column" else column
+    return parts, list(modes), xs, {"negative column": column - c, "the last column, as -1": -1}.get(edge, column)
 
 
 # %% checks
@@ -186,7 +186,9 @@ with check(
     hint="Is there one tensor for each batch, in order and in the model's dtype?",
 ):
     assert_columns(column_of, ["found", "requires_grad"], "", "float64", "bfloat16", "another dtype")
-    assert_columns(column_of, ["found", "requires_grad"], "negative column", "one column", "one row")
+    assert_columns(
+        column_of, ["found", "requires_grad"], "negative column", "the last column, as -1", "one column", "one row"
+    )
     assert_columns(
         column_of, ["found", "requires_grad"], "training mode", "evaluation mode", "all frozen", "none frozen"
     )

@@ -37,7 +37,7 @@ def dropped(x, training, w, b):
 def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
     """The layers applied to x, one after another, in k segments, each of them checkpointed, including the last.
 
-    A layer may be in the list twice. A segment has one or more consecutive entries of the list; 1 <= k <= len(layers).
+    A layer may be in the list twice; the list doesn't change before backward has run. A segment has one or more consecutive entries of the list; 1 <= k <= len(layers).
     The lengths of any two segments differ by at most one. In forward, each entry runs once, and only the inputs to the
     segments are kept. In backward, each runs once more, segment by segment, starting with the last. Values and
     gradients are those of the plain loop, for the parameters and, if x requires grad, for x, with dropout too. Any
@@ -217,6 +217,11 @@ with check(
         lengths = [len(segment) for segment in segments]
         assert_close(len(lengths), k, name="the number of segments that were computed again")
         assert max(lengths) - min(lengths) <= 1, "the lengths of your segments differ by more than one"
+    ran = []
+    parts = chain(bent, [3] * 4, torch.Generator().manual_seed(7))
+    parts = [(numbered(n, ran, f), weights) for n, (f, weights) in enumerate(parts)]
+    segmented(in_segments, parts, t, g, 2, order=[0, 1, 2, 0])
+    assert_close(ran[4:], [2, 0, 0, 1], name="the layers computed again, of which one is in the list twice")
 with check("keeps_input", "the list and x aren't changed, and an empty batch stays empty", guard=True):
     assert_segmented(in_segments, ["same list", "x after"], "", *arguments.edges)
     assert_segmented(in_segments, ["out", "grads", "x"], "no rows")

@@ -2,8 +2,8 @@
 def kept_bytes(sizes: list[int], activation: str, batch: int, dtype: torch.dtype) -> int:
     """The bytes that stack(sizes, activation) keeps for backward, counting each storage once.
 
-    sizes: at least two ints, each at least 1, possibly with repeats. activation: "relu", "tanh", "gelu" or "silu".
-    batch: the number of samples, 0 or more. dtype: that of the model and its input, float32, float64 or bfloat16. The
+    sizes: two to ten ints from 1 to 100, possibly with repeats. activation: "relu", "tanh", "gelu" or "silu".
+    batch: the number of samples, 0 to 100. dtype: that of the model and its input, float32, float64 or bfloat16. The
     model's input and its parameters don't count. Returns an int. The list isn't changed.
     """
     ### BEGIN SOLUTION
@@ -14,7 +14,7 @@ def kept_bytes(sizes: list[int], activation: str, batch: int, dtype: torch.dtype
 
 # %% promises
 # The bytes that -> example, other_cases
-# sizes: at least -> one_layer, other_cases
+# sizes: two to ten -> one_layer, other_cases
 # activation: -> example, other_cases
 # batch: -> one_layer, other_cases
 # dtype: -> dtypes

@@ -58,7 +58,14 @@ def by_region(trace: dict) -> dict[str, dict]:
     *("no rows", "no regions", "nothing inside", "one name", "freed", "zeros", "an hour", "whole numbers"),
     *("as a region begins", "as a region ends", "as one ends and one begins", "regions of no time"),
     *("one inside another", "overlapping regions", "other threads", "marks and the device's regions"),
-    *("several rows of one launch", "launched by nothing", "launch of nothing", "rows without keys", "many bytes"),
+    *(
+        "several rows of one launch",
+        "launched by nothing",
+        "launch of nothing",
+        "long launches",
+        "rows without keys",
+        "many bytes",
+    ),
 )
 def arguments(draw, edge):
     g = draw.make_generator()
@@ -97,7 +104,9 @@ def arguments(draw, edge):
             memory = {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "tid": thread, "ts": at}
             rows.append({**memory, "args": {"Bytes": nbytes}})
             cat = pick("cuda_runtime", "cuda_driver")
-            rows.append(trace_row("launch", cat, thread, at, step, correlation=number))
+            rows.append(
+                trace_row("launch", cat, thread, at, step * (50 if edge == "long launches" else 1), correlation=number)
+            )
             for _ in range({"several rows of one launch": 3, "launch of nothing": tick == 2}.get(edge, 1)):
                 took = pick(2, 5, 30) * step + (3.6e9 if edge == "an hour" else 0)
                 rows.append(trace_row("work", pick(*DEVICE_CATS), 7, late, took, correlation=number))
@@ -168,6 +177,7 @@ with check(
 ):
     arguments.assert_results(by_region, "", "nothing inside", "one name", "freed", "zeros", "whole numbers")
     arguments.assert_results(by_region, "several rows of one launch", "launched by nothing", "launch of nothing")
+    arguments.assert_results(by_region, "long launches")
     arguments.assert_results(by_region, "an hour", "many bytes", rtol=0, atol=0.001)
 with check(
     "shipped_all",

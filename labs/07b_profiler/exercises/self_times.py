@@ -41,7 +41,17 @@ def self_times(rows: list[dict]) -> dict[str, float]:
 # %% domain
 @domain(
     reference,
-    *("no rows", "one row", "beside each other", "a long chain", "in order", "whole numbers", "tenths", "long rows"),
+    *(
+        "no rows",
+        "one row",
+        "beside each other",
+        "a long chain",
+        "in order",
+        "whole numbers",
+        "tenths",
+        "long rows",
+        "hours later",
+    ),
     *("touching", "begin together", "end together", "covered", "of no time", "inside its own name", "one name"),
     *("two threads", "three threads", "same times in two threads", "thread 0", "only these keys"),
 )
@@ -78,6 +88,8 @@ def arguments(draw, edge):
         rows += [{**one, "tid": 12, "name": pick("op0.0", "op1.0", "other")} for one in rows]
     if edge == "of no time":
         rows += [trace_row(pick("mark", "op1.0"), "cpu_op", 11, one["ts"] + pick(0, one["dur"]), 0) for one in rows]
+    if edge == "hours later":
+        rows = [{**one, "ts": one["ts"] + 2.0**34} for one in rows]
     if edge == "only these keys":
         rows = [{key: one[key] for key in ("name", "tid", "ts", "dur")} for one in rows]
     if edge == "in order":
@@ -123,7 +135,7 @@ with check(
     hint="Which rows is a row's time subtracted from: one, or all around it?",
 ):
     arguments.assert_results(self_times, "", "one row", "beside each other", "a long chain", "in order")
-    arguments.assert_results(self_times, "whole numbers", "tenths", "only these keys")
+    arguments.assert_results(self_times, "whole numbers", "tenths", "hours later", "only these keys")
 with check(
     "two_threads",
     "two or three threads, also with the same times",

@@ -112,6 +112,9 @@ with check(
     required=True,
     hint="Do the first calls count? How many calls aren't recorded?",
 ):
+    said, ran = measured(slowest_region, [("first", 0.1, 0.001)] * 3 + [("slow", 0.06)], 1, 1)
+    assert_close(said, "slow")
+    assert_close(len(ran), 8, name="the number of calls of the parts")
     for warmup, active in ((2, 1), (1, 2)):
         t = [("first", *[0.3] * warmup, 0.001), ("slow", 0.06), ("last", 0.001)]
         said, ran = measured(slowest_region, t, warmup, active)

@@ -30,7 +30,16 @@ def time_by_name(rows: list[dict]) -> dict[str, list]:
 # %% domain
 @domain(
     reference,
-    *("no rows", "one row", "one name", "equal rows", "whole numbers", "some of no time", "only of no time"),
+    *(
+        "no rows",
+        "one row",
+        "one name",
+        "equal rows",
+        "whole numbers",
+        "long names",
+        "some of no time",
+        "only of no time",
+    ),
     *("nothing complete", "others with a name", "others with a duration", "others with both", "others with neither"),
     "an hour",
 )
@@ -41,6 +50,8 @@ def arguments(draw, edge):
         return choices[int(torch.randint(len(choices), (), generator=g))]
 
     names = ["aten::mm"] if edge == "one name" else ["aten::add", "aten::add_", "aten::addmm", "aten::mm"]
+    if edge == "long names":
+        names = ["void at::native::vectorized_elementwise_kernel<4, at::native::" + name for name in names]
     rows = []
     for n in range({"no rows": 0, "one row": 1, "nothing complete": 0}.get(edge, draw(st.integers(4, 9)))):
         dur = pick(range(1, 900)) / (1 if edge == "whole numbers" else 10) + (3.6e9 if edge == "an hour" else 0)
@@ -78,7 +89,7 @@ with check("example", "two operators: three calls and one", weight=2, required=T
 
 # %% hidden checks
 with check("other_rows", "other names and times", weight=3, required=True, hint="Do you keep one entry for each name?"):
-    arguments.assert_results(time_by_name, "", "one row", "one name", "equal rows", "whole numbers")
+    arguments.assert_results(time_by_name, "", "one row", "one name", "equal rows", "whole numbers", "long names")
 with check("other_kinds", "rows that aren't complete, with or without a name and a duration", weight=2, required=True):
     arguments.assert_results(time_by_name, "others with a name", "others with a duration")
     arguments.assert_results(time_by_name, "others with both", "others with neither", "nothing complete")

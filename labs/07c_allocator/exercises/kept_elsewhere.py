@@ -188,7 +188,13 @@ with check(
     weight=1,
     hint="How many bytes are three numbers? Is a tensor of exactly least bytes sent? And part of a larger one?",
 ):
-    for least, dtype in ((24, torch.float32), (25, torch.float32), (48, torch.float32), (24, torch.float64)):
+    for least, dtype in (
+        (24, torch.float32),
+        (25, torch.float32),
+        (48, torch.float32),
+        (24, torch.float64),
+        (36, torch.float64),
+    ):
         tensors = {"x": some(2, 3, seed=8, dtype=dtype), "y": some(9, 3, seed=9, dtype=dtype)}
         program = [("a", torch.sin, "x"), ("part", torch.narrow, "y", 0, 2, 2), ("b", torch.cos, "part")]
         g = some(2, 3, seed=11, dtype=dtype, grad=False)

@@ -45,13 +45,16 @@ def through(packing, arguments, program, tensors, upstreams, after=(), later=(),
 
 
 @probes.probe
-def left_behind(packing, arguments, f, x, hold=False):
-    """The bytes that are there after five results of f(x), made inside packing(*arguments), were dropped, or held."""
+def left_behind(packing, arguments, f, x, hold=False, transposed=False):
+    """The bytes that are there after five results of f(x), made inside packing(*arguments), were dropped, or held.
+
+    transposed: f gets a transposed tensor.
+    """
     x, held = x.detach().clone().requires_grad_(), []
     with memory.watch(x) as seen:
         for _ in range(5):
             with packing(*arguments):
-                held.append(f(x * 2))
+                held.append(f((x * 2).mT if transposed else x * 2))
             if not hold:
                 held.clear()
     return seen.now
@@ -260,8 +263,9 @@ with check(
     t = some(3, 4, seed=15)
     got = [left_behind(packed_bf16, [[], least], f, t) for f in (torch.exp, torch.tanh) for least in (1, 99)]
     assert_close(got, [0] * 4)
-    held = left_behind(packed_bf16, [[], 99], torch.exp, t, True)
-    assert_close(held, 5 * t.nbytes, name="the bytes of five results that keep themselves")
+    for transposed in (False, True):
+        held = left_behind(packed_bf16, [[], 99], torch.exp, t, True, transposed)
+        assert_close(held, 5 * t.nbytes, name="the bytes of five results that keep themselves")
 
 
 # %% right "a generator"

@@ -310,7 +310,7 @@ with check(
     weight=2,
     hint="What must .grad be divided by, and is it done in place?",
 ):
-    assert_runs(MyScaler, ("grads",), "", "unscale_ first")
+    assert_runs(MyScaler, ("grads",), "", "unscale_ first", "several bad", "bad at first")
 with check(
     "no_gradient", "steps without any gradient", weight=1, hint="What does your unscale_ do if every .grad is None?"
 ):

@@ -1,9 +1,12 @@
 # %% given
 @probes.probe
 def counted(count, source, sizes, before=(), ask=len):
-    """What count(made, x) returns for an x of each of these sizes. made is the function in this source, already
-    compiled for the sizes in before. Here, Dynamo creates at most two graphs per function instead of eight (see "The
-    recompile limit"). If made calls ask(x), which returns a number, Dynamo doesn't look into it."""
+    """What count(made, x) returns for an x of each of these sizes: ones, or minus ones if the size is negative.
+
+    made is the function in this source, already compiled for the sizes in before. Here, Dynamo creates at most two
+    graphs per function instead of eight (see "The recompile limit"). If made calls ask(x), which returns a number,
+    Dynamo doesn't look into it.
+    """
     namespace = {"seen": [], "torch": torch, "ask": torch.compiler.disable(lambda x: ask(x))}
     exec(source, namespace)
     made = namespace["made"]
@@ -11,7 +14,7 @@ def counted(count, source, sizes, before=(), ask=len):
     with torch._dynamo.config.patch(recompile_limit=2):
         for size in before:
             compiled(torch.ones(size))
-        return [count(made, torch.ones(size)) for size in sizes]
+        return [count(made, torch.full((abs(size),), math.copysign(1.0, size))) for size in sizes]
 
 
 def product_and_sum(x, y):
@@ -120,6 +123,8 @@ with check(
     "called_again", "the same size again, and other sizes", weight=2, hint="What is left over from earlier calls?"
 ):
     assert_close(counted(n_graphs, written(MATH, "if x.shape[0] > 3:", "    " + PRINT, MATH), [3, 5, 3]), [1, 2, 1])
+    t = written("if x.sum().item() > 0:", "    " + PRINT, "    x = x + 1", "    " + PRINT, MATH)  # other values
+    assert_close(counted(n_graphs, t, [4, -4, 4]), [3, 2, 3])
 with check(
     "compiled_before",
     "functions that are already compiled",
@@ -127,6 +132,7 @@ with check(
     hint="Does your count start with nothing compiled?",
 ):
     assert_close(counted(n_graphs, written(MATH), [5], before=[3, 4]), [1])
+    assert_close(counted(n_graphs, PART + written("x = part(x) + 1"), [5], before=[3, 4]), [3])
 with check("two_tensors", "a function of two tensors", guard=True):
     assert_close(n_graphs(product_and_sum, torch.ones(3), torch.ones(2, 3)), 2)
 

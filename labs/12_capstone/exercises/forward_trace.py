@@ -101,8 +101,8 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 
     Layers are the modules without children, by their names in model.named_modules(). Each returns one tensor. A
     layer that runs twice is listed twice, and one that does not run is not listed. Each output has the values that its
-    layer returned, in its own memory, and requires no grad. The modes of the modules and PyTorch's grad mode do not
-    change. The model may have its own hooks, which return None. Afterwards it has these and no others, even if model(x)
+    layer returned, in its own memory, and requires no grad. After the call, the modes of the
+    modules and PyTorch's grad mode are as before. The model may have its own hooks, which return None. Afterwards it has these and no others, even if model(x)
     raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
@@ -131,7 +131,7 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 # Each returns one tensor -> example, layer_kinds, one_layer
 # A layer that runs twice -> layer_kinds
 # Each output has the values -> example, layer_kinds, own_memory, no_history
-# The modes -> keeps_modes
+# After the call, the modes -> keeps_modes
 # The model may have its own hooks -> hooks_removed, after_error
 # Afterwards it has these -> hooks_removed, after_error
 
