@@ -99,11 +99,11 @@ def traced(trace, model, x, training):
 def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
     """What each layer returns in one call model(x): [(name, output), ...], in the order in which the layers run.
 
-    Layers are the modules without children, by their names in model.named_modules(). Each returns one tensor. A
-    layer that runs twice is listed twice, and one that does not run is not listed. Each output has the values that its
-    layer returned, in its own memory, and requires no grad. After the call, the modes of the
-    modules and PyTorch's grad mode are as before. The model may have its own hooks, which return None. Afterwards it has these and no others, even if model(x)
-    raises an error, which is passed on.
+    Layers are the modules without children, by their names in model.named_modules(). Each returns one tensor. A layer
+    that runs twice is listed twice, and one that does not run is not listed. Each output has the values that its
+    layer returned, in its own memory, and requires no grad. After the call, the modes of the modules and PyTorch's
+    grad mode are as before. The model may have its own hooks, which return None. Afterwards it has these and no
+    others, even if model(x) raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
     found: list[tuple[str, Tensor]] = []
