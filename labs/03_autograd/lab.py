@@ -1038,7 +1038,7 @@ show_graph(halve_until_small(x), {"x": x})
 #
 # If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step and
 # fills your memory. To detect that, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. That
-# sounds like three lines of recursion. The next cell tries it on a tensor that's repeatedly added to itself. How many
+# sounds like a short recursion. The next cell tries it on a tensor that's repeatedly added to itself. How many
 # nodes does the graph have after 3, 6, 9 and 12 additions? What will the recursion count?
 
 

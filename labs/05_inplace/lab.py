@@ -557,8 +557,8 @@ print("gradient", spread.grad.tolist())
 
 # %% [markdown]
 # There's no error, but the gradient is 10 where it should be 100. When autograd records a write to a view, it assumes
-# that each element of the view has its own place in memory, but here two elements share one. `as_strided` creates such
-# views too. So gradients can be silently wrong even without `.data` or NumPy. To avoid this, write only to views
+# that each element of the view has its own place in memory, but here two elements share one. `as_strided` can create
+# such views too. So gradients can be silently wrong even without `.data` or NumPy. To avoid this, write only to views
 # without shared elements. To detect it, compare the gradients with finite differences.
 #
 # ### Your turn: will_it_fail
@@ -800,8 +800,8 @@ print("gradient of new", new.grad.tolist())
 # longer affects the result. `h[1] = new` and `h[mask] = 0` behave the same way.
 #
 # ### Spoiled numbers
-# If the old row had been NaN, would its gradient still be 0? Instead of writing in place, you could multiply by a mask
-# of zeros and ones or call `torch.where`. Predict both lines of output.
+# The overwritten row's gradient is 0 whatever its numbers were, even NaN. But instead of writing in place, you could
+# multiply by a mask of zeros and ones or call `torch.where`. Predict both lines of output.
 
 # %% example
 spoiled = torch.tensor([1.0, float("nan")], requires_grad=True)
@@ -846,7 +846,7 @@ hint(
 # %% [markdown]
 # ## A legitimate use: the optimizer
 #
-# Every training run writes in place: an optimizer updates every parameter at every step. Recording is off, `backward`
+# Every training run writes in place: an optimizer updates its parameters at every step. Recording is off, `backward`
 # has used all saved tensors, and the next forward pass hasn't begun, so no rule is broken.
 #
 # SGD with momentum keeps a second tensor for each parameter, its *momentum buffer*. For a parameter $p$ with gradient
@@ -1296,7 +1296,7 @@ hint(
 # - [x] A write to a view changes the history of its base too.
 #   > They share memory, so the base's history is rebased too: `base` had a new node after `row.copy_(new)`.
 # - [ ] Optimizers avoid in-place writes because autograd forbids them.
-#   > Optimizers write in place at every step, with recording off. Autograd refuses only recorded writes to leaves that
+#   > Optimizers write in place at every step, with recording off. Autograd refuses recorded writes to leaves that
 #   > require grad.
 #
 # Hint: What gradient did a get, and what gradient did the overwritten row get?

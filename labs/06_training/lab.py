@@ -185,8 +185,9 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 
 # %% [markdown]
 # The module doesn't know about the plain tensor or the layer in the list. Both are skipped when the model is cast,
-# moved or saved. Worse, no optimizer ever sees the weights in the list, although the forward pass uses them. For
-# several modules, use `nn.ModuleList`, `nn.ModuleDict` or `nn.Sequential`, which register what they hold.
+# moved or saved. Worse, `model.parameters()` leaves out the weights in the list, so the optimizer never updates them,
+# although the forward pass uses them. For several modules, use `nn.ModuleList`, `nn.ModuleDict` or `nn.Sequential`,
+# which register what they hold.
 #
 # `nn.Dropout(p)` sets each number to zero with probability $p$ while the model is in *training mode*, and divides the
 # others by $1 - p$. In *evaluation mode*, it does nothing. `model.train()` and `model.eval()` set the modes, and a new
@@ -812,8 +813,8 @@ hint(
 # %% exercise: train_accumulated points=4 level=medium
 
 # %% [markdown]
-# If the model uses batch normalization, gradient accumulation is never exact: each small batch is normalized by its own
-# mean and standard deviation. The same goes for every layer that mixes the samples of a batch.
+# With batch normalization in training mode, gradient accumulation isn't exact: each small batch is normalized by its
+# own mean and standard deviation. The same goes for every layer that mixes the samples of a batch.
 #
 # ### Clipping
 #
@@ -1311,7 +1312,7 @@ for seed in range(3):
 # - The initial loss is about the log of the number of classes, and a network can memorize one batch.
 # - A module knows about what you assign as an attribute: parameters, buffers, modules. A list hides them.
 # - `zero_grad` may come anywhere but between `backward` and `step`.
-# - A mean over batches is a mean over samples only if all batches have the same size. The last batch is smaller.
+# - A mean over batches is a mean over samples only if all batches have the same size. The last is often smaller.
 # - `eval()` sets modes; `no_grad()` stops recording. Restore the modes afterward.
 # - Accumulate sums, and divide once. The last window needs its own step.
 # - `state_dict()` isn't a copy.
