@@ -379,7 +379,8 @@ def first_bad(model, x):
             yield out
 
     def hook(module, _inputs, out):
-        found.extend(names[module] for t in tensors(out) if t.isnan().any() or t.isinf().any())
+        if module in names:  # not one in a plain list
+            found.extend(names[module] for t in tensors(out) if t.isnan().any() or t.isinf().any())
 
     handle = nn.modules.module.register_module_forward_hook(hook)
     try:

@@ -494,7 +494,7 @@ def prefetch(batches, move):
     return going()
 
 
-# %% wrong "every source has close()" fails=example,no_close raises=AttributeError
+# %% wrong "every source has close()" fails=example,errors,closed,no_close raises=AttributeError
 def prefetch(batches, move):
     source, ready, failed = iter(batches), [], None
     try:

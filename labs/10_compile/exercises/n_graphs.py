@@ -169,14 +169,14 @@ def n_graphs(fn, *args):
     return count
 
 
-# %% wrong "breaks plus one, by the counters" fails=example,repeated_graphs,break_at_end,called_once
+# %% wrong "breaks plus one, by the counters" fails=example,repeated_graphs,break_at_end,called_once,called_again
 def n_graphs(fn, *args):
     forget()
     torch.compile(fn, backend="eager")(*args)
     return sum(counters["graph_break"].values()) + 1
 
 
-# %% wrong "explain's breaks plus one" fails=break_at_end
+# %% wrong "explain's breaks plus one" fails=break_at_end,compiled_before
 def n_graphs(fn, *args):
     torch.compiler.reset()
     return len(torch._dynamo.explain(fn)(*args).break_reasons) + 1
