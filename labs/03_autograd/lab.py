@@ -1166,7 +1166,7 @@ hint(
 #
 # **Define-by-run**
 # - [ ] For an `if`, both branches are recorded, and `backward` takes the right one.
-#   > The graph holds what was done. The branch that wasn't taken never ran, so it isn't in the graph.
+#   > The graph contains the operations that ran. The branch that wasn't taken never ran, so it isn't in the graph.
 # - [x] A new graph is built each time the code runs.
 #   > There's no separate description of the model. `halve_until_small` built a graph for each start.
 # - [x] A loop may run a different number of times for each input, and the gradients are still right.
@@ -1215,8 +1215,8 @@ hint(
 #   > It silently adds to what it finds. That's why the mistake is so easy to miss.
 # - [x] Before the first `backward`, `w.grad.zero_()` raises an error.
 #   > `.grad` is `None` at that point, and `None` has no `zero_`, so you get an AttributeError.
-# - [ ] After `g = w.grad`, `g` keeps its numbers, whatever happens in the next `backward`.
-#   > `g` is a second name for the same tensor, and the next `backward` adds to it. `clone()` keeps the numbers.
+# - [ ] After `g = w.grad`, `g` keeps its values no matter what the next `backward` does.
+#   > `g` is a second name for the same tensor, and the next `backward` adds to it. `clone()` keeps the values.
 # - [x] Whether you write `w.grad = None` or `w.grad.zero_()`, the next `backward` that involves `w` gives the same
 #   `w.grad`.
 #   > Adding to zeros and creating a new tensor give the same numbers. Only code that kept the old tensor sees a
@@ -1264,8 +1264,8 @@ hint(
 # In TensorFlow 1, you first defined a graph without values and then ran it with data. PyTorch records a graph while the
 # code runs, and a new one on the next run. That's called define-by-run. So an `if` or a `while` can depend on the
 # values of tensors, and I can print or debug in the middle of a forward pass, because the values already exist. The
-# trap is thinking that both branches of an `if` are recorded. The graph holds what was done, so the gradient belongs to
-# the branch that was taken.
+# trap is thinking that both branches of an `if` are recorded. The graph contains the operations that ran, so the
+# gradient belongs to the branch that was taken.
 #
 # </details>
 #
@@ -1275,7 +1275,7 @@ hint(
 #
 # Because `backward` adds to `.grad` instead of replacing it. If I don't clear it, it holds the sum of three gradients
 # after three batches. There's no error, and the next update simply uses that sum. Accumulation is intentional: I can
-# call `backward` for several losses or small batches, and use the total. To clear `.grad`, I fill it with zeros or set
+# call `backward` on several losses or small batches and use their sum. To clear `.grad`, I fill it with zeros or set
 # it to `None`, which also says that there was no gradient. The trap is keeping a gradient: `g = w.grad` is a second
 # name for the same tensor, and the next `backward` adds to it. To keep the numbers, I write `w.grad.clone()`.
 #
@@ -1312,7 +1312,7 @@ hint(
 # ## On one sheet
 #
 # - The mean over all samples is the mean of the batch means only if all batches have the same size.
-# - `requires_grad=True` on a tensor after a cut hides the cut. To find it, look for a `.grad` that is `None`.
+# - Setting `requires_grad=True` on a tensor after a cut hides the cut. To find it, look for a `.grad` that is `None`.
 # - A hook sees a tensor's whole gradient, from all its uses. To see a single use, give that use its own tensor.
 #
 # | call or rule | what it does or costs |

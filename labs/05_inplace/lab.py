@@ -1008,8 +1008,8 @@ hint(
 # The version counter isn't reset. It counted two more writes, and you can't un-count them. A graph that keeps `w` will
 # refuse its backward pass, even though `w` holds the right numbers again.
 #
-# You can write through `w.data`, which isn't counted. That's safe here, since the right numbers are back before any
-# backward pass. Or evaluate the loss first and record the graph afterward.
+# You can write through `w.data`: the counter ignores such writes. That's safe here, since the right numbers are back
+# before any backward pass. Or evaluate the loss first and record the graph afterward.
 
 # %% [markdown]
 # ## A running average in a forward pass
@@ -1213,7 +1213,7 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# **Which statements write in place?** `x` is a float32 tensor that doesn't require grad.
+# **Which statements modify `x` in place?** `x` is a float32 tensor that doesn't require grad.
 # - [x] `x += 1`
 #   > For a tensor, it means `x.add_(1)`. The second name saw the new values.
 # - [ ] `x = x + 1`

@@ -10,7 +10,7 @@
 #
 # - check a network before a long run: its initial loss, how variance changes with depth, and whether it can memorize
 #   one batch;
-# - write an epoch, an optimizer and early stopping yourself;
+# - write your own training loop and optimizer, and stop early;
 # - choose a learning rate from a sweep;
 # - accumulate gradients exactly, and clip them;
 # - repeat a run, and resume it bit for bit.
@@ -544,7 +544,7 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 # %% given
 hint(
     "The state must survive from call to call, and it's matched to parameters by position in the list. What kind "
-    "of object can the caller pass in and later see changed?",
+    "of object can a caller pass in and find modified afterward?",
     "Does each parameter count its own steps? One that was skipped has taken fewer.",
 )
 
@@ -894,8 +894,8 @@ axes.legend()
 #
 # In our run, the validation loss was lowest in epoch 6, at 0.77, and ended at 1.70. The training loss fell to 0.00001:
 # by then, the network had memorized its 60 images. So you stop when the validation loss hasn't improved for a given
-# number of epochs (the *patience*), and restore the weights of the best epoch, which you must have kept. Here are three
-# ways to keep weights.
+# number of epochs (the *patience*), and restore the weights from the best epoch. So you have to save them as you
+# go. Here are three ways to keep weights.
 
 # %% predict: kept_weights
 # **Predict.** Which of them still holds the first epoch's weight after the second epoch?
