@@ -62,7 +62,7 @@ with check("example", "the one of two regions that sleeps longer", weight=2, req
 
 
 def tried(find, parts, warmup, active, slow):
-    """What find returns, the names of the parts that ran, and the seconds by which slow was certainly the slowest region.
+    """What find returns, the names of the parts that ran, and the seconds by which slow was certainly the slowest.
 
     parts: (name, seconds in each call of the step, the last of which repeats), in the order of the step. A region
     begins and ends between two parts, so it takes at least the time of its part, and at most that between its
