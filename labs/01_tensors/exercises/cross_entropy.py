@@ -64,7 +64,7 @@ def arguments(draw, edge):
     if edge == "certain":  # of the right class, or of a wrong one
         logits[torch.arange(n), (labels + torch.arange(n) % 2) % c] += 300
     if edge == "many equal samples":
-        logits, labels = logits[:1].expand(4000, c), labels[:1].expand(4000)
+        logits, labels = logits[:1].expand(4000, c), labels[:1].repeat(4000)
     logits = logits if "float64" in edge else logits.float()
     return draw.apply_layout(logits, edge), draw.apply_layout(labels, edge) if edge == "every second one" else labels
 
@@ -264,7 +264,7 @@ def cross_entropy(logits, labels):
     return (x.exp().sum(1).log() - x.gather(1, labels[:, None])[:, 0]).mean().to(logits.dtype)
 
 
-# %% wrong "flat indices, made in labels" fails=other_cases,keeps_input
+# %% wrong "flat indices, made in labels" fails=keeps_input
 def cross_entropy(logits, labels):
     x = logits - logits.amax(1, keepdim=True)
     labels += torch.arange(len(labels)) * logits.shape[1]

@@ -104,7 +104,7 @@ class Normalize(nn.Module):
 # Neither requires grad -> keeps_input, later_writes
 # Later changes to -> later_writes, keeps_input
 # Normalize(mean, std)(x): -> other_cases
-# It isn't changed -> keeps_input
+# It isn't changed -> keeps_input, other_cases
 # N may be 0 -> empty
 # Returns x's shape -> cast, other_cases
 # Training and evaluation -> modes_agree
