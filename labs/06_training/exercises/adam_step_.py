@@ -76,10 +76,10 @@ def adam_step_(
     With weight_decay 0, it's a step of Adam. Otherwise, p is also reduced by lr * weight_decay * p, with p from before
     the step; the decay isn't part of the gradient.
     params: one or more leaves that require grad, each float32 or float64, of any shape and strides. A parameter whose
-    .grad is None is neither changed nor decayed, and its state isn't changed either. state: a dict that is empty before
-    the first call; the caller keeps it and passes it to each call, with the same tensors in the same order. If it's
-    empty again, everything starts over. lr may vary from call to call. The parameters change in their own memory. No
-    .grad is changed.
+    .grad is None is neither changed nor decayed, and its state isn't changed either: each parameter counts its own
+    steps. state: a dict that is empty before the first call; the caller keeps it and passes it to each call, with the
+    same tensors in the same order. If it's empty again, everything starts over. lr may vary from call to call. The
+    parameters change in their own memory. No .grad is changed.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():

@@ -52,8 +52,8 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
 
     run_epoch(): trains model for an epoch, in place. validate(): returns the validation loss, a float, and doesn't
     change the model. Call it once after each epoch.
-    The first epoch is an improvement; its loss isn't nan. A later epoch is one if its loss is lower than the best so
-    far. A loss of nan is never lower, so such an epoch isn't an improvement.
+    The first epoch is an improvement, even with an infinite loss; its loss isn't nan. A later epoch is one if its loss
+    is lower than the best so far. A loss of nan is never lower, so such an epoch isn't an improvement.
     patience, most: at least 1. No more than `most` epochs are run.
     Afterward, everything in model.state_dict() is as it was after the best epoch: the same objects, changed in place.
     Returns (best epoch, its loss): the epoch is counted from 0, and the loss is exact to the last digit.
