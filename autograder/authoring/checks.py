@@ -129,7 +129,8 @@ def _iter_misconceptions(node: ast.With, cell: Cell) -> Iterator[str]:
         line = cell.get_line(call.lineno)
         table = call.args[2] if len(call.args) > 2 else None
         if not isinstance(table, ast.Dict):
-            raise SourceError(cell.path, line, "explain needs its misconceptions", "explain(got, want, {...})")
+            problem = "explain needs its misconceptions as a dict in the call, not in a variable"
+            raise SourceError(cell.path, line, problem, 'explain(got, want, {"what was misunderstood": value})')
         for key in table.keys:
             message = _evaluate_literal(key)
             if not isinstance(message, str):

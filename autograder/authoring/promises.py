@@ -35,7 +35,8 @@ def read_promises(raw: RawCell, source: str, checks: Sequence[Check]) -> tuple[P
         opening, arrow, names = text.removeprefix("#").strip().partition(ARROW)
         found = [sentence for sentence in sentences if sentence.startswith(opening)]
         if not arrow or not opening or len(found) != 1:
-            problem = f"{len(found)} sentences of the docstring begin with {opening!r}" if arrow else "not a promise"
+            count = f"{len(found)} sentences begin" if found else "no sentence begins"
+            problem = f"{count} with {opening!r} in the docstring" if arrow else "not a promise"
             raise SourceError(raw.path, line, problem, FORM)
         if found[0] in noticed:
             raise SourceError(raw.path, line, f"a second line for {found[0]!r}", "join the two")

@@ -43,7 +43,13 @@ LabName = Annotated[str, typer.Argument(help="The lab's name: its folder in sour
 
 
 class Terminal(Console):
-    """A console on which no text can move the cursor, set a title or hide text, since students name files and cells."""
+    """A console that prints text as it is, so :100: stays a line number, except for controls.
+
+    No text can move the cursor, set a title or hide text, since students name files and cells.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(emoji=False, **options)
 
     def render_str(self, text: str, *args: Any, **kwargs: Any) -> Text:
         return super().render_str(replace_controls(text), *args, **kwargs)

@@ -47,7 +47,7 @@ def test_each_sentence_has_its_checks() -> None:
     ("old", "new", "line", "problem"),
     [
         ("# It starts at n -> first\n", "", 1, "no check for the sentence 'It starts at n.'"),
-        ("It starts", "It begins", 3, "0 sentences of the docstring begin with 'It begins at n'"),
+        ("It starts", "It begins", 3, "no sentence begins with 'It begins at n' in the docstring"),
         ("# It starts at n -> first", "# It starts at n", 3, "not a promise"),
         ("# n: an int -> negative", "#  -> negative", 4, "not a promise"),
         ("-> negative", "-> negatives", 4, "there is no check 'negatives'"),

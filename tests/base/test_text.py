@@ -45,6 +45,12 @@ def test_no_text_moves_the_cursor_of_a_terminal() -> None:
     assert not [c for c in output.getvalue() if c in "\x1b\x07\x9b\r\u202e"]
 
 
+def test_a_line_number_between_colons_is_printed_as_it_is() -> None:
+    output = io.StringIO()
+    Terminal(file=output).print("lab.py:100: :sparkles:", markup=False)
+    assert output.getvalue() == "lab.py:100: :sparkles:\n"
+
+
 @given(st.lists(st.text()))
 def test_any_names_have_an_order(names: list[str]) -> None:
     assert sorted(["wrong_10", "wrong_2", "²", "٣", *names], key=make_sort_key).index("wrong_2") < len(names) + 4
