@@ -14,9 +14,18 @@
 # - say which process reads which sample, and with which random numbers;
 # - prepare a batch while a step runs, and say what you have to wait for.
 #
-# The lab has two parts, each a sitting of about an hour. The core is five exercises: `apply_norm`, `attend_next`, and
-# `first_bad` in Part 1, and `pad_collate` and `my_part` in Part 2. No later lab depends on the others. All numbers were
-# measured with PyTorch 2.13 on one CPU thread; statements about GPUs follow PyTorch's documentation.
+# The core is five exercises; no later lab depends on the others. About how long the parts take:
+#
+# | | core | further practice |
+# |---|---|---|
+# | Part 1 | `apply_norm`, `attend_next`, `first_bad`: 70 minutes | 45 minutes |
+# | Part 2 | `pad_collate`, `my_part`: 40 minutes | 25 minutes |
+#
+# If you're in a hurry, skip the sections that begin with *Further practice*: *How many values does a convolution
+# return?*, *Where does a sequence end?*, *A row that doesn't learn*, *A model without values*, and *While the step
+# runs*. The interview questions ask about three of them; look those up then.
+#
+# All numbers were measured with PyTorch 2.13 on one CPU thread; statements about GPUs follow PyTorch's documentation.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
 # Those marked *later* run when you press *Mark my work* or hand the lab in.
@@ -51,15 +60,15 @@ from labkit import (
 # %% [markdown]
 # ## Part 1: Layers you can trust
 #
-# In this part, you learn what a layer does to each sample, before it catches you by surprise. You need lab 6, and
-# attention from lab 2.
+# You need lab 6, and attention from lab 2.
 #
 # ## What a convolution looks for
 #
 # The fully connected network from the earlier labs reads 96% of the unseen digits correctly, but it doesn't know which
 # pixels are neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across the image. At each
 # position, it multiplies the weights by the pixels under them and adds up the products. The 3 x 3 kernel below
-# subtracts the pixels on its left from those on its right. Where will the result be positive?
+# subtracts the pixels on its left from those on its right. PyTorch expects images as (N, C, height, width), for N
+# samples with C channels, so `[None, None]` adds two dimensions of size 1. Where will the result be positive?
 
 # %% example
 picture = torch.zeros(5, 8)
@@ -80,23 +89,24 @@ for numbers in (kernel, picture, edges):
 #
 # ## Right in training, wrong in use
 #
-# Two convolutions make a better digit reader if you use it correctly. After each one, a norm layer rescales the output.
-# The scans are shuffled, as in lab 6, and the last 297 are held out. An epoch takes 0.1 seconds of CPU time, versus
-# 0.01 for the fully connected network. The last line reads the held-out scans one at a time. Run the cell, then change
-# the 1 in that line to 297 to read them all at once.
+# Two convolutions make a better digit reader if you use it correctly. After each one, a norm layer *normalizes* the
+# output, which brings each channel to mean 0 and variance 1. So the next layer gets numbers of about the same size,
+# however the weights before it change, and training is faster. The pooling layers halve each side twice, from 8 to 2,
+# so the last layer gets 32 · 2 · 2 = 128 numbers. The last line reads the 297 held-out scans one at a time. Run the
+# cell, then change the 1 in that line to 297 to read them all at once.
 #
 
 # %% scratch
 from sklearn.datasets import load_digits
 
 order = torch.randperm(1797, generator=torch.Generator().manual_seed(1))
-scans = (torch.tensor(load_digits().images, dtype=torch.float32)[order, None] - 8) / 8  # (N, C, height, width), C = 1
+scans = (torch.tensor(load_digits().images, dtype=torch.float32)[order, None] - 8) / 8  # (N, 1, 8, 8); None adds the 1
 digits = torch.tensor(load_digits().target)[order]
 
 
 def make_reader():
     torch.manual_seed(0)
-    return nn.Sequential(
+    return nn.Sequential(  # the stars insert each row's layers
         *(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Flatten(), nn.Linear(128, 10)),
@@ -146,11 +156,13 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 #
 # - *What shape does it take, and what shape does it return?* Which dimension is the batch, and which one holds the
 #   features?
-# - *What does it store?* Parameters, buffers, or nothing.
-# - *What does `eval()` change?* Everything for some layers, nothing for most.
+# - *What does it store?* Parameters, *buffers*, which belong to the model but aren't trained (lab 6), or nothing.
+# - *What does `eval()` change?* The output of some layers, and nothing for most.
 #
-# The next cell builds ten layers, calls each one in both modes, and prints the answers. N counts samples, T steps, C
-# channels, and F features.
+# The next cell builds ten layers, calls each one in both modes, and prints the answers. N counts samples, C an image's
+# channels, T the steps of a sequence, such as its words, and F the features of each step. Some may be new: `Embedding`
+# looks up a row of its table for each index, `LSTM` reads a sequence step by step, and `ConvTranspose2d` enlarges
+# images. With `stride=2`, a convolution's kernel moves two pixels at a time.
 
 # %% predict: train_and_eval
 # **Predict.** Which of these layers return different values in evaluation mode than in training mode?
@@ -201,9 +213,9 @@ for name, (layer, x) in contracts.items():
 # batches it has seen. Each forward pass in training mode updates them, even under `torch.no_grad()`.
 #
 # *What `eval()` changes.* Only two of the ten layers: batch norm uses its running values instead of the batch's, and
-# dropout does nothing. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you set it.
-# Other layers that it changes are `nn.RReLU`, `nn.AlphaDropout`, and `nn.InstanceNorm2d` with
-# `track_running_stats=True`. If a layer is new to you, try both modes.
+# dropout does nothing. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you set it. It
+# also changes a few rarer layers, such as `nn.InstanceNorm2d` with `track_running_stats=True`. If a layer is new to
+# you, try both modes.
 #
 # ### Which numbers share a mean?
 #
@@ -249,8 +261,9 @@ hint(
 # %% exercise: apply_norm points=3 level=medium
 
 # %% [markdown]
-# Two questions remain. `x.var()` and `nn.BatchNorm1d` don't agree on what a variance is. Which definition does the
-# layer use for its output, and which for `running_var`? And why don't language models use batch norm?
+# Two questions remain. By default, `x.var()` is *unbiased*: for m numbers, it divides by m - 1 instead of m.
+# `nn.BatchNorm1d` uses both definitions. Which one does it use for its output, and which for `running_var`? And why
+# don't language models use batch norm?
 
 # %% answer [markdown]
 # The output uses the biased variance, and `running_var` the unbiased one, as `x.var()` does. So even for the same
@@ -262,15 +275,14 @@ hint(
 # %% [markdown]
 # ### How many values does a convolution return?
 #
-# Where does the 128 in the digit reader's `nn.Linear(128, 10)` come from? Each pooling layer halves the height and
-# width, from 8 x 8 to 4 x 4 to 2 x 2, and 32 channels make 32 · 2 · 2 = 128 numbers. In general, you count the windows
-# that a kernel reads. A kernel's weights along a dimension are called *taps*. Four settings matter.
+# *Further practice; the core continues at "A state to pass along".* If the size that you pass to the first `nn.Linear`
+# after a convolution is wrong, the model raises an error. To compute it, count the windows that the kernel reads. A
+# kernel's weights along a dimension are called *taps*. Four settings matter.
 #
 # - `padding`: how many zeros are added at *each* end.
 # - `dilation`: the distance between taps. With 1, they're neighbors. With 2, a kernel of size 3 spans 5 positions.
 # - `stride`: the distance from one window to the next. Windows that would extend past the end are left out.
-# - `groups`: doesn't affect the size. It divides the channels into groups that don't see each other, so each output
-#   channel reads only `in_channels / groups` input channels. `groups` must divide both channel counts.
+# - `groups`: doesn't affect the size. Each output channel reads only `in_channels / groups` input channels.
 #
 # ### Your turn: out_size
 # Count the windows along one dimension. For an image, you'd do this for the height and for the width.
@@ -284,18 +296,20 @@ hint(
 # %% exercise: out_size points=2 level=easy further
 
 # %% [markdown]
-# Pooling counts its windows the same way, and its stride defaults to the kernel size. A transposed convolution does the
-# opposite: it returns a size that the convolution would turn back into the input size. With a stride above 1, several
-# sizes qualify: with kernel size 3, stride 2, and padding 1, a convolution turns both 9 and 10 into 5. The transposed
-# one turns 5 into 9, or into 10 with `output_padding=1`.
+# Pooling counts its windows the same way, and its stride defaults to the kernel size. A transposed convolution goes the
+# other way, for networks that return images. With kernel size 3, stride 2, and padding 1, a convolution turns 9 values
+# into 5, and a transposed one turns 5 into 9. But a convolution also turns 10 into 5; to get 10, pass
+# `output_padding=1`.
 #
 # ## A state to pass along
 #
 # A digit reader that followed the pen would read a sequence, using layers that remember. If you misread the shape of
 # what they remember, or keep too little of it, the model still runs.
 #
-# An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start out as zeros; h is also the
-# step's output. The LSTM below has two layers and reads in both directions.
+# An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start out as zeros. At each step, it
+# computes from the input and the old h how much of c to keep and what to add to it. The new h, computed from c, is also
+# the step's output. The LSTM below has two layers, of which the second reads the first one's output, and reads in both
+# directions.
 
 # %% predict: state_shape
 # **Predict.** The input is (N, T, F) = (3, 5, 4), the hidden size is 6, and `batch_first=True`. What's the shape of h?
@@ -311,6 +325,7 @@ reader = nn.LSTM(4, 6, num_layers=2, bidirectional=True, batch_first=True)
 outputs, (h, c) = reader(torch.randn(3, 5, 4))
 print("outputs", tuple(outputs.shape), "  h", tuple(h.shape), "  c", tuple(c.shape))
 forward_half, backward_half = outputs[..., :6], outputs[..., 6:]
+# h[0] and h[1] are layer 0, forward and backward; h[2] and h[3] are layer 1
 print("h[2] is the last forward output: ", torch.equal(h[2], forward_half[:, -1]))
 print("h[3] is the last backward output:", torch.equal(h[3], backward_half[:, -1]))
 print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0]))
@@ -325,13 +340,12 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 #
 # ### A state that grows
 #
-# A model that writes text computes one token, appends it, and repeats. If each iteration runs the whole sequence again,
-# the 1,000th token costs a thousand projections, although 999 of the results are already known. Attention has no state;
-# instead, each token's query is compared with the keys of all earlier tokens, and their values are averaged. So the
-# next token needs the earlier keys and values, but not the earlier queries. The stored keys and values are called a *KV
-# cache*.
-#
-# In a causal model, keys and values don't depend on later tokens, so the cached ones stay valid.
+# A model that writes text computes one *token*, a word or a part of one, appends it, and repeats. Attention has no
+# state. Instead, in each head, a token has a query, a key, and a value. Its query is compared with its own key and
+# those of all earlier tokens, and the result is the weighted mean of their values. So the next token needs the earlier
+# keys and values, but not the earlier queries. The stored keys and values, which later tokens don't change, are called
+# a *KV cache*. Without it, the 1,000th token costs a thousand *projections* (the products with weights that make these
+# three from a token's features), although 999 of the results are already known.
 #
 # ### Your turn: attend_next
 # The next tokens can be a single token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
@@ -353,23 +367,24 @@ hint(
 # %% exercise: attend_next points=3 level=medium
 
 # %% [markdown]
-# What does `scaled_dot_product_attention(query, key, value, is_causal=True)` do with one query and four keys? And for
-# 4,096 tokens in bfloat16, how large is the cache of a model with 32 layers, 8 key and value heads, and d = 128?
+# What does PyTorch's own attention, `scaled_dot_product_attention(query, key, value, is_causal=True)`, do with one
+# query and four keys? And for 4,096 tokens in bfloat16, how large is the cache of a model with 32 layers of 8 heads,
+# each with its own keys and values, and d = 128?
 
 # %% answer [markdown]
 # Its causal mask starts at the first key, so a single query sees only key 0. You'd get the first token's value without
 # any error. For a single new token, leave `is_causal` out. For several, pass `attn_mask`.
 #
 # Keys and values, 32 layers, 8 heads, 4,096 tokens, and 128 numbers of 2 bytes each: 2 · 32 · 8 · 4096 · 128 · 2 =
-# 536,870,912 bytes, half a gigabyte for one sequence. That's why, in many models, several query heads share each key
-# and value head.
+# 536,870,912 bytes, half a gigabyte for one sequence. That's why, in many models, several heads share the same keys and
+# values.
 
 # %% [markdown]
 # ### Where does a sequence end?
 #
-# If your classifier reads `outputs[:, -1]`, it reads padding for most samples. To fit sequences of different lengths
-# into one tensor, the shorter ones are *padded* at the end. An LSTM reads the padding too, and keeps updating its
-# state.
+# *Further practice; the core continues at "Looking inside".* If your classifier reads `outputs[:, -1]`, it reads
+# padding for most samples. To fit sequences of different lengths into one tensor, the shorter ones are *padded* at the
+# end. An LSTM reads the padding too, and keeps updating its state.
 #
 # A forward LSTM doesn't look ahead, so its output at step `lengths[n] - 1` is the same as without padding, and you only
 # have to select it. The backward half of a bidirectional LSTM reads the padding first. In that case, use
@@ -389,8 +404,9 @@ hint(
 # %% [markdown]
 # ## A row that doesn't learn
 #
-# Many models rely on padding being zero, but PyTorch promises less than that. `nn.Embedding(10, 6, padding_idx=0)`
-# looks up a row of its table for each index, and row 0 is meant for padding.
+# *Further practice; the core continues at "Looking inside".* Many models rely on padding being zero, but PyTorch
+# promises less than that. `nn.Embedding(10, 6, padding_idx=0)` looks up a row of its table for each index, and row 0 is
+# meant for padding.
 
 # %% predict: padding_row
 # **Predict.** Which of these are true of row 0 of an `nn.Embedding` with `padding_idx=0`?
@@ -411,7 +427,7 @@ print("after an init    ", table.weight[0].tolist())
 loaded = nn.Embedding(4, 2, padding_idx=0)
 loaded.load_state_dict(table.state_dict())
 print("after loading    ", loaded.weight[0].tolist())
-logits = table(torch.tensor([0, 1])) @ table.weight.T
+logits = table(torch.tensor([0, 1])) @ table.weight.T  # the table is also the last layer's weights, a common choice
 print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0].tolist())
 
 # %% [markdown]
@@ -427,15 +443,10 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 #
 # - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
 # - `breakpoint()` there: Python stops in its debugger, `pdb`, and waits for commands. `p x.shape` prints a value, `n`
-#   runs one line, and `c` continues. After an error, `%debug` in the next cell takes you to the line that raised it. At
-#   Python's own prompt, `import pdb; pdb.pm()` does the same. (`pdb.post_mortem()` without a traceback works only
-#   inside `except`.)
+#   runs one line, and `c` continues. After an error, `%debug` in the next cell takes you to the line that raised it.
 # - A *forward hook*, for modules that you didn't write: a function that PyTorch calls after each forward pass of a
 #   module, with the module, its inputs, and its output. Registering it returns a handle; the hook stays in place until
 #   you call the handle's `remove()`.
-#
-# All three work if the model isn't compiled; `print` in a compiled model breaks its graph (lab 10).
-#
 
 # %% example
 torch.manual_seed(0)
@@ -466,6 +477,8 @@ finally:
 # %% given
 hint(
     "Which modules get a hook? What does a hook have to know to report its module's name?",
+    "If all hooks report the last name: a function made in a loop sees the loop variable's last value. Make each hook "
+    "in a function that takes the name.",
     "An output may be a tuple that contains a tuple, like an LSTM's. Have a small function call itself on the parts.",
     "Which lines must run even if model(x) raises an exception? Use try and finally.",
 )
@@ -483,9 +496,10 @@ hint(
 # %% [markdown]
 # ## A model without values
 #
-# The digit reader's 6,186 parameters load instantly. For a model with 10 billion, your machine first fills 40 GB with
-# random float32 numbers that the checkpoint then overwrites. On the *meta* device, a tensor has a shape and a dtype but
-# no memory, so building a model there costs nothing:
+# *Further practice; the core continues at "A good place to stop".* The digit reader's 6,186 parameters load instantly.
+# For a model with 10 billion, your machine first fills 40 GB with random float32 numbers that the checkpoint then
+# overwrites. On the *meta* device, a tensor has a shape and a dtype but no memory, so building a model there costs
+# nothing:
 #
 # ```python
 # with torch.device("meta"):
@@ -494,8 +508,7 @@ hint(
 # model.load_state_dict(state, assign=True)  # makes the tensors in state the model's own
 # ```
 #
-# The first call only issues a warning for each tensor. With `assign=True`, the tensors in `state` *become* the model's
-# parameters. What follows from that?
+# The first call only issues a warning for each tensor. What follows from the second one?
 #
 
 # %% example
@@ -517,7 +530,8 @@ print("the early optimizer's parameter is on", early.param_groups[0]["params"][0
 #   doesn't update the model, so create it afterward.
 # - The memory is that of `state`. If `state` belongs to another model, training one also changes the other, so copy the
 #   tensors first.
-# - Two names for one parameter (tied weights) become two parameters, which may still share memory. Tie them again.
+# - Two names for one parameter (tied weights) become two parameters, which may still share memory. Tie them again, as
+#   in `model.head.weight = model.table.weight`.
 # - Buffers with `persistent=False` stay on meta, because `state_dict()` leaves them out. The next forward pass fails
 #   with "Tensor on device meta is not on the expected device cpu!".
 #
@@ -536,14 +550,12 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# Part 1 ends here: you now know what layers promise and how to look inside them. Stop for the day if you like; Part 2
-# is about something else. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*,
-# or press *Check*, which runs the cells it needs.
+# Part 1 ends here. Stop for the day if you like. When you come back, your variables may be gone: choose *Run > Run All
+# Above Selected Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Part 2: Data that arrives in time
 #
-# In this part, you learn which process reads each sample, with which random numbers, and when its batch is safe to use.
 # You need the `DataLoader` from lab 6 and, from Part 1, only the scans and the digit reader.
 #
 # ## Who reads the samples?
@@ -552,9 +564,9 @@ hint(
 # them, you set `num_workers` and get several copies of your dataset. Most bugs in this part come from forgetting those
 # copies.
 #
-# A *dataset* answers two questions: how many samples there are, `len(data)`, and which sample is at a given index,
-# `data[i]`. A *sampler* decides the order of the indices. A `DataLoader` groups them, asks the dataset for each sample,
-# and calls `collate_fn` to turn each group into a batch. By default, it stacks tensors and turns numbers into tensors.
+# A *dataset* has a length, `len(data)`, and returns the sample at an index, `data[i]`. A *sampler* decides the order of
+# the indices. A `DataLoader` groups them and calls `collate_fn` to turn each group of samples into a batch. By default,
+# it stacks tensors and turns numbers into tensors.
 #
 # With `num_workers=2`, two other processes do this work. A *worker* is a process with a **copy** of the dataset, and
 # what it writes to its copy stays there. The dataset below counts how often it's asked for a sample, and takes the
@@ -617,15 +629,14 @@ draw_lanes({**read, "your program": program}, "seconds")
 # each batch. While one worker is busy with sample 0 for 0.2 seconds, the other reads samples 1 and 3, but your program
 # gets neither until 0 has arrived.
 #
-# The order is the sampler's: batch 1 was ready long before batch 0 but had to wait for it. (`in_order=False` gives up
-# that promise.) The workers take turns, so each of them gets every second batch. Each copy has counted to 3, while your
-# own dataset was never asked. A cache that one worker fills is still empty in the program and in the other worker.
+# The order is the sampler's.  The workers take turns, so each of them gets every second batch. Each copy has counted to
+# 3, while your own dataset was never asked.
 #
 # - `prefetch_factor`: how many batches are requested from each worker in advance, 2 by default.
 # - `persistent_workers=True`: the workers survive from epoch to epoch and keep their copies, so changes that you make
 #   to the dataset after the first epoch don't reach them. Without it, each epoch starts new workers with new copies.
-# - An exception in a worker reaches your program when its batch is due, with the worker's traceback as its message. It
-#   keeps its type if that type can be created from just a message, and is a RuntimeError otherwise.
+# - An exception in a worker reaches your program when its batch is due, with the worker's traceback as its message. If
+#   its type can't be created from just a message, a RuntimeError arrives instead.
 #
 # On Linux, a *fork* copies your process, including everything that the notebook has defined. macOS and Windows *spawn*
 # a new Python process, which imports what it needs but can't import a notebook. There, put the dataset class in its own
@@ -683,13 +694,11 @@ train(shuffle=False)
 # generator.
 #
 # The times follow from the `sleep`. The 15 batches go to the workers in turn, so one reads 800 scans while the other
-# reads 700. The times that your cell prints vary and are longer: they include training (0.1 seconds of CPU time), the
-# overhead of each `sleep`, and, with workers, starting them and moving batches between processes. Without the `sleep`,
-# the workers made our run slower.
+# reads 700. The times that your cell prints vary and are longer: they include training and, with workers, starting them
+# and moving batches between processes. Without the `sleep`, the workers made our run slower.
 
 # %% [markdown]
-# The network reads 98% correctly after half as many epochs as in Part 1. Lab 7 fixes the next weakness of such a
-# script: it looks for memory that training holds on to but doesn't need.
+# The network reads 98% correctly after half as many epochs as in Part 1.
 #
 # ## Samples of different lengths
 #
@@ -713,8 +722,8 @@ hint(
 # `nan`, even though that would expose every mistake?
 
 # %% answer [markdown]
-# Use `functools.partial(pad_collate, fill=0.0)`. A lambda works too where workers are forked, but a spawned worker
-# can't unpickle it.
+# Use `functools.partial(pad_collate, fill=0.0)`. A lambda works too if workers are forked, but it can't be pickled, so
+# it can't be sent to a spawned worker.
 #
 # Multiplying by a mask doesn't remove nan, because `0 * nan` is nan. Every sum over a padded batch would have to use
 # `torch.where`. It makes an excellent test, though: pad with nan and see whether the loss stays finite.
@@ -722,12 +731,12 @@ hint(
 # %% [markdown]
 # ## Whose random numbers?
 #
-# You shift the digits at random to train on more variety, but two workers shift theirs in the same way. A forked worker
-# is a copy of your process, including the state of every generator, so both workers draw the same numbers.
+# Suppose you shift the digits at random to train on more variety, but two workers shift theirs in the same way. A
+# forked worker is a copy of your process, including the state of every generator, so both draw the same numbers.
 #
-# PyTorch takes care of three generators. In each worker, it seeds its own, Python's `random`, and NumPy's global one,
-# with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9, released in 2021; older texts
-# still warn about identical crops from `np.random.rand`.) But the bug has only moved.
+# PyTorch prevents this for three generators: in each worker, it seeds its own, Python's `random`, and NumPy's global
+# one, with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9; older texts still warn
+# about it.)
 
 # %% predict: same_numbers
 # **Predict.** Two datasets draw a number for each sample: one from `np.random`, and one from its own
@@ -773,9 +782,8 @@ if forked:
 # generator that you keep in a variable, so it can't seed it for you. Seed it yourself, from `info.seed` in
 # `worker_init_fn`, which runs in each worker before its first sample.
 #
-# The same function can bring the old bug back: if it calls `np.random.seed(0)`, all workers draw the same numbers
-# again. To reproduce a run, pass `DataLoader(generator=...)`, which determines the order of the samples and the
-# workers' seeds.
+# If that function calls `np.random.seed(0)`, all workers draw the same numbers again. To reproduce a run, pass
+# `DataLoader(generator=...)`, which determines the order of the samples and the workers' seeds.
 #
 # ## A dataset without an index
 #
@@ -828,15 +836,17 @@ hint(
 # %% [markdown]
 # ## While the step runs
 #
-# Even if workers read ahead, a GPU may still wait for each batch to be copied to it. A simple training loop reads a
-# batch, copies it, computes, and starts over. While it reads and copies, the GPU is idle.
+# *Further practice; the core continues at "What you have to wait for".* Even if workers read ahead, a GPU may still
+# wait for each batch to be copied to it.
 #
-# Your program doesn't run the GPU's computations itself. It *launches* them: it adds the work to a queue and continues
-# immediately, as lab 7b shows. So once it has launched a step, it has time to fetch the next batch and start copying
-# it. An iterator that does this is *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
+# Your program only *launches* the GPU's work: it adds it to a queue and continues immediately, as lab 7b shows. So once
+# it has launched a step, it has time to fetch the next batch and start copying it. An iterator that does this is
+# *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
 #
-# First come `read 1, copy 1, read 2, copy 2`, and then the loop gets batch 1 and launches its step. After
-# `read 3, copy 3`, it gets batch 2.
+# ```text
+# first next():   read 1, copy 1, read 2, copy 2, yield 1
+# second next():  read 3, copy 3, yield 2
+# ```
 #
 # ### Your turn: prefetch
 # Write the iterator; the batches and the function that copies them are passed in. Take care of three things: the end,
@@ -856,12 +866,11 @@ hint(
 #
 # If a GPU program prints the right numbers in some runs and garbage in others, look for a copy that it didn't wait for.
 #
-# A copy between your program's memory (*host*) and a GPU's (*device*) can be queued like other work under two
-# conditions: you ask for it with `to(..., non_blocking=True)`, and the host side is in *pinned* memory, which the
-# operating system isn't allowed to move. `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()`
-# does the same for a single tensor. (Without a GPU, the first does nothing but warn, and the second raises a
-# RuntimeError.) Even then, the call only *may* return early. If it returns before the copy is done, two things can go
-# wrong.
+# A GPU's work is *launched*: your program adds it to a queue and continues immediately (lab 7b). A copy between your
+# program's memory (*host*) and the GPU's (*device*) can be queued too, under two conditions: you ask for it with
+# `to(..., non_blocking=True)`, and the host side is in *pinned* memory, which the operating system isn't allowed to
+# move. `DataLoader(pin_memory=True)` puts batches there, and `tensor.pin_memory()` does the same for a single tensor.
+# Even then, the call only *may* return early. If it does, two things can go wrong.
 #
 # **Read too early.** `scores = result.to("cpu", non_blocking=True)` may return a tensor, in pinned memory that PyTorch
 # allocates for it, before the numbers have arrived. `print(scores)` doesn't wait for them, because `scores` is a CPU
@@ -871,24 +880,25 @@ hint(
 # buffer. If you write the next batch to that buffer, the device may get a mixture of the two.
 #
 # A *stream* is a queue of work that the device runs in order. Within one stream, you don't have to do anything: work
-# launched after the copy sees the copied batch. Two streams aren't ordered. To order them, or to make the program wait,
+# launched after the copy sees the copied batch. PyTorch uses one, the *current stream*, unless you choose another, for
+# instance to copy a batch while a step runs. Two streams aren't ordered. To order them, or to make the program wait,
 # use an *event*. When you record an event in a stream, it marks all work launched there so far. Three calls wait:
 #
 # ```python
 # event = torch.cuda.Event()
-# event.record(stream)        # marks this point in the stream; nothing waits yet
+# event.record(stream)        # marks this point in the stream, by default the current one; nothing waits yet
 # other.wait_event(event)     # work launched into other from now on starts after the marked work
 # event.synchronize()         # the program waits for the marked work
 # torch.cuda.synchronize()    # the program waits for everything
 # ```
 #
-# It's this ordering that makes a program correct, not elapsed time: until you've waited for a copy, it *may* be
-# unfinished, however long ago you launched it. Which of these six lines are wrong?
+# Until you've waited for a copy, it *may* be unfinished, however long ago you launched it. Which of these six lines are
+# wrong?
 #
 # ```python
 # buffer.copy_(first)                              # 1   buffer is pinned
 # batch = buffer.to("cuda", non_blocking=True)     # 2
-# event.record()                                   # 3
+# event.record()                                   # 3   in the current stream
 # buffer.copy_(second)                             # 4
 # event.synchronize()                              # 5
 # buffer.copy_(third)                              # 6
@@ -923,8 +933,7 @@ hint(
 # %% [markdown]
 # Now check your own loops. A loop that launches copies with `non_blocking=True` and reads the loss with `.item()` is
 # correct, because `.item()` waits. `DataLoader(pin_memory=True)` is safe too: each batch has its own pinned memory, and
-# PyTorch doesn't reuse it while a copy is still reading it. Look for mistakes in buffers that you manage yourself and
-# in results that you fetch.
+# PyTorch doesn't reuse it while a copy is still reading it.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -1042,9 +1051,7 @@ hint(
 #
 # | call | what it promises |
 # |---|---|
-# | `nn.LSTM(..., batch_first=True)` | (N, T, F) in and out; the state's shape doesn't change |
 # | `register_forward_hook(f)` | calls f(module, inputs, output) until you call `remove()` |
-# | `load_state_dict(state, assign=True)` | the state's tensors become the model's |
 # | `DataLoader(num_workers=n)` | n processes, each with a copy; the sampler's order |
 # | `get_worker_info()` | this worker's id, seed, and dataset; None outside a worker |
 # | `worker_init_fn(worker_id)` | runs in each worker before its first sample |

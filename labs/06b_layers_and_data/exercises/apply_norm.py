@@ -24,11 +24,11 @@ def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -
     x: float32 or float64, with any strides; no size is 0. Its numbers are divided into groups of at least two. "layer"
     and "rms": x is (..., f), and the f numbers at each position form a group. "batch": x is (n, c, ...), and all
     numbers in one channel form a group. The dots stand for any number of dimensions, including none.
-    "layer" and "batch" subtract the group's mean and divide by the square root of its variance plus eps. The
-    variance is biased: it's the mean of the squared distances from the mean. "rms" only divides, by the square
-    root of the group's mean square plus eps. All three then multiply by weight, and all but "rms" add bias. weight and
-    bias have x's dtype and the shape (f,) or (c,). Numbers may be far from 0 compared with their variance. eps is
-    above 0, and a variance may be 0.
+    "layer" and "batch" subtract the group's mean and divide by the square root of its variance plus eps. The variance
+    is biased: it's the mean of the squared distances from the mean. "rms" only divides, by the square root of the
+    group's mean square plus eps. All three then multiply by weight, and all but "rms" add bias. weight and bias have
+    x's dtype and the shape (f,) or (c,). Numbers may be far from 0 compared with their variance: the mean square minus
+    the squared mean would be inaccurate. eps is above 0, and a variance may be 0.
     The result has x's shape and dtype. Gradients reach weight, bias, and x, including through its mean and
     variance. None of the three is changed. Doesn't call PyTorch's own norms.
     """

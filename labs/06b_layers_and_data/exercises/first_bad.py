@@ -142,7 +142,7 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
     value when its module finishes, whatever later modules write to it.
     model is called once and runs to the end, with each module in its current mode. An exception that it raises, even
     KeyboardInterrupt, reaches the caller, even if an output wasn't finite. Afterward, model has the same hooks as
-    before, even after an exception; its own hooks don't change any output. x is only passed to model.
+    before, even after an exception; those that it already had don't change any output. x is only passed to model.
     """
     ### BEGIN SOLUTION
     bad: list[str] = []

@@ -4,8 +4,8 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
 
     samples: n pairs, at least one, of a sequence (t, d) and a label, an int. t may differ, and may be 0 for some or
     all. d is at least 1. d, the dtype, and the device are the same for all sequences. The dtype is floating-point or
-    integer, strides are arbitrary, and no sequence requires grad. fill: a number that this dtype and float64 can
-    represent, possibly NaN or an infinity. It may also occur in a sequence.
+    integer, strides are arbitrary, and no sequence requires grad. fill: a number that this dtype and a Python float,
+    which is float64, can represent, possibly NaN or an infinity. It may also occur in a sequence.
     padded (n, longest t, d): the sequences from step 0 on, followed by fill, in their dtype and on their device.
     lengths (n,), with each t, and labels (n,) are both int64, in CPU memory. Each of the three has its own memory. The
     list and its sequences aren't changed.
