@@ -90,7 +90,7 @@ for numbers in (kernel, picture, edges):
 # ## Right in training, wrong in use
 #
 # Two convolutions make a better digit reader if you use it correctly. After each one, a norm layer *normalizes* the
-# output, which brings each channel to mean 0 and variance 1. So the next layer gets numbers of about the same size,
+# output: it brings each channel to mean 0 and variance 1. So the next layer gets numbers of about the same size,
 # however the weights before it change, and training is faster. The pooling layers halve each side twice, from 8 to 2,
 # so the last layer gets 32 · 2 · 2 = 128 numbers. The last line reads the 297 held-out scans one at a time. Run the
 # cell, then change the 1 in that line to 297 to read them all at once.
@@ -341,11 +341,11 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 # ### A state that grows
 #
 # A model that writes text computes one *token*, a word or a part of one, appends it, and repeats. Attention has no
-# state. Instead, in each head, a token has a query, a key, and a value. Its query is compared with its own key and
-# those of all earlier tokens, and the result is the weighted mean of their values. So the next token needs the earlier
-# keys and values, but not the earlier queries. The stored keys and values, which later tokens don't change, are called
-# a *KV cache*. Without it, the 1,000th token costs a thousand *projections* (the products with weights that make these
-# three from a token's features), although 999 of the results are already known.
+# state. Instead, in each head (lab 2), a token has a query, a key, and a value. Its query is compared with its own key
+# and those of all earlier tokens, and the result is the weighted mean of their values. So the next token needs the
+# earlier keys and values, but not the earlier queries. The stored keys and values, which later tokens don't change, are
+# called a *KV cache*. Without it, the 1,000th token costs a thousand *projections* (the products with weights that make
+# these three from a token's features), although 999 of the results are already known.
 #
 # ### Your turn: attend_next
 # The next tokens can be a single token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
@@ -629,7 +629,7 @@ draw_lanes({**read, "your program": program}, "seconds")
 # each batch. While one worker is busy with sample 0 for 0.2 seconds, the other reads samples 1 and 3, but your program
 # gets neither until 0 has arrived.
 #
-# The order is the sampler's.  The workers take turns, so each of them gets every second batch. Each copy has counted to
+# The order is the sampler's. The workers take turns, so each of them gets every second batch. Each copy has counted to
 # 3, while your own dataset was never asked.
 #
 # - `prefetch_factor`: how many batches are requested from each worker in advance, 2 by default.
