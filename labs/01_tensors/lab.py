@@ -14,9 +14,11 @@
 # - compute a loss from scores without overflow;
 # - pass data between NumPy and PyTorch, and know when they share memory.
 #
-# You should know Python and a little NumPy. Plan on two sittings of about an hour each. The five exercises marked "Your
-# turn" are the core, and later labs rely only on them; "Further practice" is optional and earns no points. All numbers
-# were measured with PyTorch 2.13 on a CPU.
+# You should know Python and a little NumPy. Plan on two sittings: about 70 minutes, then 75. The core is the five
+# exercises marked "Your turn" and the text around them. Later labs rely only on it, so if you're in a hurry, skip
+# whatever is marked as further practice: *Joining, splitting and sorting*, `grid_points`, `mean_of_batches`,
+# `center_rows`, and everything from *Arrays that can't be converted* to *What's next for the script*. It earns no
+# points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
@@ -83,9 +85,9 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, with the same indentation | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
-# (After change 1, we measured 74% with one thread, 78% with two and 80% with four: until change 2, gradients accumulate
-# and amplify rounding errors. The other results didn't vary.) You've trained your first network. This lab explains the
-# first and third changes; lab 3 explains the second.
+# (After change 1, we measured 74% to 80%, depending on the number of threads: until change 2, gradients accumulate and
+# amplify rounding errors.) You've trained your first network. This lab explains the first and third changes; lab 3
+# explains the second.
 
 # %% [markdown]
 # ## Making tensors
@@ -139,11 +141,11 @@ for text, made in {
 # and `linspace` use the default dtype whatever you pass, while `full` and `arange` infer it from their arguments. To
 # choose a different dtype, pass `dtype=`.
 #
-# Two factory functions draw random numbers in the default dtype: `rand` uniformly from 0 up to, but not including, 1,
-# and `randn` from the normal distribution with mean 0 and standard deviation 1. `randint` draws integers. The numbers
-# come from a *generator*. `torch.manual_seed(s)` seeds PyTorch's own generator, and
-# `torch.Generator(device).manual_seed(s)` creates one to pass as an argument. Which of the first four lines below will
-# show the same numbers?
+# A network's weights start as random numbers, so the script's result would vary if it didn't begin with
+# `torch.manual_seed(0)`. `rand` draws uniformly from 0 up to, but not including, 1, `randn` from the normal
+# distribution with mean 0 and standard deviation 1, and `randint` draws integers. The numbers come from a *generator*:
+# `torch.manual_seed(s)` seeds PyTorch's own, and `torch.Generator(device).manual_seed(s)` creates one to pass as an
+# argument. Which of the first four lines below will show the same numbers?
 
 # %% example
 torch.manual_seed(3)
@@ -156,7 +158,7 @@ print("randn             ", torch.randn(3).tolist(), " randint", torch.randint(0
 
 # %% [markdown]
 # All but the second. Generators with the same seed produce the same sequence of numbers, and each draw continues where
-# the previous one stopped. The script above sets a seed to make its result reproducible.
+# the previous one stopped.
 #
 # `arange(start, end, step)` also creates grids of floats. In both lines below, the end is three steps of 0.1 from the
 # start. The end is excluded, as in Python's `range`.
@@ -174,10 +176,10 @@ print(len(torch.arange(0, 0.3, 0.1)), "elements:", torch.arange(0, 0.3, 0.1))
 print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 
 # %% [markdown]
-# The first has three elements and the second has four. The number of elements is (end - start) / step, rounded up.
-# Neither 0.1 nor 1.3 is exact in binary, so the second quotient is 3.0000000000000004, which rounds up to 4. With
-# floats, `arange` can't guarantee a length, as its documentation says. `linspace(start, end, steps)` can, because you
-# specify the number of points.
+# The first has three elements and the second has four. The number of elements is (end - start) / step, rounded up. None
+# of 0.1, 0.3 and 1.3 is exact in binary, so neither quotient is exactly 3: the first is 2.9999999999999996, and the
+# second is 3.0000000000000004, which rounds up to 4. With floats, `arange` can't guarantee a length, as its
+# documentation says. `linspace(start, end, steps)` can, because you specify the number of points.
 #
 # ### Your turn: grid_points
 # Create a grid with a guaranteed length. As with `numpy.linspace`, the endpoint can be included or excluded.
@@ -229,8 +231,8 @@ print("five matrices at once:", tuple((torch.ones(5, 2, 3) @ torch.ones(5, 3, 4)
 # %% [markdown]
 # ## Joining, splitting and sorting
 #
-# These calls prepare data for a network and process its output: in the script, `split` made the batches, and `argmax`
-# the guesses. Predict each result first.
+# This section is further practice. The script's `split` cut the images into batches, and its `argmax` picked the digit
+# with the highest score. Here they are with their relatives. Predict each result first.
 
 # %% example
 first, second = torch.zeros(2, 3), torch.ones(2, 3)
@@ -357,8 +359,9 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 # %% [markdown]
 # uint8 has no negative numbers, so 0 - 8 wraps around to 248. After the division, a white pixel is 31 and a black one
 # is 1. Training steps that suit inputs from -1 to 1 are far too large for these. Dividing by 8 returned float32, which
-# hid the bug: `pixels.dtype` is what you'd expect, but the values aren't. Insert `print(pixels.min(), pixels.max())`
-# below that line, and run the script with and without `.float()`. What do you see?
+# hid the bug: `pixels.dtype` is what you'd expect, but the values aren't. Go back to the script in the first section,
+# insert `print(pixels.min(), pixels.max())` below the line that defines `pixels`, and run it with and without
+# `.float()`. What do you see?
 
 # %% answer [markdown]
 # Without `.float()`, the values range from 0 to 31.875; with it, they range from -1 to 1. (31.875 came from a pixel of
@@ -369,9 +372,13 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 # ## Sixteen bits don't go far
 #
 # A loss of `inf`, or an average that's wrong in the third digit, often means that a number was stored in 16 bits.
-# float16 has one bit for the sign, five for the exponent and ten for the fraction. Its largest number is 65504, and it
-# keeps three to four decimal digits. Above 32768, its numbers are 32 apart; the smallest positive one is about 6e-8.
-# Anything in between is rounded to the nearest float16 number.
+# float16 has one bit for the sign, five for the exponent and ten for the fraction. With ten fraction bits, there are
+# 1024 steps from one power of two to the next: from 1024 to 2048, float16 numbers are 1 apart, and the spacing doubles
+# at each power of two. The largest number is 65504; the smallest positive one is about 6e-8.
+#
+# Any other number is rounded to the nearest float16 number. If it's halfway between two, it becomes the one whose last
+# fraction bit is 0. A number that would be rounded to 65536, the next step, becomes `inf`. bfloat16 has eight exponent
+# bits and seven fraction bits, so its range is larger and its steps are wider.
 #
 # The last line of the next cell converts five numbers. Which of them are finite and nonzero in float16?
 
@@ -390,16 +397,15 @@ print("mean of 70,000 ones:", many.mean().item())
 print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tolist())
 
 # %% [markdown]
-# The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is rounded back to 2048. In bfloat16, which
-# has seven fraction bits, the count stops at 256.
+# The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is halfway between 2048 and 2050, and is
+# rounded back to 2048. In bfloat16, the count stops at 256.
 #
 # The sum of 70,000 ones is larger than 65504, so it becomes `inf`: that's *overflow*. Internally, `sum` adds in
 # float32, but the sum doesn't fit in its float16 result. `mean` divides before it rounds its result to float16, so it
 # doesn't overflow here. With `dtype=torch.float32`, `sum` also returns float32.
 #
-# In the last line, 65519 is closer to 65504 than to the next step up, so it's rounded down and stays finite, while
-# 65520 overflows. At the other end of the range, 3e-8 becomes 6e-8, the smallest positive float16 number, and 2.9e-8
-# becomes 0: that's *underflow*.
+# In the last line, 65519 is closer to 65504 than to 65536, so it stays finite, while 65520 overflows. At the other end
+# of the range, 3e-8 becomes 6e-8, the smallest positive float16 number, and 2.9e-8 becomes 0: that's *underflow*.
 #
 # ### Your turn: mean_of_batches
 # You have losses from several batches in float16, and the last batch is smaller than the others. What's the mean over
@@ -425,8 +431,8 @@ hint(
 # %% [markdown]
 # ## Storage, strides and offset
 #
-# Transposing a huge matrix costs nothing, while keeping a single row of it can cost gigabytes. Both facts follow from
-# how a tensor finds its elements.
+# In the script, `pixels[1500:]` selects 297 images without copying a number, but as long as you keep the result, all
+# 1,797 stay in memory. Both facts follow from how a tensor finds its elements.
 #
 # A *storage* is a flat block of memory that holds the elements of one or more tensors. Three things define how a tensor
 # reads it: the tensor's shape, its *storage offset*, which is the slot of its first element, and its strides. A
@@ -437,20 +443,6 @@ hint(
 #
 # The offset and strides are counted in elements; `t.storage_offset()` and `t.stride()` return them.
 # `t.untyped_storage()` returns the storage itself, which has no dtype, so its size, `.nbytes()`, is in bytes.
-#
-# The next two pictures show one storage, read first as int16 numbers of two bytes each, then as uint8. What are the two
-# bytes of 258?
-
-# %% example
-short = torch.tensor([[1, 258], [-1, 4]], dtype=torch.int16)
-show_strides(short)
-
-# %% example
-show_strides(short.view(torch.uint8))
-
-# %% [markdown]
-# The eight bytes are 1 0, 2 1, 255 255, 4 0, with the low byte of each number first: 258 is 2 + 1 · 256. The storage
-# holds only bytes; the dtype defines how to read them as elements.
 #
 # A tensor that reads another tensor's storage is a *view* of it. Transposing doesn't move any elements: it swaps the
 # strides. Before you run the next three cells, predict the strides of `table`, `table.T` and `table[1:, ::2]`, and the
@@ -523,6 +515,12 @@ hint(
 # order, it would need a stride of -1. NumPy supports negative strides, but PyTorch doesn't, so `flip` copies.
 
 # %% [markdown]
+# ## A good place to stop
+#
+# Views, masks, `gather`, a loss and NumPy come next. When you come back, your variables may be gone: choose *Run > Run
+# All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+
+# %% [markdown]
 # ## Views, copies and writing through them
 #
 # You assign to some elements and get no error, but the tensor hasn't changed: whether a write reaches it depends on how
@@ -589,19 +587,13 @@ hint(
 # NaN and inf: either one times 0 is NaN. Neither assigning 0 nor calling `masked_fill_` computes with the leftovers.
 
 # %% [markdown]
-# ## A good place to stop
-#
-# Masks, `gather`, a loss and NumPy come next. When you come back, your variables may be gone: choose *Run > Run All
-# Above Selected Cell*, or press *Check*, which runs the cells it needs.
-
-# %% [markdown]
 # ## Masks, and what NaN does to them
 #
 # One missing value can turn an entire loss into NaN, even if you multiply it by zero.
 #
-# A *mask* is a boolean tensor that's True where an element counts. As an index and in `torch.where`, a uint8 tensor
-# still works as one, with a warning that this is deprecated. `masked_fill`, `masked_select` and `masked_scatter` reject
-# it with a RuntimeError. Missing values are often stored as NaN.
+# A *mask* is a boolean tensor that's True where an element counts. Make sure that it's boolean: as an index and in
+# `torch.where`, a uint8 tensor still works as one, with a warning that this is deprecated, but `masked_fill` and its
+# relatives reject it with a RuntimeError. Missing values are often stored as NaN.
 #
 # What is NaN times zero? `x - x.mean(dim=1)` is meant to subtract each row's mean from that row. What does it do
 # instead?
@@ -690,12 +682,13 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # | 3 | 3 | 1 | `scores[3, 1]` | 0.2 |
 #
 # `gather(1, index)` does this along dimension 1: `out[i, j] = scores[i, index[i, j]]`. The index must have as many
-# dimensions as the input, so `labels[:, None]` turns `labels` into a column.
+# dimensions as the input, and the result has the shape of the index. So `labels[:, None]` turns the labels into a
+# column of shape (4, 1), and `[:, 0]` turns the resulting column back into shape (4,).
 #
 # `totals[index] += amounts` reads `totals[index]`, adds `amounts`, and writes the sums back. Both additions at position
 # 0 started from 0, and here the last write won, leaving 2 instead of 3. PyTorch doesn't guarantee which one wins.
 # `scatter_add` adds them all: `t.scatter_add(0, index, src)` returns a copy of `t` with each `src[i]` added at position
-# `index[i]`.
+# `index[i]`. It raises an error if `t` and `src` have different dtypes.
 #
 # `torch.bincount(labels)` counts how often each label from 0 to the largest one occurs. Pass `minlength=c` to get at
 # least `c` counts, even if the last classes don't occur.
@@ -714,12 +707,8 @@ hint(
 
 # %% [markdown]
 # A loop over the classes with `probs[labels == k, k].mean()`, which indexes with a mask and an integer at once, does
-# nearly the same thing, but returns NaN for a class without samples. How many times does each version go through the
-# labels?
-
-# %% answer [markdown]
-# The loop compares all n labels with each of the c classes, which takes c · n comparisons. `gather`, `scatter_add` and
-# `bincount` each go through the labels once, no matter how many classes there are.
+# nearly the same thing, but returns NaN for a class without samples. It also goes through all labels once per class,
+# whereas `gather`, `scatter_add` and `bincount` each do it once.
 
 # %% [markdown]
 # ## From scores to a loss
@@ -815,8 +804,8 @@ for text, made in ways.items():
 # %% [markdown]
 # `torch.tensor` always copies, and `from_numpy` always shares memory. `as_tensor` shares it if it can: a different
 # dtype requires new memory, so the last call copies here, but it would create an alias if `array` were float32 already.
-# `.float()` works the same way: on a float32 tensor, it returns the tensor itself. `torch.asarray`, `torch.frombuffer`
-# and `torch.from_dlpack` share memory here, too. So does a slice in NumPy itself.
+# `.float()` works the same way: on a float32 tensor, it returns the tensor itself. Other functions that convert an
+# array, such as `torch.asarray` and `torch.from_dlpack`, share memory here, too. So does a slice in NumPy itself.
 #
 # NumPy's default dtype is float64, and the tensor keeps it. A layer with float32 weights then raises an error: "mat1
 # and mat2 must have the same dtype, but got Double and Float".
@@ -842,8 +831,9 @@ print(weights.tolist())
 # the tensor itself. `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares memory as
 # well. For an independent copy, use `weights.detach().clone().numpy()`.
 #
-# Some data can't be converted at all. Two of the next lines convert from NumPy to PyTorch, and one converts back. What
-# can't the other library represent in each case? (`>f4` means float32 in the opposite byte order.)
+# ### Arrays that can't be converted
+# This part is further practice. Two of the next lines convert from NumPy to PyTorch, and one converts back. What can't
+# the other library represent in each case? (`>f4` means float32 in the opposite byte order.)
 
 # %% example
 for text, attempt in {
@@ -859,8 +849,8 @@ for text, attempt in {
 
 # %% [markdown]
 # A reversed array has a negative stride. An array from an old file may have the opposite byte order (`>` is
-# *big-endian*, and most machines today are little-endian). An array of strings or Python objects raises a TypeError
-# too, because no dtype can hold them. And NumPy has no bfloat16, so convert with `.float()` first.
+# *big-endian*, and most machines today are little-endian). An array of strings or Python objects raises a TypeError,
+# because no dtype can hold them. And NumPy has no bfloat16, so convert with `.float()` first.
 #
 # ### Your turn: ingest
 # Write the single function through which all arrays enter your program. Whatever it receives, it returns a float32
@@ -887,8 +877,8 @@ hint(
 # %% [markdown]
 # ## Do two tensors overlap?
 #
-# Two tensors *overlap* if they have at least one slot of memory in common, so writing to one can change the other. For
-# that reason, PyTorch rejects some in-place operations.
+# This section is further practice. Two tensors *overlap* if they have at least one slot of memory in common, so writing
+# to one can change the other. For that reason, PyTorch rejects some in-place operations.
 #
 # There are two addresses that you could compare: `t.data_ptr()` is the address of a tensor's first element, and
 # `t.untyped_storage().data_ptr()` is the address where its storage starts. Does either of them detect overlap?
@@ -916,8 +906,8 @@ for text, (p, q) in pairs.items():
 
 # %% [markdown]
 # The first and last pairs overlap, but in all four pairs, the addresses of the first elements differ, and the storages
-# start at the same address. So neither answers the question. In the third pair, the two tensors are interleaved like
-# the fingers of two hands, without an element in common.
+# start at the same address. So neither answers the question: you have to compare the slots that the tensors read. In
+# the third pair, the two tensors are interleaved like the fingers of two hands, without an element in common.
 #
 # ### Your turn: overlap
 # Find the exact answer. The tensors are small, so you don't need a clever method. You can use your `slots` function; if
@@ -997,7 +987,7 @@ hint(
 # - [ ] `x[x > 0].zero_()` sets the positive elements of `x` to zero.
 #   > `x[x > 0]` is read first, with advanced indexing, so `zero_` clears a copy that's then discarded.
 # - [x] `x[x > 0] = 0` sets the positive elements of `x` to zero.
-#   > With one pair of brackets to the left of `=`, nothing is read. The assignment writes to `x` itself.
+#   > With one pair of brackets to the left of `=`, no elements are copied. The assignment writes to `x` itself.
 # - [x] `x[:, 0].clone()` keeps fewer bytes in memory than `x[:, 0]` does.
 #   > The column is a view that keeps all 24 elements alive. The clone has its own storage with just 4.
 #
@@ -1011,7 +1001,7 @@ hint(
 # - [ ] `x.stride()` is (48, 8), because an int64 has 8 bytes.
 #   > Strides are counted in elements, not bytes: (6, 1).
 # - [ ] Two tensors with the same storage always have an element in common.
-#   > `field[:1]` and `field[1:]` shared a storage but read different slots of it. So did the interleaved columns.
+#   > `x[:1]` and `x[1:]` share a storage but read different slots of it. So do `x[:, ::2]` and `x[:, 1::2]`.
 # - [x] `x[1:, ::2]` has strides (6, 2) and storage offset 6.
 #   > Moving down one row still takes 6 slots, and moving over two columns takes 2. The view starts at row 1, in slot 6.
 #

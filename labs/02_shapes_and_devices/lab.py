@@ -14,8 +14,10 @@
 # - write code that runs on any device.
 #
 # You should have done lab 1, but you don't need a GPU. The core consists of five exercises (`with_batch`,
-# `split_heads`, `safe_mse`, `attention` and `Normalize`) and takes two sittings of about an hour each. The rest is
-# further practice that later labs don't rely on. All numbers were measured with PyTorch 2.13 on a CPU.
+# `split_heads`, `safe_mse`, `attention` and `Normalize`) and takes two sittings: about 60 minutes, then 75. Later labs
+# rely only on the core, so if you're in a hurry, skip whatever is marked as further practice: *Which tensors are
+# contiguous?*, `sum_device`, *Tensors that don't move*, and the three sections after *The digits on any device*. All
+# numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. Checks marked *later* run when you press *Mark
 # my work* or submit the lab. The last question is graded by hand.
@@ -188,9 +190,8 @@ plt.show()
 
 # %% [markdown]
 # In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones from channel 1. With
-# `permute`, each column has one color, and each row is one pixel, such as 10 and 20. With `reshape`, the top three rows
-# are blue, and the bottom three are red: each pair holds two neighbors from one channel. There's no error, but a model
-# learns less from such images.
+# `permute`, each row is one pixel, such as 10 and 20. With `reshape`, each pair holds two neighbors from one channel.
+# There's no error, but a model learns less from such images.
 #
 # These operations fall into three families:
 #
@@ -198,11 +199,12 @@ plt.show()
 #   copies: what you write to it appears in the original too. If that's impossible, it raises an error. `reshape`
 #   returns a view if it can, and copies if it must.
 # - `permute`, `transpose`, `movedim`, `.mT` (which swaps the last two): the same dimensions in a different order. They
-#   never copy; they only reorder the strides.
+#   never copy; they only reorder the strides, which say how many slots in memory to move per step along each dimension.
 # - `einsum("chw->hwc", image)`: the same as `permute(1, 2, 0)`, with letters instead of numbers.
 #
 # `einsum` can do more: it aligns dimensions with the same letter, multiplies the elements, and sums over any letter
-# that's missing after the arrow. What do the three lines print?
+# that's missing after the arrow. For example, `einsum("ij,jk->ik", a, b)` is `a @ b`: element `[i, k]` is the sum of
+# `a[i, j] * b[j, k]` over j. What do the three lines print?
 
 # %% example
 query = torch.arange(12.0).reshape(2, 3, 2)  # batch, time, features
@@ -216,9 +218,11 @@ print(tuple(torch.einsum("btd->d", query).shape))
 # same if you transpose one operand. The last line sums over the batch and time dimensions.
 #
 # ### Your turn: split_heads
-# *Attention*, which you'll write below, splits the features at each position among several heads: with 8 features and 4
-# heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next to the batch
-# dimension, so each head can compute independently. Do you split or transpose first?
+# *Attention*, which you'll write below, lets each position in a sequence collect information from others. It does so in
+# several *heads*, because a single one can follow only one pattern at a time, such as looking at the previous word.
+# Each head gets its own features: with 8 features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and
+# so on. The head dimension then moves next to the batch dimension, so each head can compute independently. Do you split
+# or transpose first?
 
 # %% given
 hint(
@@ -270,9 +274,9 @@ explore_broadcasting((2, 1, 4), (3, 1))
 # the 1 is stretched to 0. `0` and `2` are incompatible.
 
 # %% [markdown]
-# Stretching takes no extra memory: `t.expand(sizes)` gives each stretched dimension a stride of 0. `repeat` copies the
-# elements instead. How many bytes does each storage take? And what does the last line print after a write to one
-# element?
+# Stretching takes no extra memory: `t.expand(sizes)` gives each stretched dimension a stride of 0, so a step along it
+# stays in the same slot. `repeat` copies the elements instead. How many bytes does each storage take? And what does the
+# last line print after a write to one element?
 
 # %% example
 column = torch.tensor([[1.0], [2.0], [3.0]])
@@ -284,7 +288,7 @@ print("column after a write to wide[0, 0]:", column.flatten().tolist(), " wide[0
 
 # %% [markdown]
 # The write changed the original: all thousand elements of that row share one slot. An in-place operation on all of
-# `wide`, such as `wide.add_(1)`, raises a RuntimeError. Read from an expanded tensor, but write to a copy.
+# `wide`, such as `wide.add_(1)`, raises a RuntimeError. Write to a copy instead.
 #
 # ### The accident
 # A model returns predictions of shape `(N, 1)`, a column. The targets were read from a file and have shape `(N,)`.
@@ -397,9 +401,10 @@ for left_shape, right_shape in (
 # The third line fails because the batch dimensions (2, 4) and (2,) are incompatible. The fourth fails because an inner
 # size of 1 isn't stretched to 3.
 #
-# In attention, each position in a sequence looks up information at other positions. Each has three rows of `d` numbers:
-# a *query* in `q`, a *key* in `k` and a *value* in `v`. All three tensors have shape `(n, heads, t, d)`. There are four
-# steps:
+# In attention, each position looks up information at other positions. Each has three rows of `d` numbers, which a
+# transformer computes from the position's features with three linear layers: a *query* in `q` for what it's looking
+# for, a *key* in `k` for what others can find it by, and a *value* in `v` for what they get from it. All three tensors
+# have shape `(n, heads, t, d)`. There are four steps:
 #
 # 1. The *score* of positions i and j is the dot product of query i and key j. `q @ k.mT` contains all scores, with
 #    shape `(n, heads, t, t)`.
@@ -418,8 +423,9 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
     print(f"scores {text:12} standard deviation {scores.std():.1f}, largest weight {largest:.2f} on average")
 
 # %% [markdown]
-# A sum of `d` products of standard normal numbers has a variance of `d`. Without the division, one position gets nearly
-# all the weight.
+# A product of two independent standard normal numbers has a variance of 1, and the variances of independent products
+# add up. So a score has a variance of `d` and a standard deviation of $\sqrt d$, here 8. Without the division, one
+# position gets nearly all the weight.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
 # attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
@@ -480,10 +486,21 @@ except RuntimeError as error:
 # %% [markdown]
 # ## When is a view possible?
 #
-# You may have read that `view` requires a contiguous tensor. None of the tensors below is contiguous.
+# You may have read that `view` requires a *contiguous* tensor, whose elements follow one another in memory without
+# gaps. In fact, all it needs is one stride for each new dimension, which leads to two rules:
 #
-# `channels_last` is a batch of images in a different *memory format*: its shape is `(N, C, H, W)`, but each pixel's
-# channels are adjacent in memory, which is faster for some convolution kernels.
+# - *Splitting* one dimension in two always works. If a dimension with stride $s$ is split into $a$ times $b$, the new
+#   strides are $b \cdot s$ and $s$.
+# - *Joining* two adjacent dimensions works only if one step along the outer dimension equals a full pass over the inner
+#   one: $\text{outer stride} = \text{inner size} \cdot \text{inner stride}$.
+#
+# So a view is possible if each new dimension stays within one *block* of old dimensions that can be joined. A
+# contiguous tensor is a single block: with sizes (4, 6) and strides (6, 1), for instance, $6 = 6 \cdot 1$. Dimensions
+# of size 1 don't matter, since there's no step to take along them.
+#
+# None of the tensors below is contiguous. `channels_last` is a batch of images in a different *memory format*: its
+# shape is (2, 3, 4, 5), but each pixel's channels are adjacent in memory, which is faster for some convolution kernels.
+# Its strides are (60, 1, 15, 3).
 
 # %% predict: refused_views answer=3
 # **Predict.** How many of the seven lines raise an error? Keep the strides in mind.
@@ -508,15 +525,8 @@ for text, (t, shape) in trials.items():
         print(f"{text:26} strides {t.stride()}: {type(error).__name__}")
 
 # %% [markdown]
-# Three raise an error, and four don't. So contiguity is sufficient but not necessary. The error message recommends
+# Three raise an error, and four don't, so contiguity is sufficient but not necessary. The error message recommends
 # `reshape`, which silently copies in such a case: what you write to the copy never reaches the original.
-#
-# A view needs one stride per dimension, which leads to two rules:
-#
-# - *Splitting* one dimension in two always works. If a dimension with stride $s$ is split into $a$ times $b$, the new
-#   strides are $b \cdot s$ and $s$.
-# - *Joining* two adjacent dimensions works only if one step along the outer dimension equals a full pass over the inner
-#   one: $\text{outer stride} = \text{inner size} \cdot \text{inner stride}$.
 #
 # `grid.T` has strides (1, 6) and sizes (6, 4). Joining would require $1 = 4 \cdot 6$. `grid[:, ::2]` has strides (6, 2)
 # and sizes (4, 3). Here $6 = 3 \cdot 2$, so the two dimensions can be joined into one dimension with stride 2. Follow
@@ -526,8 +536,9 @@ for text, (t, shape) in trials.items():
 show_strides(grid[:, ::2])
 
 # %% [markdown]
-# `narrow(dim, start, length)` keeps a range of one dimension, like a slice, and `select(dim, index)` keeps one index
-# and drops the dimension. Which of these eight tensors are contiguous?
+# ### Which tensors are contiguous?
+# The rest of this section is further practice. `narrow(dim, start, length)` keeps a range of one dimension, like a
+# slice, and `select(dim, index)` keeps one index and drops the dimension. Which of these eight tensors are contiguous?
 
 # %% example
 for text, t in {
@@ -543,12 +554,9 @@ for text, t in {
     print(f"{text:26} shape {tuple(t.shape)!s:8} strides {t.stride()!s:8} {t.is_contiguous()}")
 
 # %% [markdown]
-# Four of them are. Look at the strides, not the operation: a row of a matrix has no gaps, but a column does. Dimensions
-# of size 1 don't matter: there's no step to take along them, so their strides are irrelevant.
+# Four of them are. Look at the strides, not the operation: a row of a matrix has no gaps, but a column does.
 #
-# A view is possible if each new dimension stays within one *block* of old dimensions that can be joined. A contiguous
-# tensor is a single block, so `view` always works. `grid.T` consists of two blocks. How many blocks does
-# `channels_last` have, and which views does it allow?
+# `grid.T` consists of two blocks. How many does `channels_last` have, and which views does it allow?
 
 # %% answer [markdown]
 # Its shape is (2, 3, 4, 5) and its strides are (60, 1, 15, 3). Only the last two dimensions can be joined, because $15
@@ -580,9 +588,8 @@ hint(
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
 # It ignores Apple's `mps`, which you can check for with `torch.backends.mps.is_available()`.
-# `torch.accelerator.current_accelerator()` returns the accelerator that PyTorch was built for, even if the machine
-# doesn't have one, unless you pass `check_available=True`. If there isn't any, it returns `None`. This course uses
-# labkit's `device()`. Avoid `x.cuda()`: it raises an error on every machine without CUDA.
+# `torch.accelerator.current_accelerator(check_available=True)` finds any kind, and returns `None` if there isn't one.
+# This course uses labkit's `device()`. Avoid `x.cuda()`: it raises an error on every machine without CUDA.
 #
 # `t.to(device)` returns the tensor on that device. Here, everything is already on the right device. Which of the five
 # lines print True?
@@ -605,8 +612,9 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 # call `model.to(device)` as a statement, but `x.to(device)` without an assignment has no effect.
 #
 # ### A second device
-# Every machine has a second device called `meta`, whose tensors usually have a shape but no values. Inside `with
-# probes.TwoDevices()`, they have values too, and follow the same rules as tensors on a GPU.
+# Every machine has a second device, called `meta`. Normally, its tensors have a shape but no values. In this lab, it
+# can also imitate a GPU: inside `with probes.TwoDevices()`, its tensors do have values, and follow the same rules as
+# tensors on a GPU.
 
 # %% predict: two_devices
 # **Predict.** `far` is on the second device, `near` is on the CPU, and both have shape (3,). Which lines raise an
@@ -669,15 +677,21 @@ hint(
 # ## A module that moves as a whole
 #
 # If a model runs on your laptop but raises an error about two devices on a machine with a GPU, one of its tensors
-# probably didn't move with it. A module keeps track of two kinds of tensors:
+# probably didn't move with it. You write a module as a class that inherits from `nn.Module`. `__init__` calls
+# `super().__init__()`, which lets the module keep track of its tensors, and then creates them. `forward` computes the
+# result; `module(x)` calls it.
+#
+# A module keeps track of two kinds of tensors:
 #
 # - *parameters*, created by `nn.Parameter(...)`, are trained;
 # - *buffers*, created by `self.register_buffer("name", tensor)`, aren't trained.
 #
-# Both are moved by `to`, cast by `double()` and `half()`, and included in `state_dict()`, the dict that you use to save
-# a model. What about a tensor that's simply assigned, as in `self.table = tensor`? Below, three modules add the same
-# table to their input. Each module is moved to the second device, and so is its input. Which of them have their table
-# in their `state_dict`?
+# Both are moved by `to`, cast by `double()` and `half()`, and included in `state_dict()`, a dict of names and tensors.
+# You save that dict to save a model, and `load_state_dict` copies its values back into a module.
+#
+# What about a tensor that's simply assigned, as in `self.table = tensor`? Below, three modules add the same table to
+# their input. `probes.on_second_device` moves each module and its input to the second device, calls the module there,
+# and reports the device of the result. Which of the modules have their table in their `state_dict`?
 
 # %% predict: moved_tables
 # **Predict.** Which of the three modules work on the second device after you move them?
@@ -745,13 +759,23 @@ hint(
 # %% exercise: Normalize points=4 level=medium
 
 # %% [markdown]
-# How would you find the bug in `AsAttribute` without a GPU? Every machine has `meta`: move the module there, and call
-# it with an input on `meta`. That's often enough, but an index tensor that stayed on the CPU raises no error, since
-# indices are allowed there. So look inside the module as well: `vars(module)` holds its plain attributes. Parameters,
-# buffers and submodules are kept elsewhere, so any tensor in `vars(module)` won't move.
+# You don't have to save a buffer that can be recomputed: with `register_buffer(name, tensor, persistent=False)`, it
+# moves with the module but isn't in the `state_dict`. Why would that be wrong for `mean` and `std`?
+
+# %% answer [markdown]
+# They're computed from the training data, so a program that only loads the model can't recompute them. Its `Normalize`
+# would silently keep the values it was created with, and the model would see inputs on the wrong scale.
+
+# %% [markdown]
+# ### Tensors that don't move
+# The rest of this section is further practice. How would you find the bug in `AsAttribute` without a GPU? Every machine
+# has `meta`: move the module there, and call it with an input on `meta`. That's often enough, but an index tensor that
+# stayed on the CPU raises no error, since indices are allowed there. So look inside the module as well: `vars(module)`
+# holds its plain attributes. Parameters, buffers and submodules are kept elsewhere, so any tensor in `vars(module)`
+# won't move.
 #
-# Some people test with `model.double()`. The next cell tries all three methods on the modules above and on two that
-# hold integers. What does each one find?
+# Some people test with `model.double()`. The next cell tries all three on `AsAttribute`, `AsBuffer`, and a module that
+# holds an index. What does each method find?
 
 
 # %% example
@@ -764,11 +788,6 @@ class AsIndex(nn.Module):
         return x[:, self.places]
 
 
-class AsIntegerBuffer(AsBuffer):
-    def __init__(self, table):
-        super().__init__(table.long())
-
-
 def outcome_of(run):
     try:
         return str(run().dtype).removeprefix("torch.")
@@ -776,24 +795,17 @@ def outcome_of(run):
         return "RuntimeError"
 
 
-for kind in (AsAttribute, AsParameter, AsBuffer, AsIndex, AsIntegerBuffer):
+for kind in (AsAttribute, AsBuffer, AsIndex):
     module = kind(torch.tensor([1.0, 2.0, 3.0]))
     left_behind = [name for name, value in vars(module).items() if isinstance(value, Tensor)]
     double = outcome_of(lambda: module.double()(torch.zeros(2, 3, dtype=torch.float64)))
     meta = outcome_of(lambda: module.to("meta")(torch.zeros(2, 3, dtype=torch.float64, device="meta")))
-    print(f"{kind.__name__:16} double(): {double:8} on meta: {meta:13} in vars: {left_behind}")
+    print(f"{kind.__name__:12} double(): {double:8} on meta: {meta:13} in vars: {left_behind}")
 
 # %% [markdown]
-# `double()` finds nothing. `AsAttribute` adds a float32 table to a float64 input and gets float64. The integer buffer,
-# which does move, isn't affected by casts. `meta` finds the table but not the index, and `vars` finds both. If a model
-# has submodules, check each of `model.modules()`. `vars` misses only tensors inside a list or dict.
-#
-# You don't have to save a buffer that can be recomputed: with `register_buffer(name, tensor, persistent=False)`, it
-# moves with the module but isn't in the `state_dict`. Why would that be wrong for `mean` and `std`?
-
-# %% answer [markdown]
-# They're computed from the training data, so a program that only loads the model can't recompute them. Its `Normalize`
-# would silently keep the values it was created with, and the model would see inputs on the wrong scale.
+# `double()` finds nothing. `AsAttribute` adds a float32 table to a float64 input and gets float64, and an index isn't
+# affected by casts. `meta` finds the table but not the index, and `vars` finds both. If a model has submodules, check
+# each of `model.modules()`. `vars` misses tensors inside other objects, such as a list or dict.
 
 # %% [markdown]
 # ## The digits on any device
@@ -837,14 +849,15 @@ with probes.TwoDevices() as second_device:
 # %% [markdown]
 # The network now reaches 88% on any device. In lab 3, one of its layers doesn't learn at all, again without an error.
 #
-# The core ends here. Three sections of further practice follow: windows, distances and nested batches. To skip them, go
-# to *Interview questions*.
+# The core exercises end here. Three sections of further practice follow: windows, distances and nested batches. To skip
+# them, go to *Interview questions*.
 
 # %% [markdown]
 # ## Windows that overlap
 #
-# You want to average a signal of a million values over windows of 100: values 0 to 99, values 1 to 100, and so on. The
-# windows have shape (999901, 100). How many bytes would a float32 copy take, and how many does the view below take?
+# This section is further practice. You want to average a signal of a million values over windows of 100: values 0 to
+# 99, values 1 to 100, and so on. The windows have shape (999901, 100). How many bytes would a float32 copy take, and
+# how many does the view below take?
 #
 # `as_strided(size, stride)` creates a view with the sizes and strides that you specify. It checks only that no element
 # is outside the storage. If the strides are wrong, so are the values.
@@ -914,8 +927,9 @@ hint(
 # %% [markdown]
 # ## Every pair of points
 #
-# Broadcasting is useful when it's intentional. To pair each point in `a` with each point in `b`, give `a` shape `(n, 1,
-# d)` and `b` shape `(1, m, d)`. What's the shape of their difference? In the picture, n = 4, m = 5 and d = 3.
+# This section is further practice. Broadcasting is useful when it's intentional. To pair each point in `a` with each
+# point in `b`, give `a` shape `(n, 1, d)` and `b` shape `(1, m, d)`. What's the shape of their difference? In the
+# picture, n = 4, m = 5 and d = 3.
 
 # %% example
 show_broadcasting((4, 1, 3), (1, 5, 3))
@@ -952,9 +966,9 @@ hint(
 # %% exercise: pairwise_distances points=3 level=easy further
 
 # %% answer [markdown]
-# The difference between two floats that are close together is exact, so a large distance from the origin doesn't cost
-# any digits. The squares can go wrong, though: in float32, they underflow for points 1e-25 apart and overflow for
-# points 1e20 apart.
+# If two floats are within a factor of two of each other, their difference is exact, so a large distance from the origin
+# doesn't cost any digits. The squares can go wrong, though: in float32, they underflow for points 1e-25 apart and
+# overflow for points 1e20 apart.
 
 # %% [markdown]
 # PyTorch has `torch.cdist(a, b)`. By default, it uses the expansion if one side has more than 25 points, because a
@@ -970,11 +984,12 @@ hint(
 # %% [markdown]
 # ## Moving a whole batch
 #
-# A data loader can return anything: a dict of tensors and names, a list of pairs, tensors inside tuples inside dicts.
-# Before the model sees a batch, all its tensors have to be moved, and floating-point ones may have to be cast to the
-# model's dtype. `module.to(device, dtype)` casts floating-point and complex tensors, and leaves integers alone:
-# `to(torch.float64)` turns a complex64 buffer into float64 and discards its imaginary part, with a warning.
-# (`module.double()` casts only floating-point tensors.) What would happen if you cast labels to bfloat16?
+# This section is further practice. A data loader can return anything: a dict of tensors and names, a list of pairs,
+# tensors inside tuples inside dicts. Before the model sees a batch, all its tensors have to be moved, and
+# floating-point ones may have to be cast to the model's dtype. `module.to(device, dtype)` casts floating-point and
+# complex tensors, and leaves integers alone: `to(torch.float64)` turns a complex64 buffer into float64 and discards its
+# imaginary part, with a warning. (`module.double()` casts only floating-point tensors.) What would happen if you cast
+# labels to bfloat16?
 
 # %% example
 class_numbers = torch.tensor([255, 256, 257, 1000])

@@ -2,9 +2,9 @@
 def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
 
-    x: (n, t, d), bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but no two
-        elements share a slot in memory. The leftovers may be NaN or inf. Elements within the length keep their
-        values, including NaN and inf, and so does the memory between x's elements.
+    x: (n, t, d), bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but each
+        element has its own slot, unlike in the result of expand. The leftovers may be NaN or inf. Elements within the
+        length keep their values, including NaN and inf, and if x is a view, so does the memory that it skips.
     lengths: (n,) int64, each from 0 to t, any strides, not changed.
     Each of n, t and d may be 0.
     """

@@ -13,7 +13,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
     q, k, v: shape (n, heads, t, d), all float32 or all float64, any strides. n may be 0; the other sizes are at
     least 1. None of the tensors is changed.
     The score of positions i and j is the dot product of q's row i and k's row j, divided by the square root of d. The
-    weights of position i are the softmax of its scores over all j. Scores may be as large as 1000 or as low as -1000.
+    weights of position i are the softmax of its scores over all j. Scores may be as large as 1000 or as low as -1000,
+    which torch's softmax can handle.
     causal: if True, only positions j up to i take part in that softmax, and the weights of later ones are 0.
     Returns shape (n, heads, t, d) in the same dtype. Doesn't call scaled_dot_product_attention, directly or indirectly.
     """

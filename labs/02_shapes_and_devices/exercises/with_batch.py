@@ -2,8 +2,8 @@
 def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     """f(x), even if x is a single sample without a batch dimension.
 
-    f: takes a batch of ndim dimensions and returns a tensor, which may be its input itself. In both, dimension 0 is the
-        batch. f doesn't change its input. An exception that f raises is propagated.
+    f: takes a batch of ndim dimensions and returns a tensor, which may be its input itself. Dimension 0 of its
+        input and of its result is the batch. f doesn't change its input. An exception that f raises is propagated.
     x: a batch of any size, even 0, with ndim dimensions, or one sample with ndim - 1. Any dtype and strides. ndim is
         at least 1. A sample may have sizes of 0 and 1, or no dimensions at all if ndim is 1.
     Returns f's result unchanged for a batch. For one sample, returns the result for that sample: without the batch
@@ -22,7 +22,7 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 # %% promises
 # f(x), even if x -> example, other_cases
 # f: takes a batch -> other_cases, same_tensor
-# In both, dimension 0 -> size_one_input, size_one_result
+# Dimension 0 of its -> size_one_input, size_one_result
 # f doesn't change -> other_cases
 # An exception that f raises -> passes_on
 # x: a batch of any size -> one_sample, empty
