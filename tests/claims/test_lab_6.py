@@ -54,10 +54,11 @@ def walk(make: Callable[[Sequence[Tensor]], torch.optim.Optimizer]) -> tuple[lis
 @pytest.mark.claim(250)
 def test_sgd_changes_sides_at_every_step_and_momentum_and_adam_run_past() -> None:
     sgd, sgd_across = walk(lambda two: torch.optim.SGD(two, lr=0.9))
-    momentum, _ = walk(lambda two: torch.optim.SGD(two, lr=0.9, momentum=0.9))
+    momentum, momentum_across = walk(lambda two: torch.optim.SGD(two, lr=0.9, momentum=0.9))
     adam, _ = walk(lambda two: torch.optim.Adam(two, lr=0.9))
     sides = [a * b < 0 for a, b in pairwise(sgd_across)]
     assert sides == [True] * 40 and sgd[-1] < -4
+    assert abs(sgd_across[39]) < 0.001 and 0.3 < abs(momentum_across[39]) < 0.4
     assert 2.4 < max(momentum) < 2.5 and abs(momentum[-1]) < 0.3
     assert 2.4 < max(adam) < 2.5 and abs(adam[-1]) < abs(sgd[-1])
 

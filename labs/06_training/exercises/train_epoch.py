@@ -14,7 +14,7 @@ class Called(nn.Module):
 
 
 class Watched(Called):
-    """Such a layer, with its mode stored elsewhere. parts: functions that compute it, get or set its mode, copy it."""
+    """Such a layer, but its mode and its copies are handled by given functions: parts is (compute, tell, copied)."""
 
     def __init__(self, parts):
         compute, tell, copied = parts
