@@ -587,10 +587,10 @@ show_curves(in_the_valley)
 # Momentum and Adam overshoot, both to 2.46, and come back. Momentum also swings across the valley longest. Plain SGD
 # changes sides at each of its 40 steps, but each multiplies its distance from the middle by $1 - 0.9 \cdot 2 = -0.8$.
 # Momentum's swings shrink by only $\sqrt{0.9}$, or 0.95, per step: after step 39, it's still 0.33 away. So its loss
-# jumps up and down. The final 0.004 is luck: one step earlier, the loss is 0.11. Compare the last peaks of the curves
-# instead: 0.11 for momentum, 0.05 for Adam. SGD's loss is 0.20, since it has only moved from -9 to -4.4 along the
-# valley. A larger rate would help there, but above 1, SGD diverges across the valley. Adam divides each direction by
-# the size of its gradients, so it moves as fast along the valley as across it.
+# jumps up and down. The 0.004 that the animation reports is luck: one step earlier, the loss is 0.11. Compare the last
+# peaks of the curves instead: 0.11 for momentum, 0.05 for Adam. SGD's loss is 0.20, since it has only moved from -9 to
+# -4.4 along the valley. A larger rate would help there, but above 1, SGD diverges across the valley. Adam divides each
+# direction by the size of its gradients, so it moves as fast along the valley as across it.
 
 # %% [markdown]
 # ## A good place to stop
@@ -949,7 +949,7 @@ for extra in (False, True):
 
 # %% [markdown]
 # Every later number changes. So give each purpose its own generator: one for the order of the data, say, and one for
-# everything else. A `DataLoader` takes one as its `generator`. 
+# everything else. A `DataLoader` takes one as its `generator`.
 #
 # The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
 # but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use
@@ -1128,8 +1128,8 @@ for seed in range(3):
 # all it's good for here is saving epochs.
 #
 # With change 4, the three networks get 97.3%, 97.0% and 97.0% of the test images right. That's the result to report.
-# It's 0.4 points below the validation accuracy, which is less than two images, so that may be chance. With 400 images,
-# even a 95% confidence interval is 1.7 points on each side.
+# The gap to the validation accuracy, 0.4 points, is less than two images, so it may be chance: with 400 images, a 95%
+# confidence interval extends 1.7 points to each side.
 #
 # So it wasn't a bug that made the script at the beginning misread one image in eight. About half of its errors came
 # from how the data was split, and a quarter from the optimizer and too few epochs.

@@ -14,7 +14,10 @@ class Called(nn.Module):
 
 
 class Watched(Called):
-    """Such a layer, but its mode and its copies are handled by given functions: parts is (compute, tell, copied)."""
+    """A layer of given functions that also keep its mode.
+
+    parts: compute(x); tell(mode) sets the mode, tell(None) returns it; copied() returns the parts of a copy.
+    """
 
     def __init__(self, parts):
         compute, tell, copied = parts
