@@ -14,8 +14,9 @@
 # - find the line that cuts off a gradient, and fix it;
 # - change a gradient during the backward pass.
 #
-# This lab builds on lab 1. Plan on two sittings of about an hour each. The five exercises headed *Your turn* are the
-# core; *Further practice* is optional and earns no points. All numbers were measured with PyTorch 2.13 on a CPU.
+# This lab builds on lab 1. Plan on two to three hours, in two or three sittings, for the text and the core: the five
+# exercises headed *Your turn*. *Further practice* is optional, earns no points and takes about an hour more. Only these
+# exercises need the three sections that begin with "Optional". All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
@@ -138,7 +139,9 @@ print("value", y.item(), "  slope", x.grad.item())
 
 # %% [markdown]
 # Autograd knows the derivative of each operation and combines these derivatives using the *chain rule*: when one step
-# follows another, their slopes are multiplied. The result is exact up to rounding.
+# follows another, their slopes are multiplied. The result is exact up to rounding. Take $(3x + 1)^2$ at $x = 2$.
+# Multiplying by 3 gives 6, adding 1 gives 7, and squaring gives 49. The slopes of the three steps are 3, 1 and $2 \cdot
+# 7 = 14$, so the whole chain has the slope $3 \cdot 1 \cdot 14 = 42$.
 #
 # ### Your turn: value_and_slope
 # Apply the chain rule yourself by computing the slope along with the value. Horner's rule evaluates a polynomial from
@@ -147,8 +150,8 @@ print("value", y.item(), "  slope", x.grad.item())
 # $$x^3 + 2x^2 - 5x + 3 = ((1 \cdot x + 2) \cdot x - 5) \cdot x + 3$$
 #
 # Each step computes `value = value * x + c`. What happens to the slope in such a step? First work through $x^2 + 3x +
-# 1$ at 2 on paper; its slope there is 7. A solution that doesn't use autograd works in both of the modes that the
-# docstring mentions; lab 4 explains them.
+# 1$ at 2 on paper; its slope there is 7. The docstring mentions `no_grad` and `inference_mode`, in which nothing is
+# recorded; lab 4 explains them. Plain multiplications and additions work there too.
 
 # %% given
 hint(
@@ -201,10 +204,11 @@ for text, result in results.items():
 #
 # To find the line that cuts off a layer, you follow the recorded operations, which form a graph. Many diagrams show
 # tensors as boxes and operations as arrows, but PyTorch's graph doesn't work that way. Its *nodes* are backward
-# functions, one for each recorded operation. A tensor's `grad_fn` is the node of the operation that computed it. Its
-# *edges* show where a node sends the gradients that it computes: `next_functions` holds a pair for each tensor that
-# went into the operation, and sometimes one for a plain number too. Each pair consists of the next node and the index
-# of the output that was used, in case that node's operation has several.
+# functions. A recorded operation adds one, or several if it's composed of other operations, as `cross_entropy` is. A
+# tensor's `grad_fn` is the node of the operation that computed it. Its *edges* show where a node sends the gradients
+# that it computes: `next_functions` holds a pair for each tensor that went into the operation, and sometimes one for a
+# plain number too. Each pair consists of the next node and the index of the output that was used, in case that node's
+# operation has several.
 #
 # The next cell computes `log(2 * a + 1)` and walks through its graph. The number 1 is an input to the addition. What
 # will its entry look like?
@@ -222,14 +226,15 @@ print("end :", multiplication.next_functions[0][0].variable is a)
 
 # %% [markdown]
 # An input that doesn't require grad has the entry `(None, 0)`, and no gradient is sent to it. The last node is an
-# `AccumulateGrad`, which adds the gradient that it receives to `a.grad`. Its `variable` attribute refers to `a`.
+# `AccumulateGrad`, which adds the gradient that it receives to `a.grad`. It belongs to the leaf, not to an operation,
+# and its `variable` attribute refers to `a`.
 #
-# A node keeps what it needs to compute its derivative; for `log`, that's the input. You may have read that it stores a
-# matrix of derivatives. It doesn't; a later section shows what it computes instead.
+# A node keeps what it needs to compute its derivative; for `log`, that's the input.
 #
 # `show_graph` draws the whole graph. Follow the arrows, as `backward` does, from the result to the leaves, the tensors
 # at the other end. Gray boxes are nodes, and the others are tensors: green for the result, blue for the leaves. You may
-# also come across `torchviz.make_dot(loss)`, which draws the same graph with Graphviz.
+# also come across `torchviz.make_dot(loss)`. It draws the same nodes, but its arrows point from the leaves to the
+# result.
 
 # %% example
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -272,8 +277,8 @@ show_backward(product * product + right, {"left": left, "right": right, "product
 # ## Leaves
 #
 # An optimizer updates a parameter using its `.grad`, so every parameter has to be a tensor that gets one. A *leaf* is a
-# tensor without a `grad_fn`: no recorded operation made it. Tensors that don't require grad are leaves too, by
-# convention.
+# tensor without a `grad_fn`: no recorded operation made it. By this definition, every tensor that doesn't require grad
+# is a leaf too.
 #
 # You'll often read that `backward` "computes `.grad` for every tensor with `requires_grad=True`". In the next cell,
 # `x`, `inner` and `y` all require grad.
@@ -309,8 +314,9 @@ print("inner after retain_grad:", inner.grad)
 # on, because they take up memory and are rarely needed. To keep such a gradient, call `retain_grad()` on the tensor
 # before `backward`.
 #
-# A model's parameters have to be leaves; an optimizer refuses anything else. Here are three ways to start with small
-# weights. For which of them will `backward` fill in `.grad`?
+# A model's parameters should be leaves that require grad. An optimizer refuses a tensor that isn't a leaf, unless you
+# called `retain_grad()` on it. But it accepts a leaf that doesn't require grad, and never changes it. Here are three
+# ways to start with small weights. For which of them will `backward` fill in `.grad`?
 
 # %% example
 start = torch.tensor([1.0, -2.0, 3.0])
@@ -428,10 +434,8 @@ hint(
 
 # %% [markdown]
 # You needed the residuals, `X` and `W`, and the graph keeps exactly these tensors for `backward`. The forward pass has
-# one matrix product and the gradients have two, so a backward pass costs about twice as much. For six linear layers of
-# width 512 and 256 samples, we counted 6 matrix products in the forward pass and 11 in the backward pass, which took
-# 1.9 to 2.2 times as long on one CPU core. Which of the two products can be skipped if you don't need the gradient of
-# `X`?
+# one matrix product and the gradients have two, so a backward pass costs about twice as much. Which of the two products
+# can be skipped if you don't need the gradient of `X`?
 
 # %% answer [markdown]
 # `slope @ W`, with `slope = 2 * R`. In a network's first layer, `X` is the data, which doesn't require grad, so
@@ -455,10 +459,12 @@ play_network(inputs=(1.0, -0.5), target=-1.0)
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products
 #
-# If you call `backward` on the digits network's scores instead of its loss, you get the error "grad can be implicitly
-# created only for scalar outputs", because there's more than one score. A function with three outputs and two inputs
-# has six partial derivatives. These form a matrix with one row for each output and one column for each input, which is
-# called the *Jacobian*.
+# So far, `backward` has started from one number. If you call it on the digits network's scores, you get the error "grad
+# can be implicitly created only for scalar outputs". Yet inside the network, every node has to handle many outputs:
+# this section shows what it computes, and why one backward pass is enough for all the parameters.
+#
+# A function with three outputs and two inputs has six partial derivatives. They form a matrix, the *Jacobian*, with one
+# row for each output and one column for each input.
 #
 # Which of the four `backward` calls in the next cell will fail?
 
@@ -496,11 +502,14 @@ show_vjp(
 )
 
 # %% [markdown]
+# The rows of `J` are `[2, 1, 0]`, `[0, 3, 2]` and `[1, 1, 1]`. The first one counts once and the last one -10 times, so
+# `v @ J` is `[2 - 10, 1 - 10, 0 - 10]`, or `[-8, -9, -10]`.
+#
 # The *upstream gradient* is the gradient that a node receives in a backward pass: how much the result changes per unit
 # of each of the node's outputs. The node uses it as its `v` and passes on the vector-Jacobian product.
 #
 # Does a node compute its Jacobian to do this? For `exp` applied to a vector of 2,000 numbers, the Jacobian would have
-# 4,000,000 entries. What does the node actually keep?
+# 4,000,000 entries. The next cell, whose code you don't need to understand, looks at what the node really keeps.
 
 # %% example
 big = torch.linspace(-1, 1, 2000, requires_grad=True)
@@ -514,19 +523,20 @@ print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * 
 # It keeps 2,000 numbers and multiplies the upstream gradient by them elementwise. The Jacobian of `exp` is never built,
 # and PyTorch's other operations don't build theirs either.
 #
-# `torch.autograd.grad(outputs, inputs, grad_outputs=v)` computes the same product. It returns a tuple with one gradient
-# for each input and doesn't touch `.grad`. That makes it the better tool inside a function: the caller's tensors don't
-# change.
+# For the exercise, you need two more facts. `torch.autograd.grad(outputs, inputs, grad_outputs=v)` computes the same
+# product. It returns a tuple with one gradient for each input and doesn't touch `.grad`. That makes it the better tool
+# inside a function: the caller's tensors don't change.
 #
-# A backward pass frees what the nodes kept, so a second pass over the same graph raises a RuntimeError at the first
+# And a backward pass frees what the nodes kept, so a second pass over the same graph raises a RuntimeError at the first
 # node that kept something. The graph of `(x + 1).sum()` keeps nothing, so you can run `backward` on it twice.
 # `retain_graph=True` keeps everything for another pass; lab 4 comes back to it.
 #
 # ### Your turn: jacobian
-# Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of it?
+# Build the whole Jacobian from vector-Jacobian products. You can skip the folded cell below: it only defines functions
+# to try your solution on. Which `v` gives exactly one row of the Jacobian?
 
 
-# %% given
+# %% given folded
 # Functions to try your solution on. The checks use them too.
 def neighbours(x):
     """(n,) -> (n - 1,): products of neighbours."""
@@ -613,9 +623,9 @@ print("after the first    :", x.grad, " kept as first:", first)
 print("after the second   :", x.grad, " kept as first:", first)
 
 # %% [markdown]
-# Two things may surprise you. Before the first `backward`, `.grad` is `None`, not zero, so `x.grad.zero_()` would raise
-# an AttributeError at that point. And `first` has changed, because `first = x.grad` doesn't make a copy: it's a second
-# name for the same tensor, and the second `backward` added to that tensor. To keep a gradient, write `x.grad.clone()`.
+# Before the first `backward`, `.grad` is `None`, not zero, so `x.grad.zero_()` would raise an AttributeError at that
+# point. And `first` has changed, because `first = x.grad` doesn't make a copy: it's a second name for the same tensor,
+# and the second `backward` added to that tensor. To keep a gradient, write `x.grad.clone()`.
 #
 # There are two ways to clear a gradient. `x.grad.zero_()` fills the tensor with zeros, and `first` sees them too.
 # `x.grad = None` drops the tensor, and the next `backward` creates a new one. In which of the two cases does `first`
@@ -725,12 +735,14 @@ hint(
 # ## A good place to stop
 #
 # You now know which operations are recorded, what `backward` computes, and where it adds up gradients. Next, you'll
-# accumulate gradients over batches, find the broken line in the digits script, and traverse a graph. When you come
+# find the broken line in the digits script; the optional sections cover batches, hooks and large graphs. When you come
 # back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells
 # it needs.
 
 # %% [markdown]
 # ## Accumulating over batches
+#
+# Optional: only the further exercise `stream_gradient` needs this section.
 #
 # If the 1,500 training images didn't fit in memory, you could still get the gradient of their mean loss by going batch
 # by batch: each graph is freed before the next one is built.
@@ -913,6 +925,8 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # %% [markdown]
 # ## Hooks: inspect a gradient in the backward pass
 #
+# Optional: only the further exercise `clamped_residual` needs this section.
+#
 # If a gradient explodes in the middle of a network, there's no `.grad` to look at. A hook is a function that `backward`
 # calls with a tensor's gradient as soon as it's ready, so you can print, check or change it. Register one with
 # `t.register_hook(function)`. If the function returns a gradient, it replaces the old one; if it returns `None`,
@@ -945,8 +959,9 @@ h.register_hook(lambda g: g.clamp(-1, 1))
 print("clamped: x.grad", x.grad.tolist())
 
 # %% [markdown]
-# There's one call, with the sum: 2 from one use and 3 from the other. A hook belongs to a tensor and sees that tensor's
-# whole gradient, from all its uses. It can't see the uses separately.
+# There's one call, with the sum: 2 from one use and 3 from the other. A hook sees its tensor's whole gradient, never
+# the uses separately. So the second hook clamps 5 to 1, and the factor 10 turns that into an `x.grad` of 10. Clamping 2
+# and 3 separately would give 1 + 1, and an `x.grad` of 20.
 #
 # That matters in a *residual block*, which computes `x + branch(x)`. As the next picture shows, `x` receives its
 # gradient along two paths: directly from the addition, and through the branch.
@@ -1036,6 +1051,8 @@ show_graph(halve_until_small(x), {"x": x})
 # %% [markdown]
 # ## How large is a graph?
 #
+# Optional: only the further exercise `graph_size` needs this section.
+#
 # If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step and
 # fills your memory. To detect that, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. That
 # sounds like a short recursion. The next cell tries it on a tensor that's repeatedly added to itself. How many
@@ -1078,10 +1095,10 @@ for _ in range(5):
 print(len(ids), "different ids,", len(nodes), "different nodes")
 
 # %% [markdown]
-# All five nodes had the same id. A node lives only as long as something refers to it: its tensor, another node, or a
-# variable or collection of yours. In the first loop, nothing does, so the node is freed, and Python may give its id to
-# the next object. The same happens when you traverse the graph of `f(x)`: once the result is gone, the nodes that
-# you've passed are freed one by one. So store the nodes themselves in your set, not their ids.
+# All five nodes had the same id. In the first loop, nothing refers to a node after its id was read, so it's freed, and
+# Python may give the id to the next object. The same happens when you traverse the graph of `f(x)` after the result is
+# gone. Keeping the result helps, but not in older versions of PyTorch: there, the Python object that you get for a node
+# may be freed although the graph still uses the node. So store the nodes themselves in your set, not their ids.
 #
 # ### Your turn: graph_size
 # Count the distinct nodes, even in large and deep graphs.
@@ -1182,7 +1199,7 @@ hint(
 # - [ ] `backward` fills in the `.grad` of every tensor that requires grad.
 #   > It fills in only those of leaves. `inner` and `y` required grad, but their `.grad` was `None`.
 # - [x] A tensor that doesn't require grad is a leaf.
-#   > By convention: no recorded operation made it, so it has no `grad_fn`.
+#   > No recorded operation made it, so it has no `grad_fn`. That's the definition of a leaf.
 # - [ ] `torch.zeros(3, requires_grad=True) + 0.01` is a leaf.
 #   > The sum is the result of a recorded operation. The leaf is the unnamed tensor of zeros, as with `w1`.
 # - [x] `retain_grad()` has to be called before `backward`.
@@ -1247,9 +1264,9 @@ hint(
 #
 # <details><summary>A good answer</summary>
 #
-# In the forward pass, each operation that has a derivative and an input that requires grad adds a node. The node is a
-# backward function, and it keeps what its derivative needs. `next_functions` connects the nodes, all the way to the
-# leaves. `backward` starts at the result, with a gradient of 1 if it's a single element, and visits the nodes in
+# In the forward pass, each operation that has a derivative and an input that requires grad adds a node, or several. A
+# node is a backward function, and it keeps what its derivative needs. `next_functions` connects the nodes, all the way
+# to the leaves. `backward` starts at the result, with a gradient of 1 if it's a single element, and visits the nodes in
 # reverse order. Each node turns its upstream gradient into gradients for its inputs with a vector-Jacobian product,
 # without ever building the Jacobian. At a leaf, the gradient is added to `.grad`. The trap is that last step: not every
 # tensor that requires grad gets a `.grad`. Only leaves do, along with tensors on which `retain_grad()` was called

@@ -246,9 +246,9 @@ hint(
 
 # %% example
 a = torch.tensor([2.0], requires_grad=True)
-for text, write in {"a += 1": lambda: a.add_(1), "a[0] = 5": lambda: a.view(1)[0].fill_(5)}.items():
+for text in ("a += 1", "a[0] = 5"):
     try:
-        write()
+        exec(text, {"a": a})
     except RuntimeError as error:
         print(f"{text}: RuntimeError: {error}")
 print("a is", a.tolist(), " version", a._version)
@@ -340,11 +340,12 @@ except RuntimeError as error:
 
 # %% [markdown]
 # The write itself succeeds. But `backward` reports that the tensor saved at version 0 is now at version 1, and refuses
-# to compute with it. That's all the counter is for. PyTorch doesn't look at the values, so even rewriting the same
-# numbers, as in `y.mul_(1)`, counts.
+# to compute with it. PyTorch compares only the versions, not the values, so even rewriting the same numbers, as in
+# `y.mul_(1)`, counts.
 #
 # Each operation keeps what its derivative needs. Before you run the next cell, write down what's kept on each line:
-# input, output, or nothing.
+# input, output, or nothing. You can skip its two functions: the first looks up the tensors that the node has saved, and
+# the second writes to the input or output and then calls `backward`.
 
 
 # %% example
@@ -386,11 +387,11 @@ for text, f in {
     print(f"{text:12} {what_is_kept(f):16} {fate(f, 'input'):16} {fate(f, 'output')}")
 
 # %% [markdown]
-# Compare the first column with the other two. A write causes an error exactly when it hits a saved tensor. `exp`,
-# `sqrt`, `sigmoid` and `relu` compute their derivative from the output, so you can overwrite their input. `log` and the
-# power need the input, so you can overwrite their output. Addition doesn't keep any tensors, and neither does
-# multiplication by a plain number. Other activations differ: `leaky_relu` and `elu` keep their input unless you use
-# them in place, in which case they keep their output.
+# Compare the first column with the other two. Each of these writes is counted, and causes an error exactly when it hits
+# a saved tensor. `exp`, `sqrt`, `sigmoid` and `relu` compute their derivative from the output, so you can overwrite
+# their input. `log` and the power need the input, so you can overwrite their output. Addition doesn't keep any tensors,
+# and neither does multiplication by a plain number. Other activations differ: `leaky_relu` and `elu` keep their input
+# unless you use them in place, in which case they keep their output.
 #
 # The next picture steps through a computation line by line. The columns show version counters, in orange where the line
 # wrote to that tensor. On the right are the saved tensors: green if unchanged, red if their counter has moved on.
@@ -496,25 +497,23 @@ for recording in (True, False):
 # %% predict: uncounted_writes
 # **Predict.** Which of the five ways cause an error at `backward`?
 #
-# - [x] `with no_grad: x += 1`
+# - [x] `with torch.no_grad(): x += 1`
 # - [x] `x.detach().add_(1)`
 # - [ ] `x.data.add_(1)`
 # - [ ] `array = x.detach().numpy(); array += 1`
 # - [ ] `x.data = x + 1`
 
 # %% example
-writes = {
-    "with no_grad: x += 1": lambda x: x.add_(1),
-    "x.detach().add_(1)": lambda x: x.detach().add_(1),
-    "x.data.add_(1)": lambda x: x.data.add_(1),
-    "array = x.detach().numpy(); array += 1": lambda x: np.add(x.detach().numpy(), 1, out=x.detach().numpy()),
-    "x.data = x + 1": lambda x: setattr(x, "data", x + 1),
-}
-for text, write in writes.items():
+for text in (
+    "with torch.no_grad(): x += 1",
+    "x.detach().add_(1)",
+    "x.data.add_(1)",
+    "array = x.detach().numpy(); array += 1",
+    "x.data = x + 1",
+):
     x = torch.tensor([2.0], requires_grad=True, device="cpu")  # NumPy doesn't support GPUs
     y = x.square()
-    with torch.no_grad():
-        write(x)
+    exec(text, {"x": x, "torch": torch})
     try:
         y.backward()
         print(f"{text:40} x is {x.item()}, its gradient {x.grad.item()}")
@@ -559,7 +558,8 @@ print("gradient", spread.grad.tolist())
 # There's no error, but the gradient is 10 where it should be 100. When autograd records a write to a view, it assumes
 # that each element of the view has its own place in memory, but here two elements share one. `as_strided` can create
 # such views too. So gradients can be silently wrong even without `.data` or NumPy. To avoid this, write only to views
-# without shared elements. To detect it, compare the gradients with finite differences.
+# without shared elements. To detect it, compare the gradients with finite differences, and pass a fresh copy of the
+# input to each call: the code may change its argument.
 #
 # ### Your turn: will_it_fail
 # Here are fourteen cases. In each, `f(x).sum().backward()` is called with `x = torch.tensor([0.5, 2.0],
@@ -681,7 +681,7 @@ print(x.grad)
 # `"now"`: the error is raised on the line that causes it, as in two of the cases. Five fail at `backward`, where the
 # message names the operation, but you still have to find the write. Three are silent, and you'd notice only that the
 # model learns badly. In this lab's last exercise, you'll write a function that catches all of these. The worked
-# solution gives a reason for each case.
+# solution, which your instructor can release after the due date, gives a reason for each case.
 
 # %% [markdown]
 # ### Silencing an error
@@ -721,8 +721,8 @@ print("finite steps", slope_by_steps(lambda t: soft_gate_broken(t, weights), poi
 # without being recorded.
 #
 # ### Your turn: soft_gate
-# Fix it. One of the two writes can stay in place if you drop the `.data`. The table of what each operation keeps shows
-# which.
+# Fix it. One of the two writes can stay in place if you drop the `.data`. Which one? Ask what the *earlier* nodes keep.
+# If the write's own derivative needs the value that it overwrites, autograd copies that value first.
 
 # %% given
 hint(
@@ -733,13 +733,12 @@ hint(
 # %% exercise: soft_gate points=3 level=medium
 
 # %% [markdown]
-# `h *= g` can stay. The product `x * w` keeps `x` and `w`, `exp` keeps its output, and nothing keeps `h`. But the
-# derivative of a product needs both factors, and this product overwrites one of them. How can that work?
+# `h *= g` can stay. The product `x * w` keeps `x` and `w`, `exp` keeps its output, and no earlier node keeps `h`. How
+# much memory does this write save?
 
 # %% answer [markdown]
-# Autograd copies `h` before the write. On our machine, `probes.live_bytes` measured a peak of 5,000,000 bytes for a
-# matrix of 1,000 rows and 250 columns, in place or not. Writing in place saves nothing here, and it makes the code
-# harder to read.
+# None, because autograd copies `h` first. On our machine, `probes.live_bytes` measured a peak of 5,000,000 bytes for a
+# matrix of 1,000 rows and 250 columns, in place or not. So this write only makes the code harder to read.
 
 # %% [markdown]
 # ## Writing to part of a tensor: history and views
@@ -919,8 +918,9 @@ w -= shift
 print(w.tolist())
 
 # %% [markdown]
-# None of them is restored exactly, although the first is close. Each addition rounds its result, and the part rounded
-# off is lost. To undo a write, you need a copy of the original values.
+# None of them is restored exactly. Each addition rounds its result: 0.1 loses its last digits, and 1e-8 is lost
+# entirely, because 1 + 1e-8 rounds to 1. The third is NaN, because `inf` minus `inf` isn't defined. To undo a write,
+# you need a copy of the original values.
 #
 # ### Your turn: loss_at
 # Evaluate a loss at a shifted point. Three things can go wrong: rounding, an exception in the loss, and a loss that
@@ -928,8 +928,8 @@ print(w.tolist())
 
 
 # %% given
-# Losses and probes for trying out your solution. The checks use them too. A loss gets w and another name for its
-# memory.
+# Losses and probes for trying out your solution. The checks use them too. Each loss is called with w and with `memory`,
+# a detached tensor that shares w's memory. Some losses read the one, some the other.
 def bumpy(w, memory):
     return (w.sin() + w.square()).sum()
 
@@ -1337,7 +1337,7 @@ hint(
 # - A batch taken by slicing is a view of the dataset. Clone it before you write to it.
 # - A recorded write to a leaf that requires grad fails immediately. Update parameters under `no_grad`.
 # - A node keeps what its derivative needs: inputs, outputs, tensors of its own, or nothing. At `backward`, the version
-#   counter reveals a write to a saved tensor.
+#   counter reveals a counted write to a saved tensor.
 # - `detach` shares the counter. `.data` and NumPy don't, so a write through them can make gradients silently wrong.
 # - A recorded write is part of the history, even through a view. An overwritten value gets a gradient of 0.
 # - A write through a view whose elements overlap is recorded and counted, but its gradient is silently wrong.
@@ -1349,7 +1349,7 @@ hint(
 # |---|---|
 # | `x += 1`, `x[0] = 9`, `x[1:].mul_(0)` | written and counted |
 # | `a += 1` for a leaf that requires grad | an immediate error, and `a` is unchanged |
-# | to a saved tensor | an error at `backward` |
+# | a counted write to a saved tensor | an error at `backward` |
 # | under `no_grad`, or to `x.detach()` | not recorded, but counted |
 # | to `x.data` or through a NumPy array | not counted: gradients may be silently wrong |
 # | to overlapping windows (`unfold`, `as_strided`) | no error, but no guarantee for values or gradients |

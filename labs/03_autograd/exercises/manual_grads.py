@@ -4,7 +4,7 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 
     W (d_out, d_in), b (d_out,), X (n, d_in), Y (n, d_out); all float32 or all float64; n may be 0.
     Returns {"W": ..., "b": ..., "X": ...}, each with the shape and dtype of that tensor.
-    The arguments aren't changed. Works with recording off, and in inference mode too.
+    The arguments aren't changed. Works inside torch.no_grad() and torch.inference_mode() too.
     """
     ### BEGIN SOLUTION
     slope = 2 * (X @ W.T + b - Y)  # (n, d_out): the derivative of the loss with respect to each residual
@@ -17,7 +17,7 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 # W (d_out, d_in) -> other_cases, one_sample, empty, non_contiguous
 # Returns {"W" -> other_cases, one_sample
 # The arguments aren't -> keeps_input
-# Works with recording off -> recording_off
+# Works inside torch -> recording_off
 
 
 # %% domain

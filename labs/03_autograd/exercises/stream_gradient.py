@@ -1,7 +1,7 @@
 # %% given
 @probes.probe
 def gradient_of_pairs(stream_gradient, loss, w, Xs, ys, places):
-    """stream_gradient for the batches (Xs[i], ys[j]). Equal places (i, j) give the same pair object."""
+    """stream_gradient for the batches (Xs[i], ys[j]). If a pair (i, j) occurs twice, the list has the same tuple twice."""
     pairs = {(i, j): (Xs[i], ys[j]) for i, j in places}
     return stream_gradient(loss, w.detach().requires_grad_(), [pairs[i, j] for i, j in places])
 

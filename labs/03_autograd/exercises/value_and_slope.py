@@ -4,8 +4,8 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 
     coefficients: at least one number, with the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
     x: any shape, float32 or float64; zero is allowed. Returns (value, slope), both of x's shape and dtype.
-    If x requires grad and there is more than one coefficient, autograd can differentiate value.
-    Works with recording off, and in inference mode too. coefficients and x aren't changed.
+    If x requires grad, value.sum().backward() gives x the right gradient; with one coefficient, it doesn't have to.
+    Works inside torch.no_grad() and torch.inference_mode() too. coefficients and x aren't changed.
     """
     ### BEGIN SOLUTION
     value = slope = torch.zeros_like(x)
@@ -22,7 +22,7 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 # x: any shape -> other_cases, zero, empty
 # Returns (value, slope) -> constant, empty, other_cases
 # If x requires grad -> gradient
-# Works with recording -> recording_off
+# Works inside torch -> recording_off
 # coefficients and x -> keeps_input
 
 

@@ -6,8 +6,8 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
     torch.autograd.grad. It changes nothing: for instance, it doesn't call backward(). It returns a tensor of w's dtype
     with one element, of any shape, which may be w or a view of it. It's called once, with recording on or off as it is
     for the caller. Any exception it raises is passed on, even KeyboardInterrupt, and w is as before then, too.
-    w: a leaf, float32 or float64, of any shape and strides, which may require grad or not and may hold NaN and
-    infinities. No two elements share memory, and memory next to them isn't touched. shift: of w's shape and dtype, any
+    w: a leaf, float32 or float64, of any shape and strides, which may require grad or not and may contain NaN or inf. It
+    may be a view, but without overlapping elements, and the rest of the viewed memory isn't changed. shift: of w's shape and dtype, any
     strides, without requires_grad; it may be infinite, and it may be w.grad.
     w's requires_grad and .grad, shift, and the grad mode aren't changed.
     """
@@ -33,7 +33,7 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
 # It's called once -> example, other_cases, loss_uses_autograd
 # Any exception it -> after_error
 # w: a leaf -> other_cases, keeps_input, aliases
-# No two elements share -> aliases
+# It may be a view -> aliases
 # shift: of w's shape -> keeps_input, keeps_grad, aliases
 # w's requires_grad -> keeps_grad, loss_uses_autograd
 
