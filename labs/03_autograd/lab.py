@@ -165,7 +165,7 @@ hint(
 # %% [markdown]
 # You carried the derivative *forward*, along with the value. With a million inputs, you'd carry a million slopes.
 # Autograd goes forward once, recording what it does, and then *backward* through the recorded operations, once for all
-# the inputs. The section on Jacobians shows why going backward is better when there's one result and many inputs.
+# the inputs.
 
 # %% [markdown]
 # ## What is recorded?
@@ -681,8 +681,7 @@ for clear in (True, False):
 # %% answer [markdown]
 # Both networks get 81% now. Across 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it. Adding
 # up gradients makes the steps longer, which hurts only if they get too long. In lab 1, the network still ended with a
-# softmax, which made the first gradient a tenth as large (0.04 instead of 0.49), so longer steps did less harm. A bug
-# that a small learning rate hides is still a bug.
+# softmax, which made the first gradient a tenth as large (0.04 instead of 0.49), so longer steps did less harm.
 
 # %% [markdown]
 # ### Your turn: task_gradients
@@ -720,16 +719,6 @@ hint(
 )
 
 # %% exercise: task_gradients points=3 level=easy
-
-# %% [markdown]
-# Your function builds a graph for each loss. Could it stack the losses into one tensor, build one graph, and still get
-# their gradients separately? Think of the Jacobian: which `v`, how many passes, and at what cost?
-
-# %% answer [markdown]
-# Yes. Each of the unit vectors `[1, 0, ...]`, `[0, 1, ...]` and so on selects one loss, so you need one pass for each
-# loss, all but the last with `retain_graph=True`. But every pass goes through the graphs of all the losses, with zeros
-# for the others: for four losses, each with its own layers, we counted 3.9 times as many multiplications. To share only
-# the forward pass, compute all the losses first, then call `torch.autograd.grad` on each of them.
 
 # %% [markdown]
 # ## A good place to stop

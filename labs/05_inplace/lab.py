@@ -24,7 +24,6 @@
 import math
 import warnings
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -165,16 +164,16 @@ for text, f in {
 row = torch.tensor([1.0, 2.0, 3.0], device="cpu")  # on a GPU, the last write may give a different result
 counts = torch.tensor([1, 2, 3])
 for text, write in {
-    "counts += 0.5": lambda: counts.add_(0.5),
-    "row += a matrix (2, 3)": lambda: row.add_(torch.ones(2, 3, device="cpu")),
-    "row.expand(2, 3) += 1": lambda: row.expand(2, 3).add_(1),
-    "row.unfold(0, 2, 1) *= 10": lambda: row.unfold(0, 2, 1).mul_(10),
+    "counts.add_(0.5)": lambda: counts.add_(0.5),
+    "row.add_(a matrix (2, 3))": lambda: row.add_(torch.ones(2, 3, device="cpu")),
+    "row.expand(2, 3).add_(1)": lambda: row.expand(2, 3).add_(1),
+    "row.unfold(0, 2, 1).mul_(10)": lambda: row.unfold(0, 2, 1).mul_(10),
 }.items():
     try:
         write()
-        print(f"{text:26} row is now {row.tolist()}")
+        print(f"{text:28} row is now {row.tolist()}")
     except RuntimeError as error:
-        print(f"{text:26} RuntimeError: {str(error)[:70]}")
+        print(f"{text:28} RuntimeError: {str(error)[:70]}")
 
 # %% [markdown]
 # PyTorch rejects three of them. The third target has stride 0: its two rows are the same three numbers in memory.
