@@ -13,9 +13,9 @@
 # - write to part of a tensor and keep its gradients correct;
 # - test any code for silently wrong gradients.
 #
-# You need labs 1 and 3, and `detach` and `no_grad` from lab 4. Plan on two sittings of about an hour each for the text
-# and the core: `clamp_params_`, `will_it_fail`, `soft_gate`, `replace_rows` and `scale_by_average`. The other exercises
-# are further practice. All numbers were measured with PyTorch 2.13 on a CPU.
+# You need labs 1 and 3, and `detach` and `no_grad` from lab 4. Plan on two sittings of an hour and a quarter each for
+# the text and the core: `clamp_params_`, `will_it_fail`, `soft_gate`, `replace_rows` and `scale_by_average`. The other
+# exercises are further practice. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
 # marked *later* run when you press *Mark my work* or hand in the lab. The last question is graded by a person.

@@ -639,8 +639,8 @@ hint(
 # If a weight appears twice in one group, SGD warns you but updates it twice in each step. If it appears in two groups,
 # SGD raises an error.
 #
-# `Tied` shares its weight by assigning one Parameter to both modules. Some people write `a.weight.data =
-# b.weight.data`. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages,
+# To share a weight between two modules, assign one Parameter to both. Some people write `a.weight.data = b.weight.data`
+# instead. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages,
 # and the first time the model is cast or moved, each Parameter gets its own memory.
 #
 # ## A learning-rate sweep
