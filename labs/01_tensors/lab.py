@@ -17,7 +17,7 @@
 # You should know Python and a little NumPy. Plan on two sittings: about 70 minutes, then 75. The core is the five
 # exercises marked "Your turn" and the text around them. Later labs rely only on it, so if you're in a hurry, skip
 # whatever is marked as further practice: *Joining, splitting and sorting*, `grid_points`, `mean_of_batches`,
-# `center_rows`, and everything from *Arrays that can't be converted* to *What's next for the script*. It earns no
+# `center_rows`, and everything from *Data that needs a conversion first* to *What's next for the script*. It earns no
 # points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
@@ -85,9 +85,9 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, with the same indentation | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
-# (After change 1, we measured 74% to 80%, depending on the number of threads: until change 2, gradients accumulate and
-# amplify rounding errors.) You've trained your first network. This lab explains the first and third changes; lab 3
-# explains the second.
+# (After change 1, we measured 74% to 80%, depending on the number of threads: without change 2, tiny rounding
+# differences grow during training.) You've trained your first network. This lab explains the first and third changes;
+# lab 3 explains the second.
 
 # %% [markdown]
 # ## Making tensors
@@ -137,9 +137,9 @@ for text, made in {
 
 # %% [markdown]
 # A list of integers becomes int64. If any of its numbers is a float, they all become float32, which is PyTorch's
-# *default dtype*; NumPy's is float64. `torch.Tensor([1, 2])`, with a capital T, always returns float32. `zeros`, `ones`
-# and `linspace` use the default dtype whatever you pass, while `full` and `arange` infer it from their arguments. To
-# choose a different dtype, pass `dtype=`.
+# *default dtype*; NumPy's is float64. `torch.Tensor([1, 2])`, with a capital T, always uses the default dtype. So do
+# `zeros`, `ones`, and `linspace` if its endpoints are real, even integers. `full` and `arange` infer the dtype from
+# their arguments. To choose a different dtype, pass `dtype=`.
 #
 # A network's weights start as random numbers, so the script's result would vary if it didn't begin with
 # `torch.manual_seed(0)`. `rand` draws uniformly from 0 up to, but not including, 1, `randn` from the normal
@@ -157,8 +157,8 @@ print("your own generator", torch.rand(3, generator=torch.Generator(here).manual
 print("randn             ", torch.randn(3).tolist(), " randint", torch.randint(0, 10, (3,)).tolist())
 
 # %% [markdown]
-# All but the second. Generators with the same seed produce the same sequence of numbers, and each draw continues where
-# the previous one stopped.
+# All but the second. On the same kind of device, generators with the same seed produce the same sequence of numbers,
+# and each draw continues where the previous one stopped.
 #
 # `arange(start, end, step)` also creates grids of floats. In both lines below, the end is three steps of 0.1 from the
 # start. The end is excluded, as in Python's `range`.
@@ -305,11 +305,13 @@ for text, result in {
 # The first line is the trap: `250 + 10` is 4. Neither 10 nor the 0-dim int64 tensor has a higher category than uint8,
 # so the sum stays uint8, and integers wrap around: 260 - 256 = 4. A tensor with dimensions does promote `u`. So does
 # the Python float 1.5, whose category is higher: the result has the default dtype, as it does when you divide integers
-# with `/`. `sum` returns int64 for integers, so sums of small dtypes don't wrap around.
+# with `/`. `//` rounds the quotient down, and its result stays uint8. `sum` returns int64 for integers, so sums of
+# small dtypes don't wrap around.
 #
 # A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)`. A cast to an integer dtype truncates decimals
 # but doesn't clamp: an out-of-range integer wraps around, and for an out-of-range float, the result is undefined. So
-# first round to the nearest integer with `t.round()`, and clamp with `t.clamp(0, 255)`.
+# first round to the nearest integer with `t.round()`, which rounds ties to the even one (2.5 to 2), and clamp with
+# `t.clamp(0, 255)`.
 #
 # `mean` raises an error for integers. An in-place operation can't change its tensor's dtype, so `u.mul_(1.5)` raises
 # one too.
@@ -320,7 +322,8 @@ print((torch.tensor([True, True]) + 1).dtype)
 
 # %% answer [markdown]
 # The cell prints `torch.int64`: the number 1 is an integer, which is a higher category than bool, and a Python integer
-# promotes bool to int64. To find the dtype without computing the result, call `torch.result_type(a, b)`.
+# promotes bool to int64. `torch.result_type(a, b)` returns the promoted dtype without computing anything. The result
+# itself can have another one: for `u` and 2, the promoted dtype is uint8, but `u / 2` is float32, and `u > 2` is bool.
 
 # %% [markdown]
 # ### Your turn: brighten
@@ -337,8 +340,8 @@ hint(
 # %% exercise: brighten points=3 level=easy
 
 # %% [markdown]
-# Converting float to uint8 takes three steps: round, clamp, cast. If you forget one, the picture still looks almost
-# right. Which order works? Is it the only one?
+# Converting float to uint8 takes three steps: round, clamp, cast. Without the first, the picture still looks right;
+# without the second, highlights can turn dark. Which order works? Is it the only one?
 
 # %% answer [markdown]
 # Round, clamp, cast. Clamp, round, cast works too: 0 and 255 are integers, so rounding can't take a value out of the
@@ -397,15 +400,16 @@ print("mean of 70,000 ones:", many.mean().item())
 print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tolist())
 
 # %% [markdown]
-# The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is halfway between 2048 and 2050, and is
-# rounded back to 2048. In bfloat16, the count stops at 256.
+# The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is halfway between 2048 and 2050. The last
+# fraction bit of 2048 is 0, so the tie goes to 2048. In bfloat16, the count stops at 256.
 #
 # The sum of 70,000 ones is larger than 65504, so it becomes `inf`: that's *overflow*. Internally, `sum` adds in
 # float32, but the sum doesn't fit in its float16 result. `mean` divides before it rounds its result to float16, so it
 # doesn't overflow here. With `dtype=torch.float32`, `sum` also returns float32.
 #
-# In the last line, 65519 is closer to 65504 than to 65536, so it stays finite, while 65520 overflows. At the other end
-# of the range, 3e-8 becomes 6e-8, the smallest positive float16 number, and 2.9e-8 becomes 0: that's *underflow*.
+# In the last line, 65519 is closer to 65504 than to 65536, so it stays finite. 65520 is halfway and overflows. At the
+# other end of the range, 3e-8 becomes 6e-8, the smallest positive float16 number, and 2.9e-8 becomes 0: that's
+# *underflow*.
 #
 # ### Your turn: mean_of_batches
 # You have losses from several batches in float16, and the last batch is smaller than the others. What's the mean over
@@ -425,8 +429,8 @@ hint(
 # but not the mean of 1 and 2?
 
 # %% answer [markdown]
-# Between 1024 and 2048, float16 numbers are 1 apart, so 2000.5 is rounded to 2000. Between 1 and 2, they're about 0.001
-# apart, and 1.5 is one of them.
+# Between 1024 and 2048, float16 numbers are 1 apart, so 2000.5 is a tie, which goes to the even 2000. Between 1 and 2,
+# they're about 0.001 apart, and 1.5 is one of them.
 
 # %% [markdown]
 # ## Storage, strides and offset
@@ -747,8 +751,9 @@ print("loss of their softmax:       ", twice.item())
 # subtract the largest score $m$ here too: $\log \sum_k e^{x_k} = m + \log \sum_k e^{x_k - m}$.
 #
 # The last two lines explain the third change. PyTorch's `nn.functional.cross_entropy(scores, labels)` takes scores and
-# computes the log-softmax itself. If the network also ends in a softmax, the loss sees only numbers from 0 to 1: even
-# when the network is certain and right, the loss is 1.46, so there's little left to learn from. Lab 6 returns to this.
+# computes the log-softmax itself. If the network also ends in a softmax, the loss sees only numbers from 0 to 1, so it
+# can't fall below 1.46. Worse, near 0 and 1, a softmax hardly reacts to its scores. For an image with a score of 5 for a
+# wrong class and 0 for the others, the slope that training follows is 90 times smaller. Lab 6 returns to this.
 #
 # ### Your turn: cross_entropy
 # Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,
@@ -828,10 +833,10 @@ print(weights.tolist())
 # %% [markdown]
 # It prints 100 three times: the weights themselves changed. `detach` stops the recording, but its result still shares
 # the memory, as does that of `.numpy()`. `.cpu()` wouldn't have helped: if a tensor is already on the CPU, it returns
-# the tensor itself. `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares memory as
-# well. For an independent copy, use `weights.detach().clone().numpy()`.
+# the tensor itself. `weights.numpy(force=True)` is short for `weights.detach().cpu().numpy()`, and shares the memory of
+# a CPU tensor as well. For an independent copy, use `weights.detach().clone().numpy()`.
 #
-# ### Arrays that can't be converted
+# ### Data that needs a conversion first
 # This part is further practice. Two of the next lines convert from NumPy to PyTorch, and one converts back. What can't
 # the other library represent in each case? (`>f4` means float32 in the opposite byte order.)
 
@@ -848,9 +853,9 @@ for text, attempt in {
         print(f"{text}\n    {type(error).__name__}: {str(error)[:72]} ...")
 
 # %% [markdown]
-# A reversed array has a negative stride. An array from an old file may have the opposite byte order (`>` is
-# *big-endian*, and most machines today are little-endian). An array of strings or Python objects raises a TypeError,
-# because no dtype can hold them. And NumPy has no bfloat16, so convert with `.float()` first.
+# A reversed array has a negative stride, so call `.copy()` first. An array from an old file may have the opposite byte
+# order, which `.astype(np.float32)` corrects. NumPy has no bfloat16, so convert with `.float()`. An array of strings or
+# Python objects raises a TypeError, because no dtype can hold them.
 #
 # ### Your turn: ingest
 # Write the single function through which all arrays enter your program. Whatever it receives, it returns a float32
@@ -941,10 +946,9 @@ hint(
 # %% [markdown]
 # ## What's next for the script
 #
-# The script now recognizes 88% of the digits. In lab 2, you'll fix an evaluation that reports 10% no matter what the
-# network learned. Lab 3 explains the gradients that `zero_grad` clears and fixes a layer that never learns. In lab 4,
-# validation makes training worse; in lab 5, training changes its own data; and in lab 6, you'll raise the accuracy to
-# about 97%.
+# The script now recognizes 88% of the digits. In labs 2 to 5, it goes wrong in new ways, again without an error. Lab 3
+# also explains the gradients that `zero_grad` clears. In lab 6, you'll find out what the 88% measured, and train the
+# network properly.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -957,7 +961,7 @@ hint(
 # - [ ] `torch.tensor([1, 2.5])` has dtype float64, as in NumPy.
 #   > If any number is a float, you get the default dtype, which is float32 in PyTorch. NumPy's is float64.
 # - [x] `torch.linspace(0, 10, 3)` has dtype float32, although its endpoints are integers.
-#   > `linspace` uses the default dtype whatever you pass. `arange` is the one that infers it from its arguments.
+#   > `linspace` uses the default dtype for all real endpoints. `arange` is the one that infers it from its arguments.
 # - [ ] `torch.arange(a, a + 1, 0.1)` has 10 elements for every float `a`.
 #   > The length is a quotient of floats, rounded up, and rounding errors can add one element: `arange(1, 1.3, 0.1)` had
 #   > four elements instead of three. Use `linspace` if you need a guaranteed length.
@@ -1032,7 +1036,7 @@ hint(
 # - [x] `out.scatter_add_(0, index, v)` adds each element of `v`, even if `index` contains duplicates.
 #   > It adds every element. In the lab, position 0 became 1 + 2, whereas `+=` left 2 there.
 # - [x] A float16 counter that starts at 0 and is incremented by 1 never gets past 2048.
-#   > Above 2048, float16 numbers are 2 apart, so 2049 is always rounded back to 2048.
+#   > Above 2048, float16 numbers are 2 apart. 2049 is halfway between two of them, and the tie always goes to 2048.
 #
 # Hint: Which of these did you see in this lab's output?
 #

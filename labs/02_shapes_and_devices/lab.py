@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Shapes, strides and devices
 #
-# Your model's accuracy is 10%, even though there's no error and the loss falls as it should. The bug isn't in the
-# network but in the line that counts correct answers: two shapes didn't match, but PyTorch made them fit. This lab
-# starts with that bug in lab 1's digits script.
+# Your model's accuracy is 10%, even though there's no error and the loss falls as it should. This lab starts with such
+# a bug in lab 1's digits script. To find it, you'll learn what PyTorch does with shapes that don't match.
 #
 # After this lab, you can
 #
@@ -165,10 +164,10 @@ hint(
 # %% [markdown]
 # ## The same shape, different values
 #
-# A tensor can have the shape that your model expects and still contain scrambled images. An image file often stores its
-# pixels as `(H, W, C)`, while PyTorch expects `(C, H, W)`. Two methods convert between these shapes. `reshape` takes
-# the elements in order and arranges them in the new shape. `permute` reorders the dimensions: with `permute(1, 2, 0)`,
-# element `[c, h, w]` becomes element `[h, w, c]`.
+# A tensor can have the right shape and still contain a scrambled image. PyTorch expects images as `(C, H, W)`. An image
+# file often stores its pixels as `(H, W, C)`, and Matplotlib draws them in that order. Two methods return the shape
+# that you need. `reshape` takes the elements in order and arranges them in the new shape. `permute` reorders the
+# dimensions: with `permute(1, 2, 0)`, element `[c, h, w]` becomes element `[h, w, c]`.
 #
 # In the image below, all values in channel 0 start with a 1, and those in channel 1 with a 2. Its shape should change
 # from `(2, 2, 3)` to `(2, 3, 2)`, with each pair in the result holding both channels of one pixel. Which line does
@@ -191,7 +190,8 @@ plt.show()
 # %% [markdown]
 # In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones from channel 1. With
 # `permute`, each row is one pixel, such as 10 and 20. With `reshape`, each pair holds two neighbors from one channel.
-# There's no error, but a model learns less from such images.
+# There's no error, only a scrambled image, from which a model would learn less. In the other direction, use
+# `permute(2, 0, 1)`.
 #
 # These operations fall into three families:
 #
@@ -425,7 +425,8 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
 # %% [markdown]
 # A product of two independent standard normal numbers has a variance of 1, and the variances of independent products
 # add up. So a score has a variance of `d` and a standard deviation of $\sqrt d$, here 8. Without the division, one
-# position gets nearly all the weight.
+# position gets nearly all the weight. Training then stalls, because weights near 0 or 1 hardly react to their scores: a
+# weight w changes at the rate w(1 - w), whose median here is 0.000007. With the division, it's 0.06.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
 # attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
@@ -459,8 +460,9 @@ hint(
 
 # %% answer [markdown]
 # The first position sees only itself, so its weight is 1, and its result is `v[..., 0, :]`, unchanged. If every score
-# in a row is minus infinity, the softmax divides 0 by 0, and every weight is NaN. The causal mask never produces such a
-# row, because each position sees itself. But a padding mask can, so set the result of such rows to 0 yourself.
+# in a row is minus infinity, subtracting the largest gives -inf - (-inf), so every weight is NaN. The causal mask never
+# produces such a row, because each position sees itself. But a padding mask can, so set the weights of such rows to 0
+# before you multiply by v. If you replace only the result, the gradients of v are still NaN.
 
 # %% [markdown]
 # `scaled_dot_product_attention(q, k, v, is_causal=True)` does all this in one operation. Its fast kernels never store
@@ -587,9 +589,12 @@ hint(
 #
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
-# It ignores Apple's `mps`, which you can check for with `torch.backends.mps.is_available()`.
-# `torch.accelerator.current_accelerator(check_available=True)` finds any kind, and returns `None` if there isn't one.
-# This course uses labkit's `device()`. Avoid `x.cuda()`: it raises an error on every machine without CUDA.
+# It ignores Apple's `mps`, which you can check for with `torch.backends.mps.is_available()`. In your own code, write
+#
+# `device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")`
+#
+# The call finds any kind of accelerator, and returns `None` if there isn't one. This course uses labkit's `device()`,
+# which lets a setting override the choice. Avoid `x.cuda()`: it raises an error on every machine without CUDA.
 #
 # `t.to(device)` returns the tensor on that device. Here, everything is already on the right device. Which of the five
 # lines print True?
@@ -649,16 +654,16 @@ with probes.TwoDevices() as elsewhere:
 # The rule that all tensors must be on the same device has exceptions. A Python number has no device. A 0-dim tensor on
 # the *CPU* works with tensors on any device, because its single value can be passed along like a Python number. The
 # reverse doesn't work: to read the 0-dim `far.sum()`, the program would have to wait until the GPU has computed it.
-# PyTorch leaves that up to you: `far.sum().item()` and `far.sum().cpu()` both wait. Finally, a CPU tensor can index a
-# tensor on the accelerator.
+# PyTorch leaves that up to you: `far.sum().item()` and `far.sum().cpu()` both wait. Finally, a CPU tensor in brackets
+# can index a tensor on the accelerator; `gather` and `index_select` raise an error.
 #
 # `torch.arange(3)` shows a common mistake: a function creates a tensor on the CPU, regardless of its input's device.
 # The last line shows the fix: `device=far.device`. Would your `attention` run on the second device?
 
 # %% answer [markdown]
-# Look at the causal mask. `torch.ones(t, t)` creates it on the CPU, so `masked_fill` gets scores and a mask on
-# different devices and raises an error. `torch.ones(t, t, device=q.device)` works everywhere, and so does
-# `torch.ones_like(scores)`. The operands of the softmax and both products are on q's device anyway.
+# Look at the causal mask. `torch.ones(t, t, dtype=torch.bool)` creates it on the CPU, so `masked_fill` gets scores and
+# a mask on different devices and raises an error. Add `device=q.device`, or call `torch.ones_like(scores,
+# dtype=torch.bool)`. The operands of the softmax and both products are on q's device anyway.
 
 # %% [markdown]
 # ### Your turn: sum_device
@@ -876,7 +881,8 @@ show_strides(torch.arange(10, 16).as_strided((4, 3), (1, 1)))
 
 # %% predict: written_windows
 # **Predict.** `line` contains five zeros, and its three windows have three elements each. What is `line` after
-# `line.as_strided((3, 3), (1, 1)).add_(1)`?
+# `line.as_strided((3, 3), (1, 1)).add_(1)`? The documentation doesn't guarantee a result: assume that each window in
+# turn is read, incremented and written back.
 #
 # - [ ] `[1, 1, 1, 1, 1]`
 # - [x] `[1, 2, 3, 2, 1]`
@@ -896,8 +902,7 @@ print("1 added to all windows: ", line.tolist())
 
 # %% [markdown]
 # Later windows overwrote earlier ones, and where three windows overlap, 1 was added three times. Neither raised an
-# error, and the `as_strided` documentation doesn't guarantee any particular result for such writes. Before you write to
-# such a view, `clone()` it.
+# error. Before you write to such a view, `clone()` it.
 #
 # ### Your turn: windows
 # Return a view of the windows along the last dimension of any tensor, with a given step between them. The tensor itself
@@ -921,7 +926,8 @@ hint(
 # %% answer [markdown]
 # The windows are a view, but the difference is a new tensor of 399,960,400 bytes. If you need only one number per
 # window, compute it without the difference: a window's variance, for instance, is the mean of the squares minus the
-# square of the mean, and both are averages over windows. Otherwise, process a few thousand windows at a time. For the
+# square of the mean, and both are averages over windows. (Subtract the whole signal's mean first. The next section
+# shows what happens if two large numbers nearly cancel.) Otherwise, process a few thousand windows at a time. For the
 # strides, keep all of x's but the last, then append step times that last stride, followed by the last stride itself.
 
 # %% [markdown]
@@ -1107,7 +1113,7 @@ hint(
 # - [ ] `g + torch.tensor(2.0)` raises an error.
 #   > The 0-dim tensor is on the CPU, and its single value can be passed along like a Python number.
 # - [ ] `g[torch.tensor([0, 2])]` raises an error.
-#   > Indices are an exception: a CPU tensor can index a tensor on the accelerator.
+#   > Indices in brackets are an exception: a CPU tensor can index a tensor on the accelerator.
 # - [ ] `c.to(g.device)` changes the device of `c`.
 #   > A tensor's `to` never changes the tensor. Without an assignment, the line has no effect.
 # - [x] `torch.device("cuda") == torch.device("cuda:0")` is False.
@@ -1184,7 +1190,7 @@ hint(
 # - `@` multiplies matrices in the last two dimensions and broadcasts the others.
 # - Attention: `softmax(q @ k.mT / sqrt(d)) @ v`; if it's causal, set later scores to minus infinity before the softmax.
 # - A view is possible if each new dimension stays within one block of dimensions that can be joined.
-# - All operands must be on the same device, except for Python numbers, 0-dim CPU tensors and indices.
+# - All operands must be on the same device, except for Python numbers, 0-dim CPU tensors and CPU indices in brackets.
 # - Store a model's constants in buffers. Run the model on `meta`, and check `vars(module)` for tensors that wouldn't
 #   move.
 #
