@@ -752,8 +752,8 @@ print("loss of their softmax:       ", twice.item())
 #
 # The last two lines explain the third change. PyTorch's `nn.functional.cross_entropy(scores, labels)` takes scores and
 # computes the log-softmax itself. If the network also ends in a softmax, the loss sees only numbers from 0 to 1, so it
-# can't fall below 1.46. Worse, near 0 and 1, a softmax hardly reacts to its scores. For an image with a score of 5 for a
-# wrong class and 0 for the others, the slope that training follows is 90 times smaller. Lab 6 returns to this.
+# can't fall below 1.46. Worse, near 0 and 1, a softmax hardly reacts to its scores. If a wrong class has a score of 5
+# and the others have 0, the slope that training follows is 90 times smaller. Lab 6 returns to this.
 #
 # ### Your turn: cross_entropy
 # Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,

@@ -24,6 +24,7 @@ def test_a_list_of_ints_is_int64_and_a_mixed_one_float32() -> None:
 def test_factories_take_a_dtype_and_default_to_float32() -> None:
     assert torch.zeros(2).dtype == torch.ones(2).dtype == torch.randn(2).dtype == torch.float32
     assert torch.linspace(0, 1, 3).dtype == torch.float32
+    assert torch.linspace(0, 1j, 3).dtype == torch.complex64
     assert torch.zeros(2, dtype=torch.int8).dtype == torch.int8
 
 
