@@ -101,8 +101,8 @@ print(f"each loss in the list holds {held:,} bytes for a backward pass that neve
 #
 # At first, validation ran with about half of the ReLU outputs dropped. Change 1 fixes the measurement and saves the
 # bytes held for Dropout's mask and output. But now, training continues without Dropout after the first epoch, which the
-# accuracy doesn't show. Until change 3, each loss in the list keeps a graph alive; `losses.append(loss.item())` would
-# also help, since a number keeps nothing alive. This lab explains all three changes.
+# accuracy doesn't show. Until change 3, each loss in the list keeps its graph alive. `losses.append(loss.item())` would
+# prevent that too, since a Python number has no graph. This lab explains all three changes.
 
 # %% [markdown]
 # ## Recording, off and on
@@ -256,10 +256,11 @@ for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
     print(f"{way:20} value {w.item():.2f}  requires_grad {w.requires_grad!s:5}  is_leaf {w.is_leaf}")
 
 # %% [markdown]
-# All three end up with the value 3.20. The first `w` is the result of a recorded operation, so it isn't a leaf, and its
-# graph includes the step; after a thousand steps, the graph would hold all thousand of them. The second `w` is cut off
-# from the graph and doesn't require grad. The third is the original `w`, changed in place. Outside `no_grad`, that line
-# would raise an error; lab 5 explains why.
+# All three end up with the value 3.20. The first `w` is the result of a recorded operation, so it isn't a leaf: the
+# next `backward` leaves its `.grad` at `None`, and the next update raises an error. (With `torch.autograd.grad`, the
+# loop would run, but its graph would grow with each step.) The second `w` is cut off from the graph and doesn't require
+# grad. The third is the original `w`, changed in place. Outside `no_grad`, that line would raise an error; lab 5
+# explains why.
 #
 # Now suppose you want to keep the value of `w` at every step for a plot.
 
@@ -426,7 +427,8 @@ print("no_grad          :", probes.live_bytes(without_recording, layers, batch)[
 # temporal difference (TD) loss.
 #
 # The target uses a second tensor, `target_q`, an older copy of `q` called a target network. Some programs pass `q`
-# itself instead. Either way, the target is treated as a constant.
+# itself instead. Either way, the target is treated as a constant. The formula is in the docstring: you can write the
+# function without knowing more about games.
 
 
 # %% given
@@ -489,16 +491,18 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 # is computed *for it*. The operation still passes a gradient to its other input, so you can train layers that precede a
 # frozen part. With `no_grad` around the middle part, you couldn't, because that cuts the path.
 #
-# As for the second question, some texts claim that `x.requires_grad = False` has the same effect as `no_grad`. It
-# doesn't: the parameters still require grad, so everything is recorded. Besides, you can clear that flag only on
-# leaves; on the result of a recorded operation, PyTorch raises an error.
+# If the *first* part is frozen and its input doesn't require grad, nothing in it requires grad. So it isn't recorded
+# even without `no_grad`, which is what makes fine-tuning the last layers cheap. As for the second question, some texts
+# claim that `x.requires_grad = False` has the same effect as `no_grad`. It doesn't: the parameters still require grad,
+# so everything is recorded. Besides, you can clear that flag only on leaves; on the result of a recorded operation,
+# PyTorch raises an error.
 #
 # | what you do | gradients pass through | the part's parameters get gradients | what the part keeps for `backward` |
 # |---|---|---|---|
-# | nothing | yes | yes | everything |
+# | leave it as it is | yes | yes | everything |
 # | `requires_grad_(False)` for the part | yes | no | less: a Linear keeps its weight, but not its input |
 # | `no_grad` around the part | no | no | nothing |
-# | `detach()` on the part's result | no | no | everything, until the result is detached |
+# | `detach()` on the part's result | no | no | everything, until the undetached result is gone |
 #
 # None of the four stops batch normalization in training mode from updating its running averages. `eval()` does.
 #
@@ -593,8 +597,9 @@ show_saliency(dict(zip(maps, scans, strict=False)), maps)
 
 # %% answer [markdown]
 # On the ring of the 0, where the first image's map is positive. In the hole in the middle, the map is clearly negative:
-# more ink there would make the model less sure. The edges of the image matter too, even though nearly all digits are
-# white there: a model also learns weights for pixels in which it has rarely seen ink.
+# more ink there would make the model less sure. The map isn't 0 at the left and right edges either. Don't read much
+# into that: ink is rare there, and three of those pixels are 0 in every image, so their weights never get a gradient
+# and the map shows only their random initial values.
 
 # %% [markdown]
 # ## A good place to stop
@@ -653,12 +658,13 @@ print("after  ", {name: module.training for name, module in model.named_modules(
 # running values in the next step.
 #
 # ### Your turn: predict
-# Write a function that makes predictions without leaving a trace.
+# Write a function that makes predictions without leaving a trace. The long folded cell is only for the checks: run it
+# and skip to the exercise.
 
 
 # %% given folded
 class Asks(nn.Module):
-    """Asks f(x, whether it is in training mode)."""
+    """Returns f(x, training), where training says which mode the module is in."""
 
     def __init__(self, f):
         super().__init__()
@@ -766,8 +772,8 @@ hint(
 
 # %% [markdown]
 # If validation leaves the modes wrong, they stay wrong from the first epoch on, and the losses just look a little odd,
-# as they did in the digits script. If you replace its `validate` with one that calls `predict`, the script needs
-# neither change 1 nor change 2.
+# as they did in the digits script. If its `validate` calls `predict`, the script needs none of the three changes: the
+# scores have no graph, so the loss has none either.
 #
 # `module.training = flag` sets one flag, while `module.train(flag)` also sets it for every module inside. With `train`,
 # you'd have to work from the outside in, and even that wouldn't be enough if two parts share a module. In the model
@@ -890,12 +896,13 @@ print("even or odd, a whole network from the 20 images", measure(whole, whole_he
 
 # %% [markdown]
 # From 20 images, the new head learns to get 89% right, compared with 78% on an untrained trunk and 86% for a whole
-# network trained on them. With each seed from 1 to 8, it was the best of the three. The old head is exactly as good as
-# before, because the trunk hasn't changed.
+# network trained on them. With each seed from 1 to 8, it was the best of the three. With the old head, the accuracy is
+# exactly what it was, because the trunk hasn't changed.
 #
 # But always measure these baselines. When we trained a trunk on the digits 0 to 4 only, and a new head for 5 to 9 on
-# all their images, it got 85% right, but 93% on an untrained trunk. Training the trunk too also led to 93%, but with
-# the old head, accuracy fell from 91% to 87%.
+# all their images, it got 85% right, but 93% on an untrained trunk: a trunk that has only had to tell 0 to 4 apart may
+# discard what sets 5 to 9 apart, while random features keep some of everything. Training the trunk too also led to 93%,
+# but with the old head, accuracy fell from 91% to 87%.
 
 # %% [markdown]
 # ## Inference mode
@@ -1061,8 +1068,9 @@ show_kept(layers, batch)
 # %% [markdown]
 # The normal curve is a hill: each Tanh adds its result in the forward pass and frees it in the backward pass. With
 # `retain_graph=True`, the climb and the peak are the same, so nothing is doubled, but there's no descent: everything
-# stays until the last tensor that uses the graph is gone. With `no_grad`, there's no hill. With `detach()` at the end,
-# there's the whole climb, and then a cliff.
+# stays until the last tensor that uses the graph is gone. The picture leaves out gradients. They grow while nothing is
+# freed, so with them, this model's peak is 804 KiB instead of 548. With `no_grad`, there's no hill. With `detach()` at
+# the end, there's the whole climb, and then a cliff.
 
 # %% [markdown]
 # People usually reach for `retain_graph=True` because they have two losses from one forward pass. Do they need it? The
@@ -1224,10 +1232,11 @@ hint(
 # `create_graph=True`, which records the backward pass itself. The gradient then has a graph and can be differentiated
 # like any other tensor.
 #
-# The next cell computes the derivative of $x^3$ at 2, which is 12, in three ways.
+# The next cell computes the derivative of $x^3$, $3x^2$, in three ways; at 2, it's 12.
 
 # %% predict: second_derivative
-# **Predict.** With which options can you differentiate again to get the second derivative, which is also 12?
+# **Predict.** With which options can you differentiate again to get the second derivative, $6x$, which at 2 happens to
+# be 12 as well?
 #
 # - [ ] without any
 # - [ ] with `retain_graph=True`
@@ -1399,8 +1408,8 @@ hint(
 # Each score depends only on its own sample, so no sample gets a gradient from another sample's score. A critic with
 # BatchNorm in training mode would break that. It's the same condition as in `saliency`.
 #
-# The slope of the square root at 0 is infinite. The backward pass multiplies that by the slope of the squares, which is
-# 0, and infinity times 0 is NaN.
+# As for the question above the exercise: the slope of the square root at 0 is infinite. The backward pass multiplies
+# that by the slope of the squares, which is 0, and infinity times 0 is NaN.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -1458,8 +1467,8 @@ hint(
 #   > only the nodes are left. `keep_losses` grew by 256 KiB per batch.
 # - [ ] `history.append(loss.detach())` keeps the graph of each step alive.
 #   > A detached loss has no graph. `keep_detached` stayed at one graph.
-# - [ ] `retain_graph=True` doubles the peak memory held during `backward`.
-#   > The peak is the same. Only the descent is missing.
+# - [ ] `retain_graph=True` doubles the peak of the memory that saved tensors use. > The peak is the same. Only the
+#   descent is missing.
 # - [x] After `backward(retain_graph=True)`, saved tensors stay until nothing refers to the graph anymore.
 #   > In that case, `backward` doesn't free them. They're freed along with the last tensor that refers to the graph.
 #
@@ -1468,7 +1477,7 @@ hint(
 # **Two passes**
 # - [ ] A second `backward` over the same graph always raises an error.
 #   > It fails only if a saved tensor is missing. `x + 1` keeps nothing, and two passes worked.
-# - [ ] Two losses with a shared part always need `retain_graph=True`.
+# - [ ] If two losses share part of a graph, you can't get the gradient of both without `retain_graph=True`.
 #   > Their sum, or a single call to `torch.autograd.backward` with both, needs only one pass. All three approaches gave
 #   > the same gradient.
 # - [ ] With `retain_graph=True`, the gradient can itself be differentiated.
@@ -1563,7 +1572,7 @@ hint(
 #   clear its old `.grad`.
 # - `eval()` affects layers; `no_grad` affects recording. Restore each module's mode, not just the model's.
 # - A loss keeps its whole graph alive, so store numbers or detached tensors instead.
-# - Cut the state between windows. An error message's advice considers only the line that raised it.
+# - Cut the state between windows. Don't add `retain_graph=True` just because an error message suggests it.
 # - (Optional part) A penalty on a gradient has no effect unless the gradient was recorded.
 #
 # | call or rule | what it does or costs |
