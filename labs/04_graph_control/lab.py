@@ -1467,8 +1467,8 @@ hint(
 #   > only the nodes are left. `keep_losses` grew by 256 KiB per batch.
 # - [ ] `history.append(loss.detach())` keeps the graph of each step alive.
 #   > A detached loss has no graph. `keep_detached` stayed at one graph.
-# - [ ] `retain_graph=True` doubles the peak of the memory that saved tensors use. > The peak is the same. Only the
-#   descent is missing.
+# - [ ] `retain_graph=True` doubles the peak of the memory that saved tensors use.
+#   > The peak is the same. Only the descent is missing.
 # - [x] After `backward(retain_graph=True)`, saved tensors stay until nothing refers to the graph anymore.
 #   > In that case, `backward` doesn't free them. They're freed along with the last tensor that refers to the graph.
 #
