@@ -4,7 +4,7 @@
 # You train a network on the digits and measure 99% accuracy. Then you build it into a program that reads one digit at a
 # time, and it gets one digit in thirteen wrong. The weights are the same and nothing raises an error, but one layer
 # doesn't do what you thought. Most of a model consists of layers that someone else wrote, and most of a training script
-# feeds them data. This lab shows what both promise, and where those promises end.
+# feeds them data. Mistakes in either often raise no error. This lab shows how they arise and how to find them.
 #
 # After this lab you can
 #
@@ -28,7 +28,8 @@
 # All numbers were measured with PyTorch 2.13 on one CPU thread; statements about GPUs follow PyTorch's documentation.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
-# Those marked *later* run when you press *Mark my work* or hand the lab in.
+# Those marked *later* run when you press *Mark my work* or hand the lab in. A folded cell above an exercise contains
+# helpers for its checks: run it, but you don't have to read it.
 #
 
 # %% given
@@ -140,7 +141,7 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # mix of digits has nearly the same statistics as the training batches. `torch.no_grad()` doesn't help: it turns off
 # recording, not training mode.
 #
-# Add `digit_reader.eval()` above the last line. Batch norm then uses the averages that it collected during training:
+# Add `digit_reader.eval()` above the last line. Batch norm then uses running averages from training:
 #
 # | read | without `eval()` | with `eval()` |
 # |---|---|---|
@@ -210,7 +211,8 @@ for name, (layer, x) in contracts.items():
 # F), but they mistake samples for steps and mix them.
 #
 # *What it stores.* Of the ten, only batch norm has buffers: a running mean, a running variance, and the number of
-# batches it has seen. Each forward pass in training mode updates them, even under `torch.no_grad()`.
+# batches it has seen. Each forward pass in training mode moves the first two a tenth of the way toward the batch's
+# values (`momentum=0.1`), even under `torch.no_grad()`.
 #
 # *What `eval()` changes.* Only two of the ten layers: batch norm uses its running values instead of the batch's, and
 # dropout does nothing. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you set it. It
@@ -269,8 +271,9 @@ hint(
 # The output uses the biased variance, and `running_var` the unbiased one, as `x.var()` does. So even for the same
 # batch, the divisor is larger in evaluation mode, by a factor of nearly $\sqrt{m / (m - 1)}$ for m numbers per channel.
 #
-# In a language model, batch norm would mix a batch's sequences, including their padding, and leak information from
-# later tokens into earlier ones. And a model that generates one token at a time has no batch to average over.
+# While a language model trains, batch norm would mix a batch's sequences, including their padding, and leak information
+# from later tokens into earlier ones. In use, running averages would replace those statistics, so the model would
+# compute something other than what it was trained for.
 
 # %% [markdown]
 # ### How many values does a convolution return?
@@ -297,9 +300,8 @@ hint(
 
 # %% [markdown]
 # Pooling counts its windows the same way, and its stride defaults to the kernel size. A transposed convolution goes the
-# other way, for networks that return images. With kernel size 3, stride 2, and padding 1, a convolution turns 9 values
-# into 5, and a transposed one turns 5 into 9. But a convolution also turns 10 into 5; to get 10, pass
-# `output_padding=1`.
+# other way: with kernel size 3, stride 2, and padding 1, a convolution turns 9 values into 5, and a transposed one
+# turns 5 into 9.
 #
 # ## A state to pass along
 #
@@ -340,12 +342,13 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 #
 # ### A state that grows
 #
-# A model that writes text computes one *token*, a word or a part of one, appends it, and repeats. Attention has no
-# state. Instead, in each head (lab 2), a token has a query, a key, and a value. Its query is compared with its own key
-# and those of all earlier tokens, and the result is the weighted mean of their values. So the next token needs the
-# earlier keys and values, but not the earlier queries. The stored keys and values, which later tokens don't change, are
-# called a *KV cache*. Without it, the 1,000th token costs a thousand *projections* (the products with weights that make
-# these three from a token's features), although 999 of the results are already known.
+# A model that writes text computes one *token*, a word or a part of one, appends it, and repeats. An LSTM's state has a
+# fixed size; attention needs something from every earlier token. In each head (lab 2), a token has a query, a key, and
+# a value. Its query is compared with its own key and those of all earlier tokens, and the result is the weighted mean
+# of their values. So the next token needs the earlier keys and values, but not the earlier queries. The stored keys and
+# values, which later tokens don't change, are called a *KV cache*. Without it, the 1,000th token costs a thousand
+# *projections* (the products with weights that make these three from a token's features), although 999 of the results
+# are already known.
 #
 # ### Your turn: attend_next
 # The next tokens can be a single token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
@@ -361,7 +364,7 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 hint(
     "What does project return for the new tokens, and which two of those three results do you keep?",
     "The new keys go after the cached ones, along dimension 2. There are queries for the new tokens only.",
-    "New token i is at position s + i. In a mask of t rows and s + t columns, triu(s + 1) marks what it can't see.",
+    "New token i is at position s + i. In a boolean mask of shape (t, s + t), triu(s + 1) marks what it can't see.",
 )
 
 # %% exercise: attend_next points=3 level=medium
@@ -388,7 +391,8 @@ hint(
 #
 # A forward LSTM doesn't look ahead, so its output at step `lengths[n] - 1` is the same as without padding, and you only
 # have to select it. The backward half of a bidirectional LSTM reads the padding first. In that case, use
-# `nn.utils.rnn.pack_padded_sequence`, which passes the lengths to the LSTM but doesn't accept a length of 0.
+# `nn.utils.rnn.pack_padded_sequence`, which passes the lengths to the LSTM. The lengths have to be on the CPU and at
+# least 1. Unless they're in descending order, pass `enforce_sorted=False`.
 #
 # ### Your turn: last_states
 # Select that output for every sample in a batch at once. An empty sequence has no last step.
@@ -468,11 +472,12 @@ finally:
 # `torch.isfinite` is False for inf, -inf, and nan. The inf was in the input, so no layer's output was finite. One bad
 # number leads to many more, so you need only the *first* layer.
 #
-# First in what order? Modules run when `forward` calls them, not in the order in which they're defined. A hook runs
-# when its module finishes, so a block comes after its parts, and the model comes last.
+# First in what order? Modules run when `forward` calls them, not in the order in which they're defined. A forward hook
+# runs once its module's `forward` has returned. If a model calls a block, and the block calls two layers, the hooks run
+# in this order: first layer, second layer, block, model.
 #
 # ### Your turn: first_bad
-# Write this tool and keep it. It'll save you hours.
+# Write this tool and keep it. Skip the long folded cell below: it only builds models for the checks.
 
 # %% given
 hint(
@@ -490,8 +495,9 @@ hint(
 
 # %% answer [markdown]
 # The bad number is in a gradient. `torch.zeros(2).sqrt()` is 0, which is finite, but its gradient is inf, and a step
-# turns the weights into inf or nan. Check `p.grad.isfinite().all()` for each parameter after `backward()`, or let
-# `torch.autograd.detect_anomaly()` name the operation whose backward pass returned nan.
+# turns the weights into inf or nan. Check `p.grad.isfinite().all()` for each parameter after `backward()`.
+# `torch.autograd.detect_anomaly()` names the operation whose backward pass returns nan, but doesn't report inf, so it
+# misses this one.
 
 # %% [markdown]
 # ## A model without values
@@ -570,7 +576,8 @@ hint(
 #
 # With `num_workers=2`, two other processes do this work. A *worker* is a process with a **copy** of the dataset, and
 # what it writes to its copy stays there. The dataset below counts how often it's asked for a sample, and takes the
-# longest to read its first one.
+# longest to read its first one. (On macOS and Windows, this notebook runs without workers, so some of its results
+# differ there.)
 
 # %% predict: order_and_count
 # **Predict.** With two workers and a first sample that takes the longest, in what order do the batches arrive, and
@@ -630,7 +637,7 @@ draw_lanes({**read, "your program": program}, "seconds")
 # gets neither until 0 has arrived.
 #
 # The order is the sampler's. The workers take turns, so each of them gets every second batch. Each copy has counted to
-# 3, while your own dataset was never asked.
+# 3, while your own dataset was never asked. Without workers, it counts to 6.
 #
 # - `prefetch_factor`: how many batches are requested from each worker in advance, 2 by default.
 # - `persistent_workers=True`: the workers survive from epoch to epoch and keep their copies, so changes that you make
@@ -640,14 +647,13 @@ draw_lanes({**read, "your program": program}, "seconds")
 #
 # On Linux, a *fork* copies your process, including everything that the notebook has defined. macOS and Windows *spawn*
 # a new Python process, which imports what it needs but can't import a notebook. There, put the dataset class in its own
-# file and, in a script, start training under `if __name__ == "__main__":`. (Starting with Python 3.14, Linux doesn't
-# fork by default either.)
+# file and, in a script, start training under `if __name__ == "__main__":`.
 #
 # ### The digits, in another order each epoch
 #
 # Image collections often have a folder for each class, and that order can ruin a digit reader. Below, it trains on all
 # the zeros first, then on the ones, and so on, and reading a scan takes at least 0.2 milliseconds, as if it came from a
-# file. Run the cell. Then change the last line twice: first set `shuffle=True`, and then add
+# file. Run the cell. Then change the last line twice: first set `shuffle=True`, and then, on Linux, add
 # `persistent_workers=True, **two_workers`.
 #
 
@@ -694,12 +700,10 @@ train(shuffle=False)
 # generator.
 #
 # The times follow from the `sleep`. The 15 batches go to the workers in turn, so one reads 800 scans while the other
-# reads 700. The times that your cell prints vary and are longer: they include training and, with workers, starting them
-# and moving batches between processes. Without the `sleep`, the workers made our run slower.
+# reads 700. Your cell prints longer times, which include training and, with workers, starting them and moving batches
+# between processes. Without the `sleep`, the workers made our run slower.
 
 # %% [markdown]
-# The network reads 98% correctly after half as many epochs as in Part 1.
-#
 # ## Samples of different lengths
 #
 # The digit scans all have the same size, but sentences and recordings don't, and the default `collate_fn` can only
@@ -734,9 +738,9 @@ hint(
 # Suppose you shift the digits at random to train on more variety, but two workers shift theirs in the same way. A
 # forked worker is a copy of your process, including the state of every generator, so both draw the same numbers.
 #
-# PyTorch prevents this for three generators: in each worker, it seeds its own, Python's `random`, and NumPy's global
-# one, with a seed that differs by worker and epoch. (It has seeded NumPy's since version 1.9; older texts still warn
-# about it.)
+# PyTorch prevents this for three generators: its own, Python's `random`, and NumPy's global one. It seeds them once in
+# each worker, with a different seed for each. Each epoch's new workers get new seeds; in persistent workers, the
+# generators continue.
 
 # %% predict: same_numbers
 # **Predict.** Two datasets draw a number for each sample: one from `np.random`, and one from its own
@@ -778,9 +782,10 @@ if forked:
 
 # %% [markdown]
 # The dataset with its own generator returned 850, 850, 636, 636, and the same again in the second epoch, because each
-# epoch's workers start with new copies of a generator that your program never used. PyTorch doesn't know about a
-# generator that you keep in a variable, so it can't seed it for you. Seed it yourself, from `info.seed` in
-# `worker_init_fn`, which runs in each worker before its first sample.
+# epoch's workers start with new copies of a generator that your program never used. (Without workers, the only
+# generator returns 850, 636, 511, 269, and continues in the second epoch.) PyTorch doesn't know about a generator that
+# you keep in a variable, so it can't seed it for you. Seed it yourself, from `info.seed` in `worker_init_fn`, which
+# runs once in each worker, before its first sample.
 #
 # If that function calls `np.random.seed(0)`, all workers draw the same numbers again. To reproduce a run, pass
 # `DataLoader(generator=...)`, which determines the order of the samples and the workers' seeds.
@@ -790,7 +795,6 @@ if forked:
 # If your epoch has twice as many samples as your file has lines, and all you've done is add `num_workers=2`, look at
 # the dataset's type. Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__`
 # instead of `data[i]`. There's no sampler: samples arrive in the order of the data, and `shuffle=True` is rejected.
-# What do two workers do with such a dataset?
 
 # %% predict: twice answer=12
 # **Predict.** An `IterableDataset` yields six items, and a `DataLoader` reads it with two workers. How many items
@@ -809,15 +813,15 @@ class Stream(IterableDataset):
 print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)])
 
 # %% [markdown]
-# Each worker has a copy of the dataset, and each copy yields everything. Dividing the work is the dataset's own job:
-# `get_worker_info()` tells it which worker this is and how many there are.
+# Each worker has a copy of the dataset, and each copy yields everything; without workers, 6 items arrive. Dividing the
+# work is the dataset's own job: `get_worker_info()` tells it which worker this is and how many there are.
 #
 # ### Your turn: my_part
 # Write a function that divides up the items, even if they never end.
 
 # %% given
 hint(
-    "With 3 workers, what are the numbers of worker 1's items? How many items may you read before you yield one?",
+    "Of the items 0 to 8, which belong to worker 1 of 3? How many items may you read before you yield one?",
     "A function with a yield returns an iterator. enumerate supplies the numbers.",
 )
 
@@ -839,14 +843,17 @@ hint(
 # *Further practice; the core continues at "What you have to wait for".* Even if workers read ahead, a GPU may still
 # wait for each batch to be copied to it.
 #
-# Your program only *launches* the GPU's work: it adds it to a queue and continues immediately, as lab 7b shows. So once
-# it has launched a step, it has time to fetch the next batch and start copying it. An iterator that does this is
-# *prefetching*: by the time it yields batch 1, batch 2 is already on its way.
+# Your program only adds the GPU's work to a queue (lab 7b), so it can read the next batch while a step runs. A copy in
+# the same queue waits for the step; one in a second queue can run at the same time. An iterator that launches copies a
+# step early is *prefetching*: before it yields batch 1, it reads batch 2 and launches its copy.
 #
 # ```text
 # first next():   read 1, copy 1, read 2, copy 2, yield 1
 # second next():  read 3, copy 3, yield 2
 # ```
+#
+# The function that copies chooses the queue. In the steps' queue, copy 3 runs after step 1, because it's launched
+# later. In another queue, they can overlap, but step 3 has to wait for copy 3; the next section shows how.
 #
 # ### Your turn: prefetch
 # Write the iterator; the batches and the function that copies them are passed in. Take care of three things: the end,
@@ -931,9 +938,10 @@ hint(
 # %% exercise: too_early points=4 level=hard further
 
 # %% [markdown]
-# Now check your own loops. A loop that launches copies with `non_blocking=True` and reads the loss with `.item()` is
-# correct, because `.item()` waits. `DataLoader(pin_memory=True)` is safe too: each batch has its own pinned memory, and
-# PyTorch doesn't reuse it while a copy is still reading it.
+# Now check your own loops. `loss.item()` waits for the work launched so far in the current stream. After it, you may
+# refill a buffer whose copy was part of that work. It doesn't protect a buffer that you refill earlier, or one whose
+# copy is in another stream that the current one didn't wait for. `DataLoader(pin_memory=True)` is safe: each batch has
+# its own pinned memory, and PyTorch doesn't reuse it while a copy is still reading it.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -1054,7 +1062,7 @@ hint(
 # | `register_forward_hook(f)` | calls f(module, inputs, output) until you call `remove()` |
 # | `DataLoader(num_workers=n)` | n processes, each with a copy; the sampler's order |
 # | `get_worker_info()` | this worker's id, seed, and dataset; None outside a worker |
-# | `worker_init_fn(worker_id)` | runs in each worker before its first sample |
+# | `worker_init_fn(worker_id)` | runs once in each worker, before its first sample |
 # | `pin_memory`, `non_blocking=True` | the call may return before the copy is done |
 # | `event.record()`, `event.synchronize()` | mark a point in a stream; wait for it |
 #

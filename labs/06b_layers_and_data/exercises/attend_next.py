@@ -103,7 +103,8 @@ with check(
     "five tokens in one call: each sees itself and the earlier ones",
     hint=(
         "Which of the five can the first one see?",
-        "Set the scores of later tokens to -inf before the softmax: torch.ones(t, t).triu(1) marks them.",
+        "Set the scores of later tokens to -inf before the softmax: without a cache, "
+        "torch.ones(t, t, dtype=torch.bool).triu(1) marks them.",
     ),
 ):
     t, project = torch.linspace(-2, 2, 30, device=device()).reshape(2, 5, 3).sin(), make_projection(3, 2, 4, 0)

@@ -138,8 +138,8 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 
     First: in the order in which the modules finish. So a module comes after those that run inside it. The name is the
     one in model.named_modules(), which is "" for model itself. An output is None, a tensor of any shape with a
-    floating-point or integer dtype, or a tuple of outputs. It's finite if every number in it is. What counts is its
-    value when its module finishes, whatever later modules write to it.
+    floating-point or integer dtype, or a tuple of outputs, which may again be tuples. It's finite if every number in
+    it is. What counts is its value when its module finishes, even if a later module overwrites it in place.
     model is called once and runs to the end, with each module in its current mode. An exception that it raises, even
     KeyboardInterrupt, reaches the caller, even if an output wasn't finite. Afterward, model has the same hooks as
     before, even after an exception; those that it already had don't change any output. x is only passed to model.

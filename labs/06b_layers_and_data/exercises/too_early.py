@@ -8,7 +8,8 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
     ("record", event, stream): the event marks all work launched into the stream so far. If it's recorded again, only
         the new mark counts.
     ("wait", stream, event): work launched into this stream from now on starts only after the work that the event marks
-        now. An event that's recorded in the stream later marks this work too, even without a copy in between.
+        now. An event that's recorded in this stream after the wait also marks the work that was waited for, even if no
+        copy was launched in between.
     ("finish", event): the program waits for the work that the event marks now. ("synchronize",): it waits for
         everything.
     ("read", buffer), ("write", buffer): the program reads the buffer or writes to it.
