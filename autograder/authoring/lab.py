@@ -16,7 +16,7 @@ from autograder.authoring.exercise_file import find_parameters, read_exercise_fi
 from autograder.authoring.headers import ANSWER, FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predictions import read_prediction
-from autograder.authoring.promises import read_promises
+from autograder.authoring.promises import read_promises, refuse_long_introductions
 from autograder.authoring.quiz_answers import make_answers
 from autograder.authoring.raw_cells import RawCell, read_cells, repeat_line
 from autograder.authoring.reference import join_domain, render_reference
@@ -228,6 +228,7 @@ def _build_exercise(exercise: _ExerciseCells) -> Exercise:
     """Build the exercise from its cells, with the parsed checks and answers."""
     cell, check = exercise.cell, exercise.check
     refuse_unparsable(cell)
+    refuse_long_introductions(cell)
     refuse_unparsable(check)
     checks = read_checks(check)
     answers, equivalent = read_answers(exercise.answers, cell.name, checks)

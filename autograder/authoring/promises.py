@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from autograder.authoring.raw_cells import RawCell
 from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
-from autograder.model.course import Check, Promise
+from autograder.model.course import Cell, Check, Promise
 
 ARROW = " -> "
+DETAILS = "Details:"
+# How many lines of a docstring a student reads before the details. In longer ones, students lose sight of the task.
+MOST_LINES = 10
+BULLET = re.compile(r"^\s*- ", re.MULTILINE)
 END_OF_SENTENCE = re.compile(r"(?<=[^.]\.)\s+")
 FORM = "write '# its first words -> check, check' in the cell '# %% promises'"
 
@@ -52,8 +56,27 @@ def read_promises(raw: RawCell, source: str, checks: Sequence[Check]) -> tuple[P
     return tuple(Promise(sentence=sentence, checks=noticed[sentence]) for sentence in sentences)
 
 
+def refuse_long_introductions(cell: Cell) -> None:
+    """Raise SourceError if a docstring of an exercise says more than a student can keep in mind before `Details:`."""
+    for node, text in _iter_docstrings(cell.source):
+        introduction = text.partition(f"\n{DETAILS}\n")[0].strip()
+        if (count := introduction.count("\n") + 1) > MOST_LINES:
+            problem = f"the docstring of {node.name!r} begins with {count} lines; at most {MOST_LINES} are allowed"
+            fix = f"say what to write first, and move conditions and rare cases below a line '{DETAILS}'"
+            raise SourceError(cell.path, cell.get_line(node.lineno), problem, fix)
+
+
 def list_sentences(source: str) -> list[str]:
-    """List the sentences of all docstrings in a cell, in order."""
-    nodes = [node for node in ast.walk(parse_source(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    texts = [text for node in nodes if (text := ast.get_docstring(node))]
-    return [" ".join(sentence.split()) for text in texts for sentence in END_OF_SENTENCE.split(text.strip())]
+    """List the sentences of all docstrings in a cell, in order, without the line `Details:` and bullets."""
+    texts = [text.replace(f"\n{DETAILS}\n", "\n") for _, text in _iter_docstrings(source)]
+    return [
+        " ".join(sentence.split())
+        for text in texts
+        for sentence in END_OF_SENTENCE.split(BULLET.sub("", text).strip())
+    ]
+
+
+def _iter_docstrings(source: str) -> Iterator[tuple[ast.FunctionDef | ast.ClassDef, str]]:
+    for node in ast.walk(parse_source(source)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and (text := ast.get_docstring(node)):
+            yield node, text

@@ -13,8 +13,10 @@ START_PAGE_NAME = "00_start_here.ipynb"
 HOW = """## How a lab works
 
 - Read from the top. **Shift+Enter** runs a cell and goes to the next one.
-- *Your turn* marks a cell for you to write. Below it is a check. Run it: a card shows what passes, what fails and
-  why. Checks marked *later* run when the lab is marked.
+- *Your turn* marks a cell for you to write. The first part of its docstring says what to write. Get that to work, and
+  then go through the cases below *Details*, which your function has to handle too.
+- Below the cell is a check. Run it: a card shows what passes, what fails and why. Checks marked *later* run when the
+  lab is marked.
 - In JupyterLab the *Course* panel shows your progress. Buttons above the notebook run a check, go to the next
   exercise, restore a cell's original text, and mark your work.
 - After a break, Python has forgotten your names. Choose *Run > Run All Above Selected Cell*, or press *Check*, which

@@ -25,7 +25,7 @@ def digest_exercise(lab: Lab, exercise: Exercise) -> str:
         parts += (check.id, str((check.weight, check.guard, check.required, check.observed, check.hidden)))
     for answer in exercise.answers:
         parts += (answer.kind, ",".join(answer.fails), answer.raises, drop_wording(answer.source))
-    promises = [",".join(promise.checks) for promise in exercise.promises]
+    promises = sorted({",".join(sorted(promise.checks)) for promise in exercise.promises})  # the order is wording
     return digest(*parts, str(exercise.points), ";".join(promises), *exercise.equivalent, ",".join(exercise.parameters))
 
 

@@ -6,7 +6,7 @@
 # be compatible. You'll start with a script for recognizing handwritten digits, fix its three silent bugs, and improve
 # it throughout the course.
 #
-# After this lab, you can
+# After this lab, you'll be able to
 #
 # - predict the dtype of an expression, and tell when a small dtype loses precision or overflows;
 # - find where any element is in memory, and tell a view from a copy;

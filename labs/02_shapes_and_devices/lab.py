@@ -4,7 +4,7 @@
 # Your model's accuracy is 10%, even though there's no error and the loss falls as it should. This lab starts with such
 # a bug in lab 1's digits script. To find it, you'll learn what PyTorch does with shapes that don't match.
 #
-# After this lab, you can
+# After this lab, you'll be able to
 #
 # - add and remove a batch dimension without affecting the others;
 # - predict what broadcasting does with two shapes;

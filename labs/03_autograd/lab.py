@@ -5,7 +5,7 @@
 # loss, and the rest of the network learns around it. To find the line, you have to know what PyTorch records during a
 # computation and how `backward` uses it. The part of PyTorch that handles both is called autograd.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - tell which operations are recorded, and inspect the graph that they form;
 # - compute the gradient of a matrix expression by hand;

@@ -6,7 +6,7 @@
 # graph: to decide what autograd records, what it keeps, and what gets a gradient. You need that control for every model
 # that you validate, fine-tune or train on long sequences.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - explain what `no_grad`, `detach`, `inference_mode` and `eval()` do and don't do;
 # - keep values from a training run without holding on to its memory;

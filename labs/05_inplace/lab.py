@@ -5,7 +5,7 @@
 # raises an error. "Never use in-place operations," says a forum post. But every optimizer uses them at every step. This
 # lab teaches the real rules, starting with exactly that bug in the digits script.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - tell which statements write into existing memory;
 # - change parameters the right way;

@@ -6,7 +6,7 @@
 # lab, you'll learn how to find out: which measurements tell these cases apart, and which parts of a loop can fail
 # silently.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - write your own training loop and optimizer, and stop early;
 # - check a network before a long run: its initial loss, how variance changes with depth, and whether it can memorize

@@ -6,7 +6,7 @@
 # doesn't do what you thought. Most of a model consists of layers that someone else wrote, and most of a training script
 # feeds them data. Mistakes in either often raise no error. This lab shows how they arise and how to find them.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - say what a layer does to a shape, what it stores, and what `eval()` changes;
 # - write layer norm, RMS norm, batch norm, and attention with a KV cache;

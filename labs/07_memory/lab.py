@@ -5,7 +5,7 @@
 # what takes up the memory, what keeps it there, and for how long? In this lab, you count the bytes, and find 5 MB that
 # the digits script keeps for no reason.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - add up the bytes of weights, gradients, optimizer states and activations, and say which of them depend on the batch
 #   size;

@@ -5,7 +5,7 @@
 # In this lab, you stop guessing. You let PyTorch record what happens, read the record, and make an epoch of the digits
 # script six times as fast.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - tell an operator's own time from the time of what it calls;
 # - mark regions of a training step, and find the slow line in it;

@@ -5,7 +5,7 @@
 # into the allocator between your tensors and the GPU. Then you change what's kept for the backward pass: the digits
 # network keeps a quarter less and reads just as well.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - say how many bytes a request takes, and how many PyTorch asks the driver for;
 # - split and join blocks as PyTorch does, and say what fits and what `empty_cache()` gives back;

@@ -5,7 +5,7 @@
 # its digits, or you want the model to learn something else. You write derivatives, one of which lets the digits script
 # learn one-bit weights. Then you use functions that work on functions.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - write an `autograd.Function`, and say what each of its parts is for;
 # - give a step function a usable gradient, and recognize a common mistake in doing so;

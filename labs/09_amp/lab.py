@@ -6,7 +6,7 @@
 # digits script reads 97% or 9%. *Mixed precision* means computing in 16 bits where that does no harm, and in `float32`
 # everywhere else.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - read a number's bits in `float32`, `float16` and `bfloat16`, and say how far apart neighboring numbers are;
 # - say what `torch.autocast` casts, what it doesn't, and where its context must end;

@@ -5,7 +5,7 @@
 # single warning, and gives up. The digits script does, until you move one line. What does `torch.compile` do with your
 # function, and when does it do it again?
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - inspect the graph that the first call to a compiled function captures;
 # - find and remove graph breaks without changing values or gradients;

@@ -5,7 +5,7 @@
 # combined into one, or the four models drift apart. You write the code that combines them, and see where it goes wrong
 # without an error. Two processes will each read 57% of the digits, until a change to one line makes both read 95%.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - explain an all-reduce, write the ring that computes it, and say how many bytes it moves;
 # - say what DistributedDataParallel does when you construct it, in the forward pass and in the backward pass, and do

@@ -5,7 +5,7 @@
 # you know what each line does, and that you've looked for mistakes that don't show. At the end, you see the digits
 # script in its final form, and what each lab's change gained.
 #
-# After this lab you can
+# After this lab, you'll be able to
 #
 # - look inside a forward pass, and trust what you see;
 # - write a training step with exact accumulation, mixed precision and clipping, in the right order;

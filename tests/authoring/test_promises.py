@@ -4,17 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.promises import read_promises
+from autograder.authoring.promises import MOST_LINES, read_promises, refuse_long_introductions
 from autograder.authoring.raw_cells import read_cells
 from autograder.base.errors import SourceError
-from autograder.model.course import Check, Promise
+from autograder.model.course import Cell, CellKind, Check, Promise
 
 SOURCE = '''
 class Counter:
     """Counts calls, from 0. It starts at n.
 
-    n: an int, which may
-    be negative.
+    Details:
+    - n: an int, which may
+      be negative.
     """
 
     def count(self):
@@ -60,3 +61,17 @@ def test_a_promise_without_a_check_and_a_check_without_a_promise_are_refused(
 ) -> None:
     with pytest.raises(SourceError, match=f"^counter.py:{line}: {problem}"):
         read(LINES.replace(old, new))
+
+
+def make_cell(introduction: int) -> Cell:
+    """An exercise whose docstring has so many lines, and then as many details."""
+    lines = ["Line."] * introduction
+    docstring = "\n    ".join([*lines, "", "Details:", *(f"- {line}" for line in lines)])
+    source = f'def count():\n    """{docstring}\n    """'
+    return Cell(kind=CellKind.EXERCISE, id="count", source=source, path=Path("count.py"), line=1, lines=(2, 3))
+
+
+def test_a_docstring_says_what_to_write_in_a_few_lines() -> None:
+    refuse_long_introductions(make_cell(MOST_LINES))
+    with pytest.raises(SourceError, match=f"^count.py:2: the docstring of 'count' begins with {MOST_LINES + 1} lines"):
+        refuse_long_introductions(make_cell(MOST_LINES + 1))

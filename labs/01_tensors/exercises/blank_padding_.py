@@ -2,11 +2,15 @@
 def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
 
-    x: (n, t, d), bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but each
-        element has its own slot, unlike in the result of expand. The leftovers may be NaN or inf. Elements within the
-        length keep their values, including NaN and inf, and if x is a view, so does the memory that it skips.
-    lengths: (n,) int64, each from 0 to t, any strides, not changed.
-    Each of n, t and d may be 0.
+    x is (n, t, d). lengths is (n,) int64, each from 0 to t. The elements to blank may be NaN or inf.
+
+    Details:
+    - x: bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but each element has
+      its own slot, unlike in the result of expand.
+    - Elements within the length keep their values, including NaN and inf, and if x is a view, so does the memory that
+      it skips.
+    - lengths may have any strides and isn't changed.
+    - Each of n, t and d may be 0.
     """
     ### BEGIN SOLUTION
     for i, length in enumerate(lengths):
@@ -18,11 +22,13 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
 # %% promises
 # Set x[i, j] to zero -> example, in_place, equal_sizes
 # Returns x itself -> shape_dtype, returns_x
-# x: (n, t, d), bool -> dtypes
+# x is (n, t, d) -> dtypes
+# lengths is (n,) -> keeps_input
+# The elements to blank -> nan, view
+# x: bool, uint8 -> dtypes
 # Any strides -> view
-# The leftovers may -> nan, view
 # Elements within the length -> view, keeps_input
-# lengths: -> keeps_input
+# lengths may have -> keeps_input
 # Each of n, t and d -> empty
 
 

@@ -2,12 +2,14 @@
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """The mean of -log(p) over the samples, where p is the softmax probability of the sample's own label.
 
+    logits is (n, c). labels is (n,) int64, from 0 to c - 1. Returns a 0-dim tensor of logits' dtype.
     By hand: without torch's softmax, log_softmax and logsumexp, and without its loss functions.
 
-    logits: (n, c), float32 or float64, any finite numbers up to 1e4 in magnitude. labels: (n,) int64, from 0 to c - 1.
-    n and c are at least 1, and any strides are allowed. Neither argument is changed.
-    Returns a 0-dim tensor of logits' dtype. It's finite, and off by at most 1e-6 * m, or 1e-14 * m for float64, where
-    m is the largest abs(logit), but at least 1.
+    Details:
+    - logits: float32 or float64, any finite numbers up to 1e4 in magnitude.
+    - n and c are at least 1, and any strides are allowed. Neither argument is changed.
+    - The result is finite, and off by at most 1e-6 * m, or 1e-14 * m for float64, where m is the largest abs(logit),
+      but at least 1.
     """
     ### BEGIN SOLUTION
     lowered = logits - logits.amax(dim=1, keepdim=True)
@@ -18,13 +20,14 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 # %% promises
 # The mean of -log(p) -> example, other_cases
+# logits is (n, c) -> float64, large
+# labels is (n,) -> other_cases, sizes
+# Returns a 0-dim -> shape_dtype, float64
 # By hand -> by_hand
-# logits: -> float64, large
-# labels: -> other_cases, sizes
+# logits: float32 -> float64, large
 # n and c are at least 1 -> sizes
 # Neither argument -> keeps_input
-# Returns a 0-dim -> shape_dtype, float64
-# It's finite, and off -> large, rows_apart, float64
+# The result is finite -> large, rows_apart, float64
 
 
 # %% domain

@@ -2,12 +2,13 @@
 def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
     """n evenly spaced points, the first of which is start. Returns float32 of shape (n,).
 
-    Each is off by at most 1e-6 times the larger of abs(start) and abs(stop), however large n is.
+    If endpoint is True, the last of two or more points is stop, so the step is (stop - start) / (n - 1). If it's False,
+    the last point is one step before stop, so the step is (stop - start) / n.
 
-    endpoint: if True, the last of two or more points is stop, so the step is (stop - start) / (n - 1). If False, the
-        last point is one step before stop, so the step is (stop - start) / n.
-    start, stop: finite, at most 1e30 in magnitude. stop may be below start or equal to it. n may be 0 (no points) or 1
-        (only start).
+    Details:
+    - Each point is off by at most 1e-6 times the larger of abs(start) and abs(stop), however large n is.
+    - start, stop: finite, at most 1e30 in magnitude. stop may be below start or equal to it.
+    - n may be 0 (no points) or 1 (only start).
     """
     ### BEGIN SOLUTION
     if endpoint:
@@ -19,9 +20,9 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 # %% promises
 # n evenly spaced points -> example, other_cases
 # Returns float32 -> shape_dtype, point_count
-# Each is off by at most -> no_drift, other_cases
-# endpoint: if True -> example, other_cases
-# If False -> example, other_cases
+# If endpoint is True -> example, other_cases
+# If it's False -> example, other_cases
+# Each point is off -> no_drift, other_cases
 # start, stop: finite -> other_cases
 # stop may be below -> same_ends, other_cases
 # n may be 0 -> none_or_one

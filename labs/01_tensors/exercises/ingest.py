@@ -5,8 +5,9 @@ def ingest(array: np.ndarray) -> Tensor:
     Each value is rounded once, straight to float32: an int64 or uint64 that passed through float64 would be rounded
     twice.
 
-    array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (even 0-dim or empty), with any
-    strides (even negative ones), possibly read-only. It isn't changed.
+    Details:
+    - array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (even 0-dim or empty), with
+      any strides (even negative ones), possibly read-only. It isn't changed.
     """
     ### BEGIN SOLUTION
     own = np.array(array, dtype=np.float32)  # np.array copies by default, and handles every layout

@@ -72,14 +72,17 @@ def normalised_elsewhere(make, mean, std, x):
 class Normalize(nn.Module):
     """Subtracts each channel's mean and divides by its standard deviation.
 
-    mean, std: shape (C,), with C at least 1 and any strides, both of the same floating-point dtype, which becomes the
-        module's; std is above 0. Neither requires grad, and neither is changed. Later changes to the caller's tensors
-        have no effect on the module.
-    Normalize(mean, std)(x): x has shape (N, C, H, W), any strides, and the module's dtype and device. It isn't changed.
-        N may be 0. Returns x's shape and dtype. Training and evaluation modes give the same result.
-    Both tensors follow the module's to(), double() and so on, even after a call. They're never trained. The state_dict
-        contains their values under the names mean and std, in any shape, and nothing else. load_state_dict replaces
-        them.
+    mean and std have shape (C,). In Normalize(mean, std)(x), x has shape (N, C, H, W). The result has x's shape and
+    dtype.
+    mean and std follow the module's to(), double() and so on, even after a call. They're never trained. The state_dict
+    contains their values under the names mean and std, in any shape, and nothing else. load_state_dict replaces them.
+
+    Details:
+    - mean, std: C is at least 1. They have any strides, and both are of the same floating-point dtype, which becomes
+      the module's; std is above 0. Neither requires grad, and neither is changed. Later changes to the caller's tensors
+      have no effect on the module.
+    - x: any strides, and the module's dtype and device. It isn't changed. N may be 0.
+    - Training and evaluation modes give the same result.
     """
 
     mean: Tensor  # for type checkers: __init__ creates both
@@ -100,18 +103,21 @@ class Normalize(nn.Module):
 
 # %% promises
 # Subtracts each channel's mean -> example, other_cases
-# mean, std: shape (C,) -> other_cases, cast, state_dict
-# Neither requires grad -> keeps_input, later_writes
-# Later changes to -> later_writes, keeps_input
-# Normalize(mean, std)(x): -> other_cases
-# It isn't changed -> keeps_input, other_cases
-# N may be 0 -> empty
-# Returns x's shape -> cast, other_cases
-# Training and evaluation -> modes_agree
-# Both tensors follow -> second_device, no_mixing, cast, state_dict
+# mean and std have shape -> other_cases, cast, state_dict
+# In Normalize(mean, std)(x), -> other_cases
+# The result has x's shape -> cast, other_cases
+# mean and std follow -> second_device, no_mixing, cast, state_dict
 # They're never trained -> not_trained
 # The state_dict contains -> state_dict
 # load_state_dict replaces -> state_dict
+# mean, std: C is at least 1 -> other_cases, cast, state_dict
+# They have any strides -> other_cases, cast, state_dict
+# Neither requires grad -> keeps_input, later_writes
+# Later changes to -> later_writes, keeps_input
+# x: any strides -> other_cases
+# It isn't changed -> keeps_input, other_cases
+# N may be 0 -> empty
+# Training and evaluation -> modes_agree
 
 
 # %% domain

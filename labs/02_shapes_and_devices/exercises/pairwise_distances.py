@@ -2,11 +2,14 @@
 def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
     """The Euclidean distance between each point in a and each point in b.
 
-    a: shape (n, d), b: shape (m, d), of the same dtype, float32 or float64, any strides, all numbers finite. n, m and d
-    may differ or be equal, and each may be 0. Neither is changed.
-    Returns shape (n, m) in the same dtype: entry [i, j] belongs to a[i] and b[j]. The distance between equal points is
-    exactly 0. Any other distance is between 1e-15 and 1e15, and its relative error is at most 1e-3, even if the points
-    are close together and far from the origin.
+    a has shape (n, d), and b has shape (m, d). Returns shape (n, m) in their dtype: entry [i, j] belongs to a[i] and
+    b[j]. The distance between equal points is exactly 0. The relative error of any other distance is at most 1e-3, even
+    if the points are close together and far from the origin.
+
+    Details:
+    - a, b: of the same dtype, float32 or float64, any strides, all numbers finite. Neither is changed.
+    - n, m and d may differ or be equal, and each may be 0.
+    - The distance between points that aren't equal is between 1e-15 and 1e15.
     """
     ### BEGIN SOLUTION
     return (a[:, None, :] - b[None, :, :]).square().sum(dim=-1).sqrt()
@@ -15,12 +18,14 @@ def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
 
 # %% promises
 # The Euclidean distance -> example, other_cases
-# a: shape (n, d) -> other_cases, non_contiguous
-# n, m and d may -> equal_sizes, empty, other_cases
-# Neither is changed -> keeps_input
+# a has shape (n, d) -> other_cases, non_contiguous
 # Returns shape (n, m) -> other_cases, equal_sizes, empty
-# The distance between -> same_point
-# Any other distance -> far_from_zero, two_groups, thirty_points, size
+# The distance between equal points -> same_point
+# The relative error -> far_from_zero, two_groups, thirty_points, size
+# a, b: of the same dtype -> other_cases, non_contiguous
+# Neither is changed -> keeps_input
+# n, m and d may -> equal_sizes, empty, other_cases
+# The distance between points that -> far_from_zero, two_groups, thirty_points, size
 
 
 # %% domain

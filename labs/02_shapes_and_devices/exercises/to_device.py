@@ -12,14 +12,16 @@ def moved_again(function, t, dtype):
 def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None) -> Any:
     """A nested batch with all its tensors on device, and its floating-point tensors cast to dtype.
 
-    batch: a tensor, or a list, tuple, named tuple or dict of such batches, to any depth. Named tuples are the only
-    subclasses of list, tuple and dict in it. Everything else (None, strings, numbers, ranges and so on) may be mixed
-    with tensors, and is returned as is, never as a copy.
-    dtype: a floating-point dtype, or None to keep all dtypes. Tensors of integers, booleans and complex numbers
-    always keep theirs.
-    Returns the same nesting, with containers of the same types. Its lists and dicts are new ones, even if nothing had
-    to be moved. batch, its containers and its tensors aren't changed. A tensor that needs no change may be returned
-    as is.
+    batch: a tensor, or a list, tuple, named tuple or dict of such batches, to any depth. Everything else (None,
+    strings, numbers, ranges and so on) may be mixed with tensors, and is returned as is, never as a copy.
+    dtype: a floating-point dtype, or None to keep all dtypes. Tensors of integers, booleans and complex numbers always
+    keep theirs.
+    Returns the same nesting, with containers of the same types.
+
+    Details:
+    - Named tuples are the only subclasses of list, tuple and dict in batch.
+    - The lists and dicts returned are new ones, even if nothing had to be moved. batch, its containers and its tensors
+      aren't changed. A tensor that needs no change may be returned as is.
     """
     ### BEGIN SOLUTION
     if isinstance(batch, Tensor):
@@ -37,12 +39,12 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
 # %% promises
 # A nested batch with all -> example, second_device, nested_second_device, back_to_cpu, nested, called_again
 # batch: a tensor -> nested
-# Named tuples are -> container_types
 # Everything else -> non_tensors
 # dtype: a floating-point -> dtypes, integers
 # Tensors of integers -> integers
 # Returns the same nesting -> container_types, empty
-# Its lists and dicts -> keeps_input, container_types
+# Named tuples are -> container_types
+# The lists and dicts -> keeps_input, container_types
 # batch, its containers -> keeps_input
 # A tensor that needs -> integers
 

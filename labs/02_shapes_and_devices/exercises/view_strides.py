@@ -2,11 +2,15 @@
 def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     """The strides of t.view(shape) for a tensor t of this size and stride, or None if such a view is impossible.
 
-    size, stride: t's size and stride, two tuples of the same length, which may be 0. Strides are at least 0, in any
-    order, and elements may share a slot in memory. shape: the new shape, a tuple, which may be empty. size and shape
-    contain integers of at least 1 (no -1, no 0). If the numbers of elements differ, the view is impossible too.
-    Returns a tuple or list with one integer, never a float, for each entry of shape. For an entry of 1, any integer is
-    accepted.
+    size, stride: t's size and stride, two tuples of the same length. shape: the new shape, a tuple. If size and
+    shape have different numbers of elements, the view is impossible too.
+    Returns a tuple or list with one integer, never a float, for each entry of shape.
+
+    Details:
+    - size, stride: their length may be 0. Strides are at least 0, in any order, and elements may share a slot in
+      memory.
+    - shape may be empty. For an entry of 1 in shape, any integer is accepted in the result.
+    - size and shape contain integers of at least 1 (no -1, no 0).
     """
     ### BEGIN SOLUTION
     blocks: list[tuple[int, int]] = []  # (number of elements, stride) of each joined block
@@ -30,12 +34,14 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
 # %% promises
 # The strides of t.view -> contiguous, transpose, non_contiguous, separate_blocks, joins_neighbours
 # size, stride: t's size -> zero_dim, joins_neighbours
-# Strides are at least 0 -> expanded
 # shape: the new shape -> zero_dim
-# size and shape contain -> size_one
-# If the numbers of elements -> element_count
+# If size and shape -> element_count
 # Returns a tuple or list -> contiguous, joins_neighbours
+# size, stride: their length -> zero_dim, joins_neighbours
+# Strides are at least 0 -> expanded
+# shape may be empty -> zero_dim
 # For an entry of 1 -> size_one
+# size and shape contain -> size_one
 
 
 # %% domain

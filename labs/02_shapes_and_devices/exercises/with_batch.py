@@ -2,13 +2,15 @@
 def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     """f(x), even if x is a single sample without a batch dimension.
 
-    f: takes a batch of ndim dimensions and returns a tensor, which may be its input itself. Dimension 0 of its
-        input and of its result is the batch. f doesn't change its input. An exception that f raises is propagated.
-    x: a batch of any size, even 0, with ndim dimensions, or one sample with ndim - 1. Any dtype and strides. ndim is
-        at least 1. A sample may have sizes of 0 and 1, or no dimensions at all if ndim is 1.
+    f takes a batch of ndim dimensions and returns a tensor. Dimension 0 of its input and of its result is the batch. x
+    is a batch with ndim dimensions, or one sample with ndim - 1.
     Returns f's result unchanged for a batch. For one sample, returns the result for that sample: without the batch
-    dimension, but with all others. Raises ValueError for any other number of dimensions. x isn't changed, even if an
-    exception is raised.
+    dimension, but with all others. Raises ValueError for any other number of dimensions.
+
+    Details:
+    - f may return its input itself. It doesn't change its input. An exception that f raises is propagated.
+    - x: any dtype and strides. A batch may have any size, even 0. x isn't changed, even if an exception is raised.
+    - ndim is at least 1. A sample may have sizes of 0 and 1, or no dimensions at all if ndim is 1.
     """
     ### BEGIN SOLUTION
     if x.dim() == ndim:
@@ -21,18 +23,20 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 
 # %% promises
 # f(x), even if x -> example, other_cases
-# f: takes a batch -> other_cases, same_tensor
+# f takes a batch -> other_cases, same_tensor
 # Dimension 0 of its -> size_one_input, size_one_result
-# f doesn't change -> other_cases
-# An exception that f raises -> passes_on
-# x: a batch of any size -> one_sample, empty
-# Any dtype and strides -> other_cases
-# ndim is at least 1 -> zero_dim
-# A sample may have -> size_one_input, zero_dim, empty
+# x is a batch -> one_sample, empty
 # Returns f's result -> one_sample, size_one_result
 # For one sample -> example, size_one_input, size_one_result
 # Raises ValueError -> raises
+# f may return its input -> other_cases, same_tensor
+# It doesn't change -> other_cases
+# An exception that f raises -> passes_on
+# x: any dtype and strides -> other_cases
+# A batch may have -> one_sample, empty
 # x isn't changed -> keeps_input, example
+# ndim is at least 1 -> zero_dim
+# A sample may have -> size_one_input, zero_dim, empty
 
 
 # %% domain

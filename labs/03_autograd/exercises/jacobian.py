@@ -2,12 +2,14 @@
 def jacobian(f, x: Tensor) -> Tensor:
     """The Jacobian of f at x, without torch.autograd.functional or torch.func.
 
-    Element (i, j) is the derivative of output i with respect to input j.
-    f: a differentiable function from a tensor of shape (n,) to one of shape (m,) with the same dtype, where n and m are
-    at least 1 and the result is computed from x. It may work only for x's dtype, and may create tensors that require
-    grad. It doesn't change x. Recording is on.
-    x: (n,), float32 or float64; it may or may not require grad. Returns (m, n) in x's dtype.
-    x, its requires_grad and its .grad aren't changed.
+    f takes a tensor of shape (n,) and returns one of shape (m,) with the same dtype. Element (i, j) of the Jacobian is
+    the derivative of output i with respect to input j. Returns (m, n) in x's dtype.
+
+    Details:
+    - f: a differentiable function whose result is computed from x; n and m are at least 1. It may work only for x's
+      dtype, and may create tensors that require grad. It doesn't change x.
+    - x: (n,), float32 or float64; it may or may not require grad. x, its requires_grad and its .grad aren't changed.
+    - Recording is on.
     """
     ### BEGIN SOLUTION
     x = x.detach().requires_grad_()  # a leaf of our own
@@ -22,14 +24,15 @@ def jacobian(f, x: Tensor) -> Tensor:
 
 # %% promises
 # The Jacobian of f -> example, other_cases, own_leaf
-# Element (i, j) is -> example, other_cases
+# f takes a tensor -> unused_inputs, one_output, other_cases
+# Element (i, j) of -> example, other_cases
+# Returns (m, n) -> other_cases, one_output
 # f: a differentiable -> unused_inputs, one_output, other_cases
 # It may work only -> other_cases, own_leaf
 # It doesn't change x -> keeps_input
-# Recording is on -> example, other_cases, one_output
 # x: (n,), float32 -> other_cases, requires_grad
-# Returns (m, n) -> other_cases, one_output
 # x, its requires_grad -> keeps_input
+# Recording is on -> example, other_cases, one_output
 
 
 # %% domain

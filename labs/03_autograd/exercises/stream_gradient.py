@@ -10,13 +10,14 @@ def gradient_of_pairs(stream_gradient, loss, w, Xs, ys, places):
 def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Tensor:
     """The gradient with respect to w of the mean loss over all samples of all batches.
 
-    loss: a function loss(w, X, y) that returns the mean over the samples in X and y.
-    w: a leaf (d,) that requires grad, float32 or float64. An existing .grad has no effect. You may accumulate in
-    w.grad, so what it holds afterward doesn't matter. w keeps its values and still requires grad. The result may be
-    w.grad itself.
-    batches: pairs of X (n, d) and y (n,). n may differ between batches, and may be 0, but not in every batch. A pair
-    may be in the list twice, and two pairs may share their X or their y. The batches aren't changed. Returns (d,) in
-    w's dtype.
+    batches: pairs of X (n, d) and y (n,). n may differ between batches, and may be 0, but not in every batch.
+    loss: a function loss(w, X, y) that returns the mean over the samples in X and y. Returns (d,) in w's dtype.
+
+    Details:
+    - w: a leaf (d,) that requires grad, float32 or float64. w keeps its values and still requires grad.
+    - An existing w.grad has no effect. You may accumulate in w.grad, so what it holds afterward doesn't matter. The
+      result may be w.grad itself.
+    - A pair may be in the list twice, and two pairs may share their X or their y. The batches aren't changed.
     """
     ### BEGIN SOLUTION
     total, count = torch.zeros_like(w), 0
@@ -30,17 +31,17 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 
 # %% promises
 # The gradient with respect -> example, uneven_batches
-# loss: a function -> uneven_batches, counts_samples
-# w: a leaf (d,) -> uneven_batches
-# An existing .grad -> old_grad
-# You may accumulate -> old_grad
-# w keeps its values -> keeps_input
-# The result may be -> uneven_batches, old_grad
 # batches: pairs of X -> uneven_batches
 # n may differ -> uneven_batches, empty, counts_samples
+# loss: a function -> uneven_batches, counts_samples
+# Returns (d,) in -> uneven_batches
+# w: a leaf (d,) -> uneven_batches
+# w keeps its values -> keeps_input
+# An existing w.grad -> old_grad
+# You may accumulate -> old_grad
+# The result may be -> uneven_batches, old_grad
 # A pair may be -> shared, counts_samples
 # The batches aren't -> keeps_input
-# Returns (d,) in -> uneven_batches
 
 
 # %% domain

@@ -2,16 +2,20 @@
 def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     """The features of all batches, in order, for use in training.
 
-    encoder: a function from (n, d) to (n, m) that computes each row from the same row of its argument. It doesn't
-    change its argument. It may return it, or a view of it, expanded or not, or a result of another floating-point
-    dtype. You may call it once for each batch, or once for all the rows.
-    batches: at least one tensor (n, d), all float32 or all float64, with or without requires_grad; n may differ between
-    batches and may be 0, even in all of them. Returns (sum of all n, m), in the dtype of the encoder's results. None of
-    the encoder's operations are recorded.
-    The result doesn't require grad, even if a batch does and the encoder returns it. It's a normal tensor: operations
-    may save it for backward, it may be changed in place, and requires_grad_() works. It doesn't share memory with
-    the batches. The list and the batches aren't changed. Afterward, recording is on or off as before, even if the
-    encoder raises an error, which reaches the caller.
+    batches: tensors (n, d), where n may differ between batches.
+    encoder: a function from (n, d) to (n, m). You may call it once for each batch, or once for all the rows. None of
+    its operations are recorded.
+    Returns (sum of all n, m), in the dtype of the encoder's results. The result doesn't require grad, even if a batch
+    does and the encoder returns it. It's a normal tensor: operations may save it for backward, it may be changed in
+    place, and requires_grad_() works.
+
+    Details:
+    - encoder computes each row from the same row of its argument. It doesn't change its argument. It may return its
+      argument, or a view of it, expanded or not, or a result of another floating-point dtype.
+    - batches: at least one tensor, all float32 or all float64, with or without requires_grad; n may be 0, even in all
+      of them.
+    - The result doesn't share memory with the batches. The list and the batches aren't changed.
+    - Afterward, recording is on or off as before, even if the encoder raises an error, which reaches the caller.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -21,16 +25,18 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
 
 # %% promises
 # The features of all -> example, other_cases
+# batches: tensors -> empty, other_cases
 # encoder: a function -> other_cases
-# It doesn't change -> other_cases
-# It may return it -> other_cases, keeps_input
 # You may call it once -> other_cases
-# batches: at least one -> empty, other_cases
+# None of its operations -> no_graph
 # Returns (sum of -> other_cases, empty
-# None of the -> no_graph
-# The result doesn't -> grad_of_batches
+# The result doesn't require -> grad_of_batches
 # It's a normal tensor -> example, writable, can_require_grad
-# It doesn't share -> keeps_input
+# encoder computes each row -> other_cases
+# It doesn't change -> other_cases
+# It may return its -> other_cases, keeps_input
+# batches: at least one -> empty, other_cases
+# The result doesn't share -> keeps_input
 # The list and the -> keeps_input
 # Afterward, recording is -> keeps_recording
 

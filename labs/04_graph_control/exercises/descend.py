@@ -2,14 +2,17 @@
 def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     """The points that gradient descent visits: the start and the point after each step.
 
-    A step goes from x to x - lr * g, where g is the gradient of f at x. All steps are taken, even if g or lr is 0.
-    f: a differentiable function from a tensor to a scalar that is computed from it. x: any shape, even () or one
-    without elements, any strides, float32 or float64; it may or may not require grad, and may be the result of recorded
-    operations. steps may be 0.
-    Returns steps + 1 tensors of x's shape and dtype. They don't require grad. Each has its own storage: no two of them
-    are views of the same tensor, and none is a view of x. x, its requires_grad and its .grad aren't changed. Works
-    inside torch.no_grad() as well. Afterward, recording is on or off as before, even if f raises an error, which
-    reaches the caller.
+    A step goes from x to x - lr * g, where g is the gradient of f at x. f takes a tensor and returns a scalar. Returns
+    steps + 1 tensors of x's shape and dtype. They don't require grad.
+
+    Details:
+    - All steps are taken, even if g or lr is 0. steps may be 0.
+    - f: a differentiable function; the scalar is computed from its argument.
+    - x: any shape, even () or one without elements, any strides, float32 or float64; it may or may not require grad,
+      and may be the result of recorded operations. x, its requires_grad and its .grad aren't changed.
+    - Each tensor returned has its own storage: no two of them are views of the same tensor, and none is a view of x.
+    - Works inside torch.no_grad() as well. Afterward, recording is on or off as before, even if f raises an error,
+      which reaches the caller.
     """
     ### BEGIN SOLUTION
     points = [x.detach().clone()]
@@ -25,14 +28,15 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 # %% promises
 # The points that -> example, other_cases, no_move
 # A step goes from -> example, other_cases
-# All steps are taken -> no_move
-# f: a differentiable -> other_cases
-# x: any shape -> other_cases, requires_grad
-# steps may be 0 -> no_move
+# f takes a tensor -> other_cases
 # Returns steps + 1 -> other_cases, no_move
 # They don't require -> no_history, requires_grad
-# Each has its own -> no_sharing
+# All steps are taken -> no_move
+# steps may be 0 -> no_move
+# f: a differentiable -> other_cases
+# x: any shape -> other_cases, requires_grad
 # x, its requires_grad -> keeps_input
+# Each tensor returned -> no_sharing
 # Works inside -> inside_no_grad
 # Afterward, recording is -> after_error, inside_no_grad
 

@@ -2,15 +2,18 @@
 def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tensor]], lr: float) -> list[float]:
     """Train only the head: for each batch, take one step of gradient descent on the cross entropy.
 
-    trunk: a module from (n, d) to features (n, m). It runs in evaluation mode, with recording off. Afterward, its
-    parameters and buffers have exactly the values that they had before, every .grad and requires_grad is as before,
-    and each of its modules is in the mode that it was in.
-    head: a module from features (n, m) to scores (n, classes); all its parameters require grad. It runs in training
-    mode, and stays in it. A step changes each of its parameters p, in place, to p - lr * g, where g is the gradient of
-    this batch's loss only.
-    batches: pairs of x (n, d), float32, and y (n,), int64, with n at least 1; the list may be empty. They aren't
-    changed.
+    batches: pairs of x (n, d) and y (n,).
+    trunk: a module from (n, d) to features (n, m). It runs in evaluation mode, with recording off.
+    head: a module from features (n, m) to scores (n, classes). It runs in training mode, and stays in it.
+    A step changes each of the head's parameters p, in place, to p - lr * g, where g is the gradient of this batch's
+    mean cross entropy only.
     Returns the mean cross entropy of each batch before its step, as a list of Python floats.
+
+    Details:
+    - trunk: afterward, its parameters and buffers have exactly the values that they had before, every .grad and
+      requires_grad is as before, and each of its modules is in the mode that it was in.
+    - head: all its parameters require grad.
+    - batches: x is float32, y is int64, and n is at least 1; the list may be empty. The batches aren't changed.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in trunk.modules()}
@@ -34,15 +37,17 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
 
 # %% promises
 # Train only the head -> example, other_cases
+# batches: pairs of -> other_cases, no_batches
 # trunk: a module from -> example, other_cases
 # It runs in evaluation -> example, recording, other_cases
-# Afterward, its parameters -> keeps_trunk, keeps_modes
 # head: a module from -> other_cases
 # It runs in training -> example, other_cases, head_mode
 # A step changes each -> example, other_cases, old_grad
-# batches: pairs of -> other_cases, no_batches
-# They aren't changed -> keeps_batches
 # Returns the mean -> example, other_cases, numbers
+# trunk: afterward, its -> keeps_trunk, keeps_modes
+# head: all its -> other_cases
+# batches: x is -> other_cases, no_batches
+# The batches aren't changed -> keeps_batches
 
 
 # %% domain

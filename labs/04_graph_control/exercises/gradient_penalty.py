@@ -1,17 +1,21 @@
 # %% exercise
 def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
-    """The mean over the samples of (norm of the gradient of the sample's score with respect to it - 1) ** 2.
+    """The mean over the samples of (norm - 1) ** 2, with the norm of the score's gradient with respect to the sample.
 
     critic: a function critic(w, x) from weights and samples (n, ...) to scores (n,), each computed from its own sample.
-    No other tensor in it requires grad.
-    w: the weights, a leaf that requires grad. real, fake: (n, ...) with n at least 1 and one or more axes after the
-    first. mix: (n,). All float32 or all float64, any strides. real, fake and mix may or may not require grad, may be
-    the result of recorded operations, and are treated as constants. The gradient is taken at
-    mix * real + (1 - mix) * fake, with each sample's own mix, and the norm over all of the sample's numbers; it's
-    exact except for rounding, even if it's near 0.
-    Returns a scalar that can be differentiated with respect to w. If a sample's gradient is zero, its part of the
-    penalty is 1 and adds zero to the gradient for w. No gradient reaches real, fake or mix. The arguments and their
-    .grad aren't changed.
+    real, fake: (n, ...) with n at least 1 and one or more axes after the first. mix: (n,).
+    The gradient is taken at mix * real + (1 - mix) * fake, with each sample's own mix, and the norm over all of the
+    sample's numbers. Returns a scalar that can be differentiated with respect to w. No gradient reaches real, fake or
+    mix.
+
+    Details:
+    - critic: no tensor in it other than its arguments requires grad.
+    - w: the weights, a leaf that requires grad.
+    - w, real, fake and mix: all float32 or all float64, any strides. real, fake and mix may or may not require grad,
+      may be the result of recorded operations, and are treated as constants.
+    - The norm is exact except for rounding, even if it's near 0.
+    - If a sample's gradient is zero, its part of the penalty is 1 and adds zero to the gradient for w.
+    - The arguments and their .grad aren't changed.
     """
     ### BEGIN SOLUTION
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
@@ -25,16 +29,17 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
 # %% promises
 # The mean over the -> example, other_cases
 # critic: a function -> other_cases
-# No other tensor -> other_cases
-# w: the weights -> reaches_weights, gradient, zero_gradient, no_input_grad
 # real, fake: (n -> other_cases
 # mix: (n,) -> other_cases
-# All float32 or all -> other_cases
-# real, fake and mix -> no_input_grad
 # The gradient is taken -> other_cases, example, small_gradient
 # Returns a scalar -> reaches_weights, gradient, zero_gradient, no_input_grad
-# If a sample's gradient -> zero_gradient
 # No gradient reaches -> no_input_grad
+# critic: no tensor -> other_cases
+# w: the weights -> reaches_weights, gradient, zero_gradient, no_input_grad
+# w, real, fake and mix -> other_cases
+# real, fake and mix -> no_input_grad
+# The norm is exact -> other_cases, example, small_gradient
+# If a sample's gradient -> zero_gradient
 # The arguments and -> keeps_input
 
 

@@ -2,13 +2,17 @@
 def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     """The Hessian of f at x times v, without building the Hessian: the number of operations doesn't depend on n.
 
-    f: a twice differentiable function from a tensor (n,) to a scalar computed from it; it may be linear. No tensor in
-    it other than x requires grad.
-    x, v: (n,) with n from 1 to 50,000, both float32 or both float64, any strides. Either may or may not require grad,
-    and may be the result of recorded operations. v may be x or computed from x: it's treated as a constant.
-    Returns (n,) in that dtype, without grad, exact except for rounding: a difference between two gradients isn't exact.
-    The arguments aren't changed, and neither are their .grad and requires_grad. Works inside torch.no_grad() as well.
-    Afterward, recording is on or off as before.
+    f: a twice differentiable function from a tensor (n,) to a scalar. x, v: (n,).
+    Returns (n,) in their dtype, without grad, exact except for rounding: a difference between two gradients isn't
+    exact.
+
+    Details:
+    - f: the scalar is computed from the tensor. f may be linear. No tensor in f other than x requires grad.
+    - x, v: n is from 1 to 50,000, both are float32 or both float64, and the strides may be any. Either may or may not
+      require grad, and may be the result of recorded operations. v may be x or computed from x: it's treated as a
+      constant.
+    - The arguments aren't changed, and neither are their .grad and requires_grad.
+    - Works inside torch.no_grad() as well. Afterward, recording is on or off as before.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().requires_grad_()
@@ -23,11 +27,14 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
 # %% promises
 # The Hessian of f -> example, other_cases, many_numbers, two_passes
 # f: a twice -> other_cases, linear
-# No tensor in it -> other_cases
-# x, v: (n,) with -> other_cases, many_numbers
+# x, v: (n,) -> other_cases, many_numbers
+# Returns (n,) in -> fast_swings, requires_grad, other_cases
+# f: the scalar -> other_cases, linear
+# f may be linear -> other_cases, linear
+# No tensor in f -> other_cases
+# x, v: n is from -> other_cases, many_numbers
 # Either may or -> requires_grad
 # v may be x or -> v_is_x
-# Returns (n,) in -> fast_swings, requires_grad, other_cases
 # The arguments -> keeps_input
 # Works inside -> inside_no_grad
 # Afterward, recording is -> inside_no_grad

@@ -2,15 +2,17 @@
 def predict(model: nn.Module, x: Tensor) -> Tensor:
     """model(x) in evaluation mode, with recording off.
 
-    model: any module that takes a tensor, which it doesn't change, and returns a tensor, even its input or one of its
-    parameters. Its modules may be in any mixture of training and evaluation modes, and a module may be part of two
-    others.
-    x may or may not require grad, and may be the result of recorded operations. x, its requires_grad and its .grad
-    aren't changed.
     Returns the result, which doesn't require grad, even if the model returns an x or a parameter that does.
-    Afterward, each module in model is in the mode that it was in. Parameters, their .grad and requires_grad, buffers,
-    and whether operations are recorded are as before. All of this also holds if the model raises an error, which
-    reaches the caller.
+    Afterward, each module in model is in the mode that it was in, even if the model raises an error.
+
+    Details:
+    - model: any module that takes a tensor, which it doesn't change, and returns a tensor, even its input or one of its
+      parameters. Its modules may be in any mixture of training and evaluation modes, and a module may be part of two
+      others.
+    - x may or may not require grad, and may be the result of recorded operations. x, its requires_grad and its .grad
+      aren't changed.
+    - Afterward, parameters, their .grad and requires_grad, buffers, and whether operations are recorded are as before.
+    - All of this also holds if the model raises an error, which reaches the caller.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}
@@ -26,13 +28,13 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 
 # %% promises
 # model(x) in evaluation -> example, other_cases
+# Returns the result -> returns_input, other_cases
+# Afterward, each module -> training_mode, keeps_modes, after_error, returns_input
 # model: any module -> returns_input, other_cases
 # Its modules may -> keeps_modes, after_error, returns_input
 # x may or may -> other_cases
 # x, its requires_grad -> keeps_input
-# Returns the result -> returns_input, other_cases
-# Afterward, each module -> training_mode, keeps_modes, after_error, returns_input
-# Parameters, their .grad -> keeps_model, keeps_grad_mode, returns_input
+# Afterward, parameters, their -> keeps_model, keeps_grad_mode, returns_input
 # All of this also -> after_error
 
 

@@ -3,12 +3,14 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
     """For each sample, the gradient of the score for its class with respect to the sample.
 
     model: takes x (n, d) and returns scores (n, c); each row of the scores depends only on that row of x.
-    x: float32, with n and d at least 1 and any strides; it may or may not require grad, and may be the result of
-    recorded operations.
     classes: (n,) int64; each may differ. Returns (n, d), in x's dtype, without grad.
-    The model runs as it is: each module in its current mode, and its training flag stays as it was. Afterward, the
-    parameters' values, .grad and requires_grad are as before, even if they were frozen or held a .grad. x, its
-    requires_grad and its .grad aren't changed either.
+    The model runs as it is: each module in its current mode, and its training flag stays as it was.
+
+    Details:
+    - x: float32, with n and d at least 1 and any strides; it may or may not require grad, and may be the result of
+      recorded operations.
+    - Afterward, the parameters' values, .grad and requires_grad are as before, even if they were frozen or held a
+      .grad. x, its requires_grad and its .grad aren't changed either.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().requires_grad_()
@@ -20,10 +22,10 @@ def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
 # %% promises
 # For each sample -> example, other_cases
 # model: takes x -> other_cases
-# x: float32, with -> requires_grad, other_cases
 # classes: (n,) int64 -> other_cases
 # Returns (n, d), in -> requires_grad, other_cases
 # The model runs as it -> as_it_is
+# x: float32, with -> requires_grad, other_cases
 # Afterward, the -> keeps_grad, keeps_requires_grad
 # x, its requires_grad -> keeps_input
 

@@ -2,16 +2,20 @@
 def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float) -> Tensor:
     """The mean over the steps of (prediction - target) ** 2.
 
-    q, target_q: (d, actions), both float32 or both float64. Each may or may not require grad, and may be the result of
-    recorded operations. target_q may be q itself.
-    steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool. The numbers have
-    q's dtype and don't require grad. n, d and actions are at least 1, the strides may be any, and gamma is from 0 to 1.
     Prediction: the element of state @ q for the action taken. Target: reward + gamma * the largest element of
-    next_state @ target_q, but just the reward if done: in that case, next_state is meaningless and may hold NaN or
-    infinities.
-    Returns a scalar of q's dtype. A gradient reaches q only through the prediction, and never reaches target_q. The
-    arguments aren't changed, and neither are their requires_grad and .grad. Afterward, recording is on or off as
-    before.
+    next_state @ target_q, but just the reward if done. A gradient reaches q only through the prediction, and never
+    reaches target_q.
+    steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool. Returns a scalar
+    of q's dtype.
+
+    Details:
+    - q, target_q: (d, actions), both float32 or both float64. Each may or may not require grad, and may be the result
+      of recorded operations. target_q may be q itself.
+    - If done, next_state is meaningless and may hold NaN or infinities.
+    - The numbers in steps have q's dtype and don't require grad. n, d and actions are at least 1, the strides may be
+      any, and gamma is from 0 to 1.
+    - The arguments aren't changed, and neither are their requires_grad and .grad. Afterward, recording is on or off as
+      before.
     """
     ### BEGIN SOLUTION
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)
@@ -24,16 +28,17 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
 
 # %% promises
 # The mean over the -> example, other_cases
+# Prediction: the element -> other_cases
+# Target: reward -> other_cases, negative, nan
+# A gradient reaches q -> reaches_q, gradient, no_target_grad
+# steps: "state" -> other_cases
+# Returns a scalar -> other_cases
 # q, target_q: (d -> other_cases
 # Each may or may -> from_operations
 # target_q may be -> gradient, from_operations
-# steps: "state" -> other_cases
-# The numbers have -> other_cases
+# If done, next_state -> other_cases, negative, nan
+# The numbers in steps -> other_cases
 # n, d and actions -> other_cases, from_operations
-# Prediction: the element -> other_cases
-# Target: reward -> other_cases, negative, nan
-# Returns a scalar -> other_cases
-# A gradient reaches q -> reaches_q, gradient, no_target_grad
 # The arguments -> keeps_input
 # Afterward, recording is -> keeps_input
 

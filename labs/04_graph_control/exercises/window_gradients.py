@@ -2,16 +2,20 @@
 def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Truncated backpropagation through time: the gradient for w, and the last state.
 
-    cell: a function cell(w, h, x) that returns the next state, computed from w. It doesn't change its arguments. Don't
-    use torch.func: cell may not work under it.
-    w (d, d) is a leaf that requires grad. h (d,) is the first state: it may or may not require grad, may be the result
-    of recorded operations, even on w, and is treated as a constant. inputs and targets: (T, d), without requires_grad.
-    T, d and k are at least 1. All float32 or all float64, with any strides.
+    cell: a function cell(w, h, x) that returns the next state, computed from w. h (d,) is the first state. inputs and
+    targets: (T, d), without requires_grad.
     The loss of a step is ((state - target) ** 2).sum(), where state is the state after that step. The steps are divided
     into windows of k; the last one may be shorter. The state's value carries over through all windows. A gradient
-    doesn't flow from one window into the previous one. Returns the gradient for w of each window's losses, summed over
-    all windows, and the last state, both without grad. Only one window's graph is held at a time. The arguments aren't
-    changed, and neither are their .grad.
+    doesn't flow from one window into the previous one.
+    Returns the gradient for w of each window's losses, summed over all windows, and the last state, both without grad.
+    Only one window's graph is held at a time. Don't use torch.func: cell may not work under it.
+
+    Details:
+    - cell doesn't change its arguments.
+    - w (d, d) is a leaf that requires grad.
+    - h may or may not require grad, may be the result of recorded operations, even on w, and is treated as a constant.
+    - T, d and k are at least 1. w, h, inputs and targets are all float32 or all float64, with any strides.
+    - The arguments aren't changed, and neither are their .grad.
     """
     ### BEGIN SOLUTION
     total = torch.zeros_like(w)
@@ -29,19 +33,20 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 # %% promises
 # Truncated backpropagation -> example, other_cases
 # cell: a function -> other_cases
-# It doesn't change -> other_cases
-# Don't use torch.func -> other_cases
-# w (d, d) is a leaf -> old_grad, keeps_input
 # h (d,) is the first -> first_state
 # inputs and targets -> other_cases
-# T, d and k are -> other_cases
-# All float32 or all -> other_cases
 # The loss of a step -> example, other_cases
 # The steps are divided -> other_cases
 # The state's value carries -> example, other_cases
 # A gradient doesn't -> other_cases
 # Returns the gradient for -> no_history, other_cases
 # Only one window's -> one_graph_alive
+# Don't use torch.func -> other_cases
+# cell doesn't change -> other_cases
+# w (d, d) is a leaf -> old_grad, keeps_input
+# h may or may -> first_state
+# T, d and k are -> other_cases
+# w, h, inputs and targets -> other_cases
 # The arguments -> keeps_input
 
 

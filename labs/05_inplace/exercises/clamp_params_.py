@@ -2,13 +2,15 @@
 def clamp_params_(params: list[Tensor], limit: float) -> int:
     """Clamp each parameter to [-limit, limit], in its own memory. Returns how many elements changed.
 
-    params: different leaves that require grad, each float32 or float64, of any shape, including () and shapes without
-    elements, with any strides. No two elements share memory, and memory next to the elements isn't touched. The list may
-    be empty.
-    limit is 0 or more, and may be infinity. An element counts as changed if its value differs from before. NaN stays
-    NaN and isn't counted.
-    The list, its tensors, their requires_grad and .grad aren't changed, and neither is the grad mode: recording may be on
-    or off when the function is called.
+    params holds different leaves that require grad. An element counts as changed if its value differs from before.
+
+    Details:
+    - params: each float32 or float64, of any shape, including () and shapes without elements, with any strides. No two
+      elements share memory, and memory next to the elements isn't touched. The list may be empty.
+    - limit is 0 or more, and may be infinity.
+    - NaN stays NaN and isn't counted.
+    - The list still holds the same tensors. Their requires_grad and .grad aren't changed, and neither is the grad mode: recording may
+      be on or off when the function is called.
     """
     ### BEGIN SOLUTION
     changed = 0
@@ -23,13 +25,15 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
 # %% promises
 # Clamp each parameter -> example, other_cases, optimizer, nan_stays, keeps_grad_mode
 # Returns how many -> example, other_cases, nan_stays, keeps_grad_mode
-# params: different leaves -> other_cases, optimizer
+# params holds different -> other_cases, optimizer
+# An element counts -> example, other_cases
+# params: each float32 -> other_cases, optimizer
 # No two elements share -> optimizer
 # The list may be empty -> keeps_grad_mode
 # limit is 0 or more -> other_cases
-# An element counts -> example, other_cases
 # NaN stays NaN -> nan_stays
-# The list, its tensors -> optimizer, same_leaves, keeps_grad_mode
+# The list still -> optimizer, same_leaves, keeps_grad_mode
+# Their requires_grad -> optimizer, same_leaves, keeps_grad_mode
 
 
 # %% domain

@@ -2,14 +2,18 @@
 def loss_at(loss, w: Tensor, shift: Tensor) -> float:
     """The value of loss() while the memory of w holds w + shift. Afterward, w is as before, to the last bit.
 
-    loss: a function without arguments that reads w, perhaps through another name for its memory. It may use
-    torch.autograd.grad. It changes nothing: for instance, it doesn't call backward(). It returns a tensor of w's dtype
-    with one element, of any shape, which may be w or a view of it. It's called once, with recording on or off as it is
-    for the caller. Any exception it raises is passed on, even KeyboardInterrupt, and w is as before then, too.
-    w: a leaf, float32 or float64, of any shape and strides, which may require grad or not and may contain NaN or inf. It
-    may be a view, but without overlapping elements, and the rest of the viewed memory isn't changed. shift: of w's shape and dtype, any
-    strides, without requires_grad; it may be infinite, and it may be w.grad.
-    w's requires_grad and .grad, shift, and the grad mode aren't changed.
+    w is a leaf. shift has w's shape and dtype. loss is a function without arguments that reads w, perhaps through
+    another name for its memory. It returns a tensor with one element.
+    loss is called once, with recording on or off as it is for the caller. Any exception it raises is passed on, even
+    KeyboardInterrupt, and w is as before then, too.
+
+    Details:
+    - loss may use torch.autograd.grad. It changes nothing: for instance, it doesn't call backward(). Its result has w's
+      dtype and may have any shape; it may be w or a view of it.
+    - w: float32 or float64, of any shape and strides; w may require grad or not and may contain NaN or inf. It may be a
+      view, but without overlapping elements, and the rest of the viewed memory isn't changed.
+    - shift: any strides, without requires_grad; it may be infinite, and it may be w.grad.
+    - w's requires_grad and .grad, shift, and the grad mode aren't changed.
     """
     ### BEGIN SOLUTION
     kept = w.detach().clone()
@@ -26,15 +30,18 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
 # %% promises
 # The value of loss() -> example, other_cases, aliases
 # Afterward, w is -> keeps_input, after_error
-# loss: a function -> aliases
-# It may use -> other_cases, loss_uses_autograd
-# It changes nothing -> keeps_grad
+# w is a leaf -> other_cases, keeps_input, aliases
+# shift has w's -> keeps_input, keeps_grad, aliases
+# loss is a function -> aliases
 # It returns a tensor -> aliases
-# It's called once -> example, other_cases, loss_uses_autograd
+# loss is called once -> example, other_cases, loss_uses_autograd
 # Any exception it -> after_error
-# w: a leaf -> other_cases, keeps_input, aliases
+# loss may use -> other_cases, loss_uses_autograd
+# It changes nothing -> keeps_grad
+# Its result has -> aliases
+# w: float32 or -> other_cases, keeps_input, aliases
 # It may be a view -> aliases
-# shift: of w's shape -> keeps_input, keeps_grad, aliases
+# shift: any strides -> keeps_input, keeps_grad, aliases
 # w's requires_grad -> keeps_grad, loss_uses_autograd
 
 

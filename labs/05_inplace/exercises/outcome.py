@@ -2,17 +2,22 @@
 def outcome(f, x: Tensor) -> str:
     """What happens in f(leaf).sum().backward() if leaf is a new leaf that holds x's numbers and requires grad.
 
-    f: a function of one tensor that may write to its argument and to tensors that it makes. It returns a tensor of any
-    shape that depends on its argument. It may be called several times, even with a tensor that doesn't require grad.
-    Don't use torch.func: f doesn't have to work under it.
-    x (n,), float64, any strides, with or without requires_grad, a leaf or a result; n may be 0. Within 0.001 of x,
-    f(x).sum() is smooth enough for central finite differences with steps of 1e-6 to 1e-4. Recording is on.
-    Returns one of four words. "now": f raises a RuntimeError, or an exception of a type derived from it, such as
-    NotImplementedError. "backward": the backward pass does. "silent": neither does, but at least one element of the
-    leaf's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": no element does. The slopes and
-    f(x).sum() are between -10,000 and 10,000, and the limit of 0.001 is the same for all of them. NaN differs from
-    every slope.
-    Other exceptions, from f or the backward pass, are passed on. x, its requires_grad and its .grad aren't changed.
+    Returns one of four words. "now": f raises a RuntimeError. "backward": the backward pass does. "silent": neither
+    does, but at least one element of the leaf's gradient differs from the slope of f(x).sum() by more than 0.001. "ok":
+    no element does. Other exceptions, from f or the backward pass, are passed on.
+    x has the shape (n,). Within 0.001 of x, f(x).sum() is smooth enough for central finite differences with steps of
+    1e-6 to 1e-4. Don't use torch.func: f doesn't have to work under it.
+    f is a function of one tensor that may write to its argument and to tensors that it makes. It may be called several
+    times, even with a tensor that doesn't require grad.
+
+    Details:
+    - An exception of a type derived from RuntimeError, such as NotImplementedError, counts as a RuntimeError.
+    - f returns a tensor of any shape that depends on its argument.
+    - x: float64, any strides, with or without requires_grad, a leaf or a result; n may be 0. x, its requires_grad and
+      its .grad aren't changed.
+    - The slopes and f(x).sum() are between -10,000 and 10,000, and the limit of 0.001 is the same for large and
+      small slopes. NaN differs from every slope.
+    - Recording is on.
     """
     ### BEGIN SOLUTION
     start = x.detach()
@@ -37,22 +42,24 @@ def outcome(f, x: Tensor) -> str:
 
 # %% promises
 # What happens in -> example, silent, other_code, all_cases, some_inputs, requires_grad
-# f: a function -> other_code, writes_to_input, requires_grad
-# It returns a tensor -> other_code
-# It may be called -> writes_to_input, other_code
-# Don't use torch.func -> other_code, all_cases
-# x (n,), float64 -> requires_grad, other_code, keeps_input
-# Within 0.001 of x -> slightly_wrong, cancelling_errors
-# Recording is on -> keeps_input
 # Returns one of four -> example, silent, other_code, all_cases
 # "now": f raises -> passes_errors, other_code
 # "backward": the -> other_code
 # "silent": neither does -> slightly_wrong, cancelling_errors, other_code
 # "ok": no element -> slightly_wrong, other_code
-# The slopes and -> cancelling_errors
-# NaN differs from -> other_code
 # Other exceptions -> passes_errors
+# x has the shape -> requires_grad, other_code, keeps_input
+# Within 0.001 of x -> slightly_wrong, cancelling_errors
+# Don't use torch.func -> other_code, all_cases
+# f is a function -> other_code, writes_to_input, requires_grad
+# It may be called -> writes_to_input, other_code
+# An exception of a type -> passes_errors, other_code
+# f returns a tensor -> other_code
+# x: float64 -> requires_grad, other_code, keeps_input
 # x, its requires_grad -> keeps_input
+# The slopes and f(x).sum() -> cancelling_errors
+# NaN differs from -> other_code
+# Recording is on -> keeps_input
 
 
 # %% domain

@@ -2,14 +2,18 @@
 def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     """h with some of its rows replaced: row rows[i] of the result is new[i].
 
-    h (n, d), n and d at least 1; rows (k,) int64 with distinct numbers from 0 to n - 1 in any order; new (k, d) of h's
-    dtype, float32 or float64. k may be 0. All may have any strides. h and new may require grad or not, and may be
-    leaves or results of operations.
-    The result is differentiable with respect to both. A replaced row of h gets a gradient of 0, even if it holds NaN or
-    infinity; h may be cut off if k = n, and new if k = 0. Other NaN and infinities, in h and in new, appear in the
-    result.
-    The arguments and their .grad aren't changed, and a graph that has saved one of them stays usable. The result has
-    its own memory, even if k = 0: writing to it changes neither h nor new.
+    h is (n, d), new is (k, d), and rows is (k,) with distinct numbers from 0 to n - 1 in any order.
+    The result is differentiable with respect to h and new. A replaced row of h gets a gradient of 0, even if it holds
+    NaN or infinity.
+    The arguments and their .grad aren't changed, and a graph that has saved one of the arguments stays usable. The
+    result has its own memory: writing to it changes neither h nor new.
+
+    Details:
+    - n and d are at least 1. k may be 0. Even then, the result has its own memory.
+    - rows is int64. h and new have the same dtype, float32 or float64. All three may have any strides.
+    - h and new may require grad or not, and may be leaves or results of operations. The graph may lead to h or not if
+      k = n, and to new or not if k = 0.
+    - NaN and infinities in new and in the other rows of h appear in the result.
     """
     ### BEGIN SOLUTION
     result = h.clone()
@@ -20,15 +24,20 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
 
 # %% promises
 # h with some of its rows -> example, leaf, other_cases
-# h (n, d), n and d -> example, other_cases, gradient
-# k may be 0 -> keeps_input
-# All may have any -> other_cases, gradient
-# h and new may require -> leaf, saved_result, keeps_input
+# h is (n, d), new -> example, other_cases, gradient
 # The result is -> gradient, nan, saved_result
 # A replaced row -> nan, gradient
-# Other NaN and -> nan
 # The arguments and -> keeps_input, saved_result
 # The result has its -> keeps_input
+# n and d are -> example, other_cases, gradient
+# k may be 0 -> keeps_input
+# Even then, the result -> keeps_input
+# rows is int64 -> example, other_cases, gradient
+# h and new have -> example, other_cases, gradient
+# All three may have -> other_cases, gradient
+# h and new may require -> leaf, saved_result, keeps_input
+# The graph may lead -> nan, gradient
+# NaN and infinities in -> nan
 
 
 # %% domain

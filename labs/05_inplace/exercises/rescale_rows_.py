@@ -2,10 +2,14 @@
 def rescale_rows_(x: Tensor, top: float) -> Tensor:
     """Shift and scale each row of x in place: its smallest number becomes 0, its largest becomes top.
 
-    x (n, d), float32 or float64, without requires_grad; any strides, and no two elements share memory. n may be 0, d is
-    at least 1. top: positive or negative, with a size from 1e-30 to 1e6. The largest and the smallest number of a row differ by
-    1e-30 to 1e6, or not at all: a row of equal numbers becomes zeros. So a row of tiny numbers, such as 0 and 1e-20, is
-    rescaled like any other. Memory next to the elements of x isn't touched. Returns x itself.
+    x is (n, d). A row of equal numbers becomes zeros. Returns x itself.
+
+    Details:
+    - x: float32 or float64, without requires_grad; any strides, and no two elements share memory. n may be 0, d is at
+      least 1. Memory next to the elements of x isn't touched.
+    - top: positive or negative, with a size from 1e-30 to 1e6.
+    - The largest and the smallest number of a row differ by 1e-30 to 1e6, or not at all. So a row of tiny numbers, such
+      as 0 and 1e-20, is rescaled like any other.
     """
     ### BEGIN SOLUTION
     x -= x.amin(dim=1, keepdim=True)
@@ -18,13 +22,15 @@ def rescale_rows_(x: Tensor, top: float) -> Tensor:
 
 # %% promises
 # Shift and scale -> example, in_place, other_cases, constant, tiny_numbers, non_contiguous
-# x (n, d), float32 -> other_cases, non_contiguous
+# x is (n, d) -> other_cases, non_contiguous
+# A row of equal -> constant
+# Returns x itself -> in_place, other_cases, non_contiguous
+# x: float32 or -> other_cases, non_contiguous
 # n may be 0 -> empty
+# Memory next to -> non_contiguous
 # top: positive or -> other_cases, tiny_numbers
 # The largest and -> constant
 # So a row of tiny -> tiny_numbers
-# Memory next to -> non_contiguous
-# Returns x itself -> in_place, other_cases, non_contiguous
 
 
 # %% domain

@@ -2,16 +2,20 @@
 def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
     """Move average toward the mean of abs(x) over its rows, then return x / average.
 
-    x (n, d), finite, with n and d at least 1; average (d,), of x's dtype, float32 or float64, without requires_grad,
-    with numbers from 0.1 to 100 both before and after the call. Both may have any strides, and no two elements of
-    average share memory.
-    average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory and without history; rate is from 0
-    to 1.
+    x is (n, d), and average is (d,). average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory
+    and without history.
     The result is a new tensor (n, d): x divided by the new average, which counts as a constant in the gradient. The
     function may be called several times with the same average before backward, even with different rates, and each
     result has the right gradient.
-    x and its .grad aren't changed. x may require grad or not, and may be the result of operations. The grad mode,
-    recording on or off, is the same after the call as before.
+
+    Details:
+    - x: finite, with n and d at least 1. x may require grad or not, and may be the result of operations. x and its
+      .grad aren't changed.
+    - average: of x's dtype, float32 or float64, without requires_grad, with numbers from 0.1 to 100 both before and
+      after the call.
+    - x and average may have any strides, and no two elements of average share memory.
+    - rate is from 0 to 1.
+    - The grad mode, recording on or off, is the same after the call as before.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -22,13 +26,16 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
 
 # %% promises
 # Move average toward -> example, other_cases, float64, two_calls, aliases
-# x (n, d), finite -> other_cases, float64, two_calls, constant_average
-# Both may have any -> other_cases, constant_average, aliases
+# x is (n, d), and -> other_cases, float64, two_calls, constant_average
 # average becomes -> other_cases, float64, two_calls, constant_average, aliases
 # The result is a new -> constant_average, two_calls, keeps_input
 # The function may be -> two_calls
-# x and its .grad -> keeps_input
+# x: finite, with -> other_cases, float64, two_calls, constant_average
 # x may require grad -> other_cases
+# x and its .grad -> keeps_input
+# average: of x's dtype -> other_cases, float64, two_calls, constant_average
+# x and average may -> other_cases, constant_average, aliases
+# rate is from 0 -> other_cases, float64, two_calls, constant_average, aliases
 # The grad mode -> keeps_input
 
 

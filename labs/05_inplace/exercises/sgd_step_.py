@@ -2,15 +2,18 @@
 def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, weight_decay: float) -> None:
     """One step of SGD with momentum, by the formulas above, in place.
 
-    params: different leaves that require grad, each float32 or float64, of any shape, including () and shapes without
-    elements, with any strides. Each is updated in its own memory, and memory next to its elements isn't touched. A
-    parameter whose .grad is None is skipped, and so is its buffer. The list may be empty.
-    buffers: a list as long as params, with None before a parameter's first step. That step puts the momentum buffer
+    Each of params is updated in its own memory. A parameter whose .grad is None is skipped, and so is its buffer.
+    buffers is a list as long as params, with None before a parameter's first step. That step puts the momentum buffer
     there, even if momentum is 0: a new tensor of the parameter's dtype, without history. Later steps write into that
     tensor.
-    lr, momentum and weight_decay are at least 0. A .grad has its parameter's dtype and any strides, and may be
-    recorded; it keeps its values. The list params and its tensors' requires_grad aren't changed. The grad mode,
-    recording on or off, is the same after the call as before.
+
+    Details:
+    - params: different leaves that require grad, each float32 or float64, of any shape, including () and shapes without
+      elements, with any strides. Memory next to a parameter's elements isn't touched.
+    - The list params may be empty. This list and its tensors' requires_grad aren't changed.
+    - lr, momentum and weight_decay are at least 0.
+    - A .grad has its parameter's dtype and any strides, and may be recorded; it keeps its values.
+    - The grad mode, recording on or off, is the same after the call as before.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -28,16 +31,17 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
 
 # %% promises
 # One step of SGD -> example, like_torch, no_gradient, in_place, momentum_zero, keeps_grad_mode
-# params: different leaves -> like_torch, in_place
-# Each is updated -> in_place
+# Each of params is -> in_place
 # A parameter whose -> no_gradient
-# The list may be empty -> keeps_grad_mode
-# buffers: a list as -> like_torch, in_place
+# buffers is a list -> like_torch, in_place
 # That step puts -> momentum_zero, zeroed_gradients, in_place
 # Later steps write -> in_place
+# params: different leaves -> like_torch, in_place
+# Memory next to -> in_place
+# The list params may -> keeps_grad_mode
+# This list and -> in_place
 # lr, momentum and -> like_torch, momentum_zero
 # A .grad has its -> keeps_grad, in_place
-# The list params and -> in_place
 # The grad mode -> keeps_grad_mode
 
 

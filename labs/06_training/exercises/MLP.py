@@ -51,14 +51,18 @@ def built(make, sizes, dropout, weights, x, mode="eval"):
 class MLP(nn.Module):
     """Linear layers of the given sizes, all but the last followed by ReLU and then dropout.
 
-    sizes: at least two ints; MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias. The list
-    isn't changed, and the caller may change it later.
-    dropout: a probability, 0 <= dropout < 1, the same everywhere. Nothing else is dropped, not even the input.
-    Its parameters are, in this order, the weight and bias of the first layer, then those of the second, and so on; it
-    has no others, and no buffers. Each layer starts with random numbers, as nn.Linear draws them; a given seed doesn't
-    have to produce particular numbers.
-    model(x): takes x (n, sizes[0]), any strides, n may be 0; returns logits (n, sizes[-1]), in the dtype of x and the
-    parameters.
+    MLP([64, 32, 10], 0.5) has the layers 64 to 32 and 32 to 10, each with a bias. dropout is a probability, the same
+    everywhere. Nothing else is dropped, not even the input.
+    model(x) takes x (n, sizes[0]) and returns logits (n, sizes[-1]).
+
+    Details:
+    - sizes: at least two ints. The list isn't changed, and the caller may change it later.
+    - dropout: 0 <= dropout < 1.
+    - The model's parameters are, in this order, the weight and bias of the first layer, then those of the second, and
+      so on; it has no others, and no buffers.
+    - Each layer starts with random numbers, as nn.Linear draws them; a given seed doesn't have to produce particular
+      numbers.
+    - x may have any strides, and n may be 0; the logits are in the dtype of x and the parameters.
     """
 
     def __init__(self, sizes: list[int], dropout: float) -> None:
@@ -79,13 +83,16 @@ class MLP(nn.Module):
 
 # %% promises
 # Linear layers of the given -> example, depths, gradient, modes_agree
+# MLP([64, 32, 10] -> example, depths, gradient, dropout, modes_agree, initialization
+# dropout is a probability -> dropout, modes_agree
+# Nothing else is dropped -> dropout
+# model(x) takes x -> depths, empty
 # sizes: at least two -> example, depths, gradient, dropout, modes_agree, initialization
 # The list isn't changed -> keeps_sizes
-# dropout: a probability -> dropout, modes_agree
-# Nothing else is dropped -> dropout
-# Its parameters are -> example, depths, gradient, dropout, modes_agree, initialization
+# dropout: 0 <= dropout -> dropout, modes_agree
+# The model's parameters are -> example, depths, gradient, dropout, modes_agree, initialization
 # Each layer starts -> initialization
-# model(x): takes x (n, sizes[0]) -> depths, empty
+# x may have any -> depths, empty
 
 
 # %% domain

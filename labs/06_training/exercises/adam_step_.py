@@ -73,13 +73,18 @@ def adam_step_(
 ) -> None:
     """One step of AdamW in place, with the same results as torch.optim.AdamW but written without torch.optim.
 
-    With weight_decay 0, it's a step of Adam. Otherwise, p is also reduced by lr * weight_decay * p, with p from before
-    the step; the decay isn't part of the gradient.
-    params: one or more leaves that require grad, each float32 or float64, of any shape and strides. A parameter whose
-    .grad is None is neither changed nor decayed, and its state isn't changed either: each parameter counts its own
-    steps. state: a dict that is empty before the first call; the caller keeps it and passes it to each call, with the
-    same tensors in the same order. If it's empty again, everything starts over. lr may vary from call to call. The
-    parameters change in their own memory. No .grad is changed.
+    With weight_decay 0, it's a step of Adam. Otherwise, a parameter p is also reduced by lr * weight_decay * p, with p
+    from before the step; the decay isn't part of the gradient.
+    state: a dict that is empty before the first call; the caller keeps it and passes it to each call, with the same
+    parameters in the same order. The parameters change in their own memory.
+
+    Details:
+    - params: one or more leaves that require grad, each float32 or float64, of any shape and strides.
+    - A parameter whose .grad is None is neither changed nor decayed, and its state isn't changed either: each parameter
+      counts its own steps.
+    - If state is empty again, everything starts over.
+    - lr may vary from call to call.
+    - No .grad is changed.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -99,13 +104,13 @@ def adam_step_(
 # %% promises
 # One step of AdamW -> example, several_steps, other_cases, zero_gradient, no_gradient, empty_state, decay, same_leaves
 # With weight_decay 0 -> example, several_steps, other_cases
-# Otherwise, p is also -> decay
+# Otherwise, a parameter -> decay
+# state: a dict that -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
+# The parameters -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
 # params: one or more -> other_cases
 # A parameter whose .grad -> no_gradient
-# state: a dict that -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
-# If it's empty again -> empty_state
+# If state is empty -> empty_state
 # lr may vary -> other_cases
-# The parameters -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
 # No .grad is changed -> same_leaves
 
 

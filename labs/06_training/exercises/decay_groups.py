@@ -72,9 +72,12 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 
     Returns [{"params": [...], "weight_decay": weight_decay}, {"params": [...], "weight_decay": 0.0}]: always both
     groups, even if one is empty.
-    Each parameter that requires grad is in exactly one of them, once, even if two modules share it. The lists hold
-    the parameters themselves, not copies. Frozen parameters are in neither group, even if they hold a .grad. Both lists
-    follow the order of model.parameters(). The parameters aren't changed.
+    Each parameter that requires grad is in exactly one group, once, even if two modules share it. Both lists follow the
+    order of model.parameters().
+
+    Details:
+    - The lists hold the parameters themselves, not copies. The parameters aren't changed.
+    - Frozen parameters are in neither group, even if they hold a .grad.
     """
     ### BEGIN SOLUTION
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -89,10 +92,10 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 # Parameter groups for -> example, other_cases
 # Returns [{"params" -> other_cases, empty_groups
 # Each parameter that -> shared_weight
-# The lists hold -> other_cases, shared_weight
-# Frozen parameters are -> frozen
 # Both lists -> other_cases
+# The lists hold -> other_cases, shared_weight
 # The parameters aren't -> keeps_model
+# Frozen parameters are -> frozen
 
 
 # %% domain

@@ -66,12 +66,16 @@ def broken_off(context, seed, is_interrupt):
 def deterministic(seed: int) -> Iterator[None]:
     """A block that gives the same numbers on every run, or raises an error. When it ends, all settings are as before.
 
-    Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators start from this seed, 0 to 2**32 - 1.
-    Operations without a deterministic algorithm raise an error: a warning isn't enough. cuDNN's `deterministic` is
-    True, and its `benchmark` is False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
-    After the block, even if it raised an error or was interrupted: the generators continue from where they were before
-    it, and every setting has its earlier value, even if the block changed it. A variable that wasn't set is unset. The
-    error reaches the caller.
+    Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators start from this seed. Operations without a
+    deterministic algorithm raise an error: a warning isn't enough. cuDNN's `deterministic` is True, and its `benchmark`
+    is False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
+    After the block: the generators continue from where they were before it, and every setting has its earlier value.
+
+    Details:
+    - seed: 0 to 2**32 - 1.
+    - The generators continue and the settings return even if the block raised an error, was interrupted, or changed a
+      setting. The error reaches the caller.
+    - If CUBLAS_WORKSPACE_CONFIG wasn't set before the block, it's unset afterward.
     """
     ### BEGIN SOLUTION
     of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -106,8 +110,10 @@ def deterministic(seed: int) -> Iterator[None]:
 # cuDNN's -> switches, as_before, nested
 # The environment -> workspace
 # After the block -> go_on, raised, nested, broken_off
-# A variable that -> workspace
+# seed: 0 to -> seeded, other_seeds, nested
+# The generators continue -> raised, broken_off
 # The error reaches -> raised, broken_off
+# If CUBLAS_WORKSPACE_CONFIG -> workspace
 
 
 # %% domain

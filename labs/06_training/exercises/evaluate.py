@@ -42,15 +42,20 @@ def evaluation_of(evaluate, start, batches, training, frozen, old, is_read_once)
 def evaluate(model: nn.Module, batches) -> tuple[float, float]:
     """Mean cross entropy and accuracy over all samples, in evaluation mode, without a graph.
 
-    model: returns logits (n, c) for x. Its modules may be in any mixture of training and evaluation mode, and a module
-    may be part of two others.
-    batches: an iterable of at least one pair x, y, which may be readable only once. x is whatever the model takes, y is
-    (n,) int64; n, at least 1, may vary.
-    A prediction is the class of the largest logit; no other logit is within 1e-4 of it. Returns (loss, accuracy):
-    Python floats, the loss to the precision of the model's dtype, float32 or float64, and the accuracy from 0 to 1.
-    Afterward, each module is back in its earlier mode. The parameters' values, buffers, every .grad and requires_grad,
-    and whether operations are recorded, are as before. All of this also holds if the model raises an error, which
-    reaches the caller.
+    model: returns logits (n, c) for x. batches: an iterable of at least one pair x, y, which may be readable only once.
+    x is whatever the model takes, y is (n,) int64.
+    A prediction is the class of the largest logit. Returns (loss, accuracy): Python floats, the accuracy from 0 to 1.
+    Afterward, each module is back in its earlier mode.
+
+    Details:
+    - The model's modules may be in any mixture of training and evaluation mode, and a module may be part of two others.
+    - n, at least 1, may vary.
+    - No other logit is within 1e-4 of the largest.
+    - The loss has the precision of the model's dtype, float32 or float64.
+    - Afterward, the parameters' values, buffers, every .grad and requires_grad, and whether operations are recorded,
+      are as before.
+    - All of this, including each module's mode, is as before even if the model raises an error, which reaches the
+      caller.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}
@@ -73,14 +78,17 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
 # %% promises
 # Mean cross entropy -> example, uneven_batches, one_pass, no_graph
 # model: returns logits -> example, uneven_batches
-# Its modules may -> keeps_modes, after_error
 # batches: an iterable -> one_pass
 # x is whatever -> uneven_batches
 # A prediction is -> uneven_batches
 # Returns (loss, accuracy) -> uneven_batches
 # Afterward, each module -> keeps_modes, after_error
-# The parameters' values -> keeps_model, keeps_grad, keeps_requires_grad, after_error
-# All of this also -> after_error
+# The model's modules may -> keeps_modes, after_error
+# n, at least 1 -> uneven_batches
+# No other logit -> uneven_batches
+# The loss has -> uneven_batches
+# Afterward, the parameters' values -> keeps_model, keeps_grad, keeps_requires_grad, after_error
+# All of this, including -> after_error
 
 
 # %% domain

@@ -51,12 +51,15 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
     """Train until the validation loss hasn't improved for `patience` epochs in a row, then restore the best epoch.
 
     run_epoch(): trains model for an epoch, in place. validate(): returns the validation loss, a float, and doesn't
-    change the model. Call it once after each epoch.
-    The first epoch is an improvement, even with an infinite loss; its loss isn't nan. A later epoch is one if its loss
-    is lower than the best so far. A loss of nan is never lower, so such an epoch isn't an improvement.
-    patience, most: at least 1. No more than `most` epochs are run.
+    change the model. Call it once after each epoch. No more than `most` epochs are run.
+    The first epoch is an improvement. A later epoch is one if its loss is lower than the best so far.
     Afterward, everything in model.state_dict() is as it was after the best epoch: the same objects, changed in place.
     Returns (best epoch, its loss): the epoch is counted from 0, and the loss is exact to the last digit.
+
+    Details:
+    - patience, most: at least 1.
+    - The first epoch is an improvement even with an infinite loss; its loss isn't nan.
+    - A loss of nan is never lower, so such an epoch isn't an improvement.
     """
     ### BEGIN SOLUTION
     run_epoch()
@@ -78,13 +81,14 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
 # run_epoch(): trains -> other_cases, most_epochs
 # validate(): returns the -> patience, most_epochs
 # Call it once -> patience, most_epochs
-# The first epoch is -> infinite_loss
-# A later epoch -> equal_loss, exact_losses, infinite_loss
-# A loss of nan -> nan_loss
-# patience, most -> patience, most_epochs
 # No more than -> most_epochs
+# The first epoch is an improvement. -> infinite_loss
+# A later epoch -> equal_loss, exact_losses, infinite_loss
 # Afterward, everything -> same_objects
 # Returns (best epoch -> exact_losses
+# patience, most -> patience, most_epochs
+# The first epoch is an improvement even -> infinite_loss
+# A loss of nan -> nan_loss
 
 
 # %% domain

@@ -16,13 +16,16 @@ def overfit_one_batch(
 ) -> int | None:
     """Train on one batch until its loss is below `below`, and return the number of steps that this took.
 
+    model: returns logits (n, c) for x; its mode isn't changed.
     The loss is the batch's mean cross entropy, with the weights after the steps counted so far: if it's below `below`
     at the start, the result is 0 and no step is taken.
-    Returns None if the loss isn't below `below` even after the last of `most` steps; no more steps are taken. A loss of
-    nan is never below it.
-    model: returns logits (n, c) for x; its mode isn't changed. Gradients that it holds at the start are ignored, even
-    those of frozen parameters.
-    x (n, ...) and y (n,), int64, n at least 1, aren't changed. below is above 0, and most is at least 0.
+    Returns None if the loss isn't below `below` even after the last of `most` steps; no more steps are taken.
+
+    Details:
+    - x (n, ...) and y (n,), int64, n at least 1, aren't changed.
+    - below is above 0, and most is at least 0.
+    - A loss of nan is never below `below`.
+    - Gradients that the model holds at the start are ignored, even those of frozen parameters.
     """
     ### BEGIN SOLUTION
     for steps in range(most + 1):
@@ -39,13 +42,13 @@ def overfit_one_batch(
 
 # %% promises
 # Train on one batch -> example, steps
+# model: returns logits -> keeps_modes
 # The loss is the -> example, steps, at_the_start
 # Returns None if -> gives_up
-# A loss of nan -> gives_up
-# model: returns logits -> keeps_modes
-# Gradients that it -> old_gradients
 # x (n, ...) and y -> keeps_batch
 # below is above 0 -> steps, at_the_start
+# A loss of nan -> gives_up
+# Gradients that the -> old_gradients
 
 
 # %% domain

@@ -166,13 +166,16 @@ def epoch_of(train, start, batches, training, frozen, old, dropout, rates, momen
 def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> float:
     """One pass over the batches: for each, the model runs once on the whole batch, and the optimizer takes one step.
 
+    model: returns logits (n, c) for x; it's put into training mode and stays there. batches: an iterable of at least
+    one pair x, y, which may be readable only once.
     The step uses the gradient of the batch's mean cross entropy.
-    model: returns logits (n, c) for x; it's put into training mode and stays there. Gradients that it holds at the
-    start are ignored, even those of frozen parameters: everything works as if there were none.
-    batches: an iterable of at least one pair x, y, which may be readable only once. x is whatever the model takes, y is
-    (n,) int64; n, at least 1, may vary.
-    Returns the mean loss over all samples, each measured before its batch's step: a Python float, to the precision of
-    the model's dtype, float32 or float64.
+    Returns the mean loss over all samples, each measured before its batch's step: a Python float.
+
+    Details:
+    - x is whatever the model takes, y is (n,) int64; n, at least 1, may vary.
+    - Gradients that the model holds at the start are ignored, even those of frozen parameters: everything works as if
+      there were none.
+    - The result has the precision of the model's dtype, float32 or float64.
     """
     ### BEGIN SOLUTION
     model.train()
@@ -190,12 +193,13 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
 
 # %% promises
 # One pass over the -> example, uneven_batches, mean_over_samples, one_pass
-# The step uses -> example, uneven_batches, mean_over_samples, one_pass
 # model: returns logits -> training_mode
-# Gradients that it holds -> old_gradients, uneven_batches, mean_over_samples
 # batches: an iterable -> one_pass
-# x is whatever -> uneven_batches, mean_over_samples
+# The step uses -> example, uneven_batches, mean_over_samples, one_pass
 # Returns the mean -> mean_over_samples
+# x is whatever -> uneven_batches, mean_over_samples
+# Gradients that the model -> old_gradients, uneven_batches, mean_over_samples
+# The result has -> mean_over_samples
 
 
 # %% domain

@@ -21,16 +21,21 @@ def count_norms(apply_norm, x, kind, weight, bias, eps):
 def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     """Layer norm, RMS norm, or batch norm of x, as in training mode. kind is "layer", "rms", or "batch".
 
-    x: float32 or float64, with any strides; no size is 0. Its numbers are divided into groups of at least two. "layer"
-    and "rms": x is (..., f), and the f numbers at each position form a group. "batch": x is (n, c, ...), and all
-    numbers in one channel form a group. The dots stand for any number of dimensions, including none.
     "layer" and "batch" subtract the group's mean and divide by the square root of its variance plus eps. The variance
     is biased: it's the mean of the squared distances from the mean. "rms" only divides, by the square root of the
-    group's mean square plus eps. All three then multiply by weight, and all but "rms" add bias. weight and bias have
-    x's dtype and the shape (f,) or (c,). Numbers may be far from 0 compared with their variance: the mean square minus
-    the squared mean would be inaccurate. eps is above 0, and a variance may be 0.
-    The result has x's shape and dtype. Gradients reach weight, bias, and x, including through its mean and
-    variance. None of the three is changed. Doesn't call PyTorch's own norms.
+    group's mean square plus eps. All three then multiply by weight, and all but "rms" add bias.
+    "layer" and "rms": x is (..., f), and the f numbers at each position form a group. "batch": x is (n, c, ...), and
+    all numbers in one channel form a group. weight and bias have x's dtype and the shape (f,) or (c,).
+    Doesn't call PyTorch's own norms.
+
+    Details:
+    - The dots stand for any number of dimensions, including none.
+    - x: float32 or float64, with any strides; no size is 0. Its numbers are divided into groups of at least two.
+    - eps is above 0, and a variance may be 0.
+    - Numbers may be far from 0 compared with their variance: the mean square minus the squared mean would be
+      inaccurate.
+    - The result has x's shape and dtype.
+    - Gradients reach weight, bias, and x, including through its mean and variance. None of the three is changed.
     """
     ### BEGIN SOLUTION
     axes = [-1]
@@ -47,22 +52,22 @@ def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -
 # %% promises
 # Layer norm, RMS -> example, layer, rms, batch
 # kind is -> example, layer, rms, batch
-# x: float32 or -> layer, rms, batch
-# Its numbers are -> layer, rms, batch
-# "layer" and "rms": x -> layer, rms
-# "batch": x is -> images, batch
-# The dots stand -> layer, rms, batch
 # "layer" and "batch" subtract -> example, images, layer, batch
 # The variance is biased -> example, images, layer, batch
 # "rms" only divides -> rms
 # All three then -> layer, rms, batch
+# "layer" and "rms": x -> layer, rms
+# "batch": x is -> images, batch
 # weight and bias -> layer, rms, batch
-# Numbers may be far -> far
+# Doesn't call -> by_hand
+# The dots stand -> layer, rms, batch
+# x: float32 or -> layer, rms, batch
+# Its numbers are -> layer, rms, batch
 # eps is above 0 -> constant, layer, rms, batch
+# Numbers may be far -> far
 # The result has -> layer, rms, batch
 # Gradients reach -> gradients
 # None of the three -> keeps_input
-# Doesn't call -> by_hand
 
 # %% domain
 KINDS = ("layer", "rms", "batch")

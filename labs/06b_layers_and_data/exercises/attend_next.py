@@ -19,13 +19,16 @@ def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -
     """Causal attention for the next tokens of a sequence, and the cache for later ones: (output, cache).
 
     tokens (n, t, features): the next t tokens of n sequences, with t at least 1. project(tokens) returns their queries,
-    keys, and values, each (n, heads, t, d). It's called once, with exactly these tokens. cache: None at the start of
-    the sequences, and otherwise the one that the previous call returned: [keys, values] of all earlier tokens, each
-    (n, heads, s, d). Each new token sees all earlier tokens and itself, but no later ones. Its output is a weighted
-    mean of the values of the tokens that it sees. The weights are the softmax of query times key, divided by the square
-    root of d.
+    keys, and values, each (n, heads, t, d). cache: None at the start of the sequences, and otherwise [keys, values] of
+    all earlier tokens, each (n, heads, s, d).
+    Each new token sees all earlier tokens and itself, but no later ones. Its output is a weighted mean of the values of
+    the tokens that it sees. The weights are the softmax of the scores, each query times key / sqrt(d).
     Returns output (n, heads, t, d) for the new tokens only, and the cache [keys, values], each (n, heads, s + t, d).
-    The cache passed in isn't changed, so two calls can continue from the same one.
+
+    Details:
+    - project is called once, with exactly these tokens.
+    - If cache isn't None, it's the one that the previous call returned. The cache passed in isn't changed, so two calls
+      can continue from the same one.
     """
     ### BEGIN SOLUTION
     query, key, value = project(tokens)
@@ -42,12 +45,13 @@ def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -
 # Causal attention for -> one_by_one, drawn
 # tokens (n, t, features) -> one_by_one, prompt, drawn
 # project(tokens) returns their -> one_by_one, drawn
-# It's called once -> projected_once
 # cache: None at -> one_by_one, drawn
 # Each new token sees -> prompt, blocks
 # Its output is -> one_by_one, drawn
 # The weights are -> one_by_one, drawn
 # Returns output -> cache, drawn
+# project is called once -> projected_once
+# If cache isn't None -> one_by_one, drawn
 # The cache passed in -> keeps_cache
 
 # %% domain

@@ -137,12 +137,16 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
     """The name of the first module whose output isn't finite in one call of model(x), or None if all are finite.
 
     First: in the order in which the modules finish. So a module comes after those that run inside it. The name is the
-    one in model.named_modules(), which is "" for model itself. An output is None, a tensor of any shape with a
-    floating-point or integer dtype, or a tuple of outputs, which may again be tuples. It's finite if every number in
-    it is. What counts is its value when its module finishes, even if a later module overwrites it in place.
-    model is called once and runs to the end, with each module in its current mode. An exception that it raises, even
-    KeyboardInterrupt, reaches the caller, even if an output wasn't finite. Afterward, model has the same hooks as
-    before, even after an exception; those that it already had don't change any output. x is only passed to model.
+    one in model.named_modules(), which is "" for model itself.
+    An output is None, a tensor, or a tuple of outputs, which may again be tuples. It's finite if every number in it is.
+    What counts is its value when its module finishes, even if a later module overwrites it in place.
+    Afterward, model has the same hooks as before, even after an exception.
+
+    Details:
+    - A tensor in an output may have any shape, and has a floating-point or integer dtype.
+    - model is called once and runs to the end, with each module in its current mode. x is only passed to model.
+    - An exception that model raises, even KeyboardInterrupt, reaches the caller, even if an output wasn't finite.
+    - The hooks that model already had don't change any output.
     """
     ### BEGIN SOLUTION
     bad: list[str] = []
@@ -177,10 +181,12 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 # An output is None -> outputs
 # It's finite if -> outputs, all_finite
 # What counts is -> in_place
-# model is called once -> runs_once, errors
-# An exception that -> errors
 # Afterward, model has -> hooks_removed
+# A tensor in an output -> outputs
+# model is called once -> runs_once, errors
 # x is only passed -> keeps_input
+# An exception that -> errors
+# The hooks that model -> hooks_removed
 
 
 # %% domain

@@ -2,13 +2,15 @@
 def last_states(output: Tensor, lengths: Tensor) -> Tensor:
     """The output at the last step of each sequence, (n, hidden).
 
-    output (n, t, hidden), of any floating-point dtype: from an LSTM with batch_first=True, for n sequences padded at
-    the end to t steps. lengths (n,) int64, from 0 to t: how many steps of each aren't padding. For a length of 0, the
-    row is all zeros. n may be 0, t and hidden are at least 1, and strides are arbitrary. Padding may contain anything,
-    even NaN and infinities. NaN or an infinity at an earlier step has no effect; at the last step, it appears in the
-    result.
-    The result has output's dtype and device, and its own memory. The gradient reaches the last steps, and is
-    0 at all others. output and lengths aren't changed.
+    output (n, t, hidden) is from an LSTM with batch_first=True, for n sequences padded at the end to t steps.
+    lengths (n,) int64, from 0 to t: how many steps of each aren't padding. For a length of 0, the row is all zeros.
+
+    Details:
+    - output may have any floating-point dtype. n may be 0, t and hidden are at least 1, and strides are arbitrary.
+    - Padding may contain anything, even NaN and infinities. NaN or an infinity at a step before the last one has no
+      effect; at the last step, it appears in the result.
+    - The result has output's dtype and device, and its own memory. output and lengths aren't changed.
+    - The gradient reaches the last steps, and is 0 at all others.
     """
     ### BEGIN SOLUTION
     padded = nn.functional.pad(output, (0, 0, 1, 0))  # a step of zeros in front is the last one of a length of 0
@@ -22,12 +24,13 @@ def last_states(output: Tensor, lengths: Tensor) -> Tensor:
 # output (n, t, hidden) -> other_cases
 # lengths (n,) int64 -> example, other_cases
 # For a length of 0, -> empty_sequence, other_cases
+# output may have -> other_cases
 # n may be 0 -> other_cases, empty_batch
 # Padding may contain -> other_cases
 # NaN or an infinity -> other_cases
 # The result has output's -> other_cases, keeps_input
-# The gradient reaches -> gradients
 # output and lengths -> keeps_input
+# The gradient reaches -> gradients
 
 
 # %% domain

@@ -29,10 +29,14 @@ class Counting:
 def my_part(items: Iterable, info: Worker | None) -> Iterator:
     """Yields the items of the worker that info describes, in their original order.
 
-    info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1. Items are dealt out
-    like cards: item n, counting from 0, belongs to worker n % num_workers. Outside a worker, info is None, and all
-    items are yielded. items: an iterable of anything, from which one iterator is made and read once. It need not
-    have a length or an end. Nothing is read before the first next(), and after that, nothing beyond the item yielded.
+    Items are dealt out like cards: item n, counting from 0, belongs to the worker whose id is n % num_workers. Outside
+    a worker, info is None, and all items are yielded.
+    Nothing is read before the first next(), and after that, nothing beyond the item yielded.
+
+    Details:
+    - info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1.
+    - items: an iterable of anything, from which one iterator is made and read once. It need not have a length or an
+      end.
     """
     ### BEGIN SOLUTION
     for number, item in enumerate(items):
@@ -43,12 +47,12 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
 
 # %% promises
 # Yields the items -> example, other_cases
-# info: has the attributes -> example, other_cases
 # Items are dealt -> example, other_cases
 # Outside a worker, -> alone, other_cases
+# Nothing is read -> endless
+# info: has the attributes -> example, other_cases
 # items: an iterable -> other_cases, endless
 # It need not -> endless
-# Nothing is read -> endless
 
 
 # %% domain

@@ -2,10 +2,13 @@
 def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
     """The number of values that a convolution returns along one dimension, an int: one for each window that fits.
 
-    All five are ints of at most 100,000. size, at least 0, is the input's. padding, at least 0, is added at both ends.
-    The kernel has `kernel` taps that are dilation apart: 1 means neighbors. stride is the distance between windows.
-    kernel, stride, and dilation are at least 1. A window that would extend past the end, padding included, is left out.
-    Raises ValueError if not even one window fits.
+    size is the input's size. padding is added at both ends. The kernel has `kernel` taps that are dilation apart: 1
+    means neighbors. stride is the distance between the starts of two windows. A window that would extend past the end, padding included,
+    is left out. Raises ValueError if not even one window fits.
+
+    Details:
+    - All five arguments are ints of at most 100,000.
+    - size and padding are at least 0. kernel, stride, and dilation are at least 1.
     """
     ### BEGIN SOLUTION
     span = dilation * (kernel - 1) + 1
@@ -18,14 +21,15 @@ def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -
 
 # %% promises
 # The number of values -> example, other_cases
-# All five are ints -> other_cases
-# size, at least 0 -> other_cases
-# padding, at least 0 -> other_cases, example
+# size is the input's -> other_cases
+# padding is added -> other_cases, example
 # The kernel has -> dilated, other_cases
 # stride is the distance -> other_cases
-# kernel, stride, and dilation -> other_cases
 # A window that would -> example, other_cases
 # Raises ValueError -> just_fits
+# All five arguments -> other_cases
+# size and padding -> other_cases
+# kernel, stride, and dilation -> other_cases
 
 
 # %% domain

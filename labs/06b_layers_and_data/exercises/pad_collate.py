@@ -2,13 +2,16 @@
 def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor, Tensor, Tensor]:
     """A batch of sequences of different lengths: (padded, lengths, labels).
 
-    samples: n pairs, at least one, of a sequence (t, d) and a label, an int. t may differ, and may be 0 for some or
-    all. d is at least 1. d, the dtype, and the device are the same for all sequences. The dtype is floating-point or
-    integer, strides are arbitrary, and no sequence requires grad. fill: a number that this dtype and a Python float,
-    which is float64, can represent, possibly NaN or an infinity. It may also occur in a sequence.
+    samples: n pairs, at least one, of a sequence (t, d) and a label, an int.
     padded (n, longest t, d): the sequences from step 0 on, followed by fill, in their dtype and on their device.
-    lengths (n,), with each t, and labels (n,) are both int64, in CPU memory. Each of the three has its own memory. The
-    list and its sequences aren't changed.
+    lengths (n,), with each t, and labels (n,) are both int64, in CPU memory.
+
+    Details:
+    - t may differ, and may be 0 for some or all sequences. d is at least 1. d, the dtype, and the device are the same
+      for all sequences. The dtype is floating-point or integer, strides are arbitrary, and no sequence requires grad.
+    - fill: a number that this dtype and a Python float, which is float64, can represent, possibly NaN or an infinity.
+      It may also occur in a sequence.
+    - padded, lengths, and labels each have their own memory. The list and its sequences aren't changed.
     """
     ### BEGIN SOLUTION
     longest = max(len(sequence) for sequence, _ in samples)
@@ -24,15 +27,15 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
 # %% promises
 # A batch of sequences -> example, other_cases
 # samples: n pairs -> other_cases, own_memory
+# padded (n, longest t, d) -> example, other_cases
+# lengths (n,), with -> other_cases
 # t may differ -> empty_sequence, other_cases, all_empty
 # d is at least 1 -> other_cases
 # d, the dtype, -> other_cases
 # The dtype is -> other_cases
 # fill: a number -> other_cases
 # It may also occur -> other_cases
-# padded (n, longest t, d) -> example, other_cases
-# lengths (n,), with -> other_cases
-# Each of the three -> own_memory
+# padded, lengths, and labels -> own_memory
 # The list and its -> own_memory
 
 

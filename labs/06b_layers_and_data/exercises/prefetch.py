@@ -106,13 +106,17 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 
     On the first next(), the first batch is read and moved, then the second one, and the first is yielded. From then
     on, each next() reads and moves one more batch and yields the previous one. When there are no more batches to read,
-    the last one is yielded. Nothing is read before the first next(), and never more than one batch ahead. Batches and
-    the values that move returns may be anything, including None.
+    the last one is yielded. Nothing is read before the first next(), and never more than one batch ahead.
     If batches or move raises an Exception, it waits until its batch is due: earlier batches are yielded first, the
-    following next() raises it, and nothing more is read; move never raises StopIteration.
-    batches: an iterable. One iterator is made from it, read once, and closed once: its close() is called if it has one.
-    This happens before StopIteration or the exception reaches the caller. If the caller stops early, after a next(),
-    and calls close() on the iterator that prefetch returned, it happens then.
+    following next() raises it, and nothing more is read.
+    One iterator is made from batches, read once, and closed once: its close() is called if it has one.
+
+    Details:
+    - batches: an iterable. Batches and the values that move returns may be anything, including None.
+    - move never raises StopIteration.
+    - The iterator made from batches is closed before StopIteration or the exception reaches the caller. If the caller
+      stops early, after a next(), and calls close() on the iterator that prefetch returned, the one made from batches
+      is closed then.
     """
     ### BEGIN SOLUTION
     source = iter(batches)
@@ -145,11 +149,12 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 # From then on, -> ahead, other_cases, lazy, errors, closed
 # When there are no more -> example, ahead, other_cases, errors, closed, no_close
 # Nothing is read -> lazy
-# Batches and the values -> no_close
 # If batches or move -> errors, closed
-# batches: an iterable -> no_close, example
 # One iterator is made -> closed
-# This happens before -> closed
+# batches: an iterable -> no_close, example
+# Batches and the values -> no_close
+# move never raises -> errors, closed
+# The iterator made from -> closed
 # If the caller stops -> closed
 
 

@@ -2,20 +2,22 @@
 def too_early(events: list[tuple[str, ...]]) -> list[int]:
     """The indices in events, in order, of the program's reads and writes that are too early.
 
-    events: the program's actions, in order. All names are strings. A stream, an event, and a buffer may share a name.
-    ("copy", stream, source, target): launches a copy between two buffers into a stream. The program continues
-        immediately.
-    ("record", event, stream): the event marks all work launched into the stream so far. If it's recorded again, only
-        the new mark counts.
-    ("wait", stream, event): work launched into this stream from now on starts only after the work that the event marks
-        now. An event that's recorded in this stream after the wait also marks the work that was waited for, even if no
-        copy was launched in between.
-    ("finish", event): the program waits for the work that the event marks now. ("synchronize",): it waits for
-        everything.
-    ("read", buffer), ("write", buffer): the program reads the buffer or writes to it.
-    Work in one stream runs in order. Work in two streams may run in any order, unless a wait orders it. An event that
-    hasn't been recorded marks nothing. A read is too early if a copy to its buffer may be unfinished. A write is too
-    early if a copy to or from its buffer may be unfinished. events isn't changed.
+    events: the program's actions, in order.
+    ("copy", stream, source, target): launches a copy between two buffers into a stream.
+    ("record", event, stream): the event marks all work launched into the stream so far.
+    ("wait", stream, event): work launched into the stream later starts only after the work that the event marks now.
+    ("finish", event): the program waits for the work that the event marks now.
+    ("synchronize",): the program waits for everything.
+    ("read", buffer): the program reads the buffer. A read is too early if a copy to its buffer may be unfinished.
+    ("write", buffer): the program writes to it. A write is too early if a copy to or from its buffer may be unfinished.
+
+    Details:
+    - Work in one stream runs in order. Work in two streams may run in any order, unless a wait orders it.
+    - After it launches a copy, the program continues immediately.
+    - If an event is recorded again, only the new mark counts. An event that hasn't been recorded marks nothing.
+    - An event that's recorded in a stream after a wait in this stream also marks the work that was waited for, even if
+      no copy was launched in between.
+    - All names are strings. A stream, an event, and a buffer may share a name. events isn't changed.
     """
     ### BEGIN SOLUTION
     inside: dict[str, set[int]] = {}  # the copies that are done when all work in a stream is
@@ -44,22 +46,23 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
 # %% promises
 # The indices in events -> example, pinned, programs
 # events: the program's actions -> programs
-# All names are strings -> programs
-# A stream, an event -> programs
 # ("copy", stream -> streams, programs
-# The program continues -> example, streams
 # ("record", event -> streams, example
-# If it's recorded -> recorded_again
 # ("wait", stream -> waits
-# An event that's recorded -> waits
 # ("finish", event): -> streams, programs
 # ("synchronize",): -> streams
 # ("read", buffer) -> programs, streams
+# A read is too early -> pinned, streams, programs
+# ("write", buffer) -> programs, streams
+# A write is too early -> pinned, streams, programs
 # Work in one stream -> streams
 # Work in two streams -> streams, waits
+# After it launches -> example, streams
+# If an event is recorded again -> recorded_again
 # An event that hasn't -> streams, waits
-# A read is too early -> pinned, streams, programs
-# A write is too early -> pinned, streams, programs
+# An event that's recorded -> waits
+# All names are strings -> programs
+# A stream, an event -> programs
 # events isn't -> keeps_events
 
 

@@ -79,10 +79,14 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
 
     A call runs the block once, and backward runs it once more for each call; this second run recomputes the rest and
     may end early, as in checkpoint. Values and gradients are those of block(x), with dropout too. The block may change
-    some of its buffers in place; its result doesn't depend on these. It may depend on buffers that a run doesn't
-    change, as batch normalization does in evaluation mode. Any mix of its modules may be in training mode, and some
-    parameters may be frozen. After backward, each buffer of the block, persistent or not, has the value it had before
-    backward, and each module is in the same mode as before. All this also holds for several calls before one backward.
+    some of its buffers in place; its result doesn't depend on these. After backward, each buffer of the block,
+    persistent or not, has the value it had before backward, and each module is in the same mode as before. All this
+    also holds for several calls before one backward.
+
+    Details:
+    - The block's result may depend on buffers that a run doesn't change, as batch normalization does in evaluation
+      mode.
+    - Any mix of the block's modules may be in training mode, and some parameters may be frozen.
     """
     ### BEGIN SOLUTION
     again = False
@@ -109,10 +113,10 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
 # A call runs the block -> keeps_nothing
 # Values and gradients -> example, gradient, buffers, buffer_at_end, evaluation_mode, keeps_nothing
 # The block may change -> gradient, buffers, buffer_at_end
-# It may depend on buffers -> gradient, buffers, evaluation_mode
-# Any mix of its -> gradient, buffers, evaluation_mode
 # After backward, each -> example, buffers, buffer_at_end, evaluation_mode
 # All this also -> buffers, buffer_at_end, evaluation_mode
+# The block's result may depend -> gradient, buffers, evaluation_mode
+# Any mix of the -> gradient, buffers, evaluation_mode
 
 
 # %% domain

@@ -55,12 +55,16 @@ def doubled(x, training):
 def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
     """One column of the model's results: a tensor of shape (n,) for each x of shape (n, d) in xs.
 
-    model: any module that returns (n, c), with at least one column, and isn't changed by a call. Any mix of its modules
-    may be in training mode, which makes a difference. Any of its parameters may be frozen. It may return x itself. xs:
-    may be empty, n may be 0, and an x may require grad. column: may be negative.
-    The results have the dtype of model(x) and don't require grad. Each has its own memory, no more than its numbers
-    need. No graph is built while it runs. The model isn't changed, including its modes, its .grad and each parameter's
-    requires_grad; neither are xs and the grad mode.
+    The model returns (n, c). No graph is built while column_of runs. The results have the dtype of model(x) and don't
+    require grad. Each has its own memory, no more than its numbers need.
+
+    Details:
+    - model: any module that isn't changed by a call; c is at least 1. Any mix of its modules may be in training mode,
+      which makes a difference. Any of its parameters may be frozen. It may return x itself.
+    - xs: may be empty, n may be 0, and an x may require grad.
+    - column: may be negative.
+    - The model isn't changed, including its modes, its .grad and each parameter's requires_grad; neither are xs and the
+      grad mode.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -70,15 +74,16 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
 
 # %% promises
 # One column of the -> example, small_graph, small_bytes, other_cases, no_graph
+# The model returns -> other_cases
+# No graph is built -> small_graph, no_graph
+# The results have the -> example, other_cases, no_graph
+# Each has its own -> small_bytes, own_memory
 # model: any module that -> other_cases
 # Any mix of its modules -> other_cases
 # Any of its parameters -> other_cases
 # It may return x -> other_cases, own_memory
 # xs: may be empty -> empty, other_cases
 # column: may be negative -> other_cases
-# The results have the -> example, other_cases, no_graph
-# Each has its own -> small_bytes, own_memory
-# No graph is built -> small_graph, no_graph
 # The model isn't -> keeps_model
 
 

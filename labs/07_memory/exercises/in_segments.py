@@ -37,12 +37,16 @@ def dropped(x, training, w, b):
 def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
     """The layers applied to x, one after another, in k segments, each of them checkpointed, including the last.
 
-    A layer may be in the list twice; the list doesn't change before backward has run. A segment has one or more
-    consecutive entries of the list; 1 <= k <= len(layers). The lengths of any two segments differ by at most one.
-    In forward, each entry runs once, and only the inputs to the segments are kept. In backward, each runs once
-    more, segment by segment, starting with the last. Values and gradients are those of the plain loop, for the
-    parameters and, if x requires grad, for x, with dropout too. Any parameters may be frozen, even all of them. The
-    list, x and its requires_grad aren't changed.
+    A segment has one or more consecutive entries of the list. The lengths of any two segments differ by at most one. In
+    forward, each entry runs once, and only the inputs to the segments are kept. In backward, each runs once more,
+    segment by segment, starting with the last. Values and gradients are those of the plain loop, for the parameters
+    and, if x requires grad, for x, with dropout too.
+
+    Details:
+    - layers: a layer may be in the list twice; the list doesn't change before backward has run. Any parameters may be
+      frozen, even all of them.
+    - k: 1 <= k <= len(layers).
+    - The list, x and its requires_grad aren't changed.
     """
     ### BEGIN SOLUTION
     edges = [len(layers) * number // k for number in range(k + 1)]
@@ -54,13 +58,14 @@ def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
 
 # %% promises
 # The layers applied -> example, other_cases, dropout, recomputed
-# A layer may be -> other_cases
 # A segment has one -> recomputed, other_cases
 # The lengths of any -> recomputed
 # In forward, each -> recomputed
 # In backward, each -> recomputed
 # Values and gradients -> example, other_cases, gradient_x, dropout, recomputed, keeps_input
+# layers: a layer may be -> other_cases
 # Any parameters may be -> other_cases
+# k: 1 <= k -> recomputed, other_cases
 # The list, x and its -> keeps_input
 
 

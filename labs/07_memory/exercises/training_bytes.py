@@ -2,14 +2,17 @@
 def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: str, master: bool) -> dict[str, int]:
     """The bytes that training a model needs besides its activations, as a dict of ints.
 
-    parts: (shape, dtype, trained) for each parameter. There may be none, two may be equal, shape may be [], and a size
-    may be 0. dtype is float32, bfloat16 or float16. A parameter that isn't trained has only weights. optimizer: for
-    each number in a trained parameter, "sgd" keeps no numbers, "momentum" one, and "adam" two. master: whether each
-    trained parameter that isn't float32 has a master copy in float32.
+    parts: (shape, dtype, trained) for each parameter. A parameter that isn't trained has only weights.
+    optimizer: for each number in a trained parameter, "sgd" keeps no numbers, "momentum" one, and "adam" two.
+    master: whether each trained parameter that isn't float32 has a master copy in float32.
+    The key weights covers all parameters. gradients have the dtype of their parameter. The key master covers the
+    copies. states are in float32 for a parameter with a master copy, and in the parameter's dtype for others. total is
+    the sum of the other four. There are no other keys.
 
-    The key weights covers all parameters. gradients have the dtype of their parameter. master covers the copies. states
-    are in float32 for a parameter with a master copy, and in the parameter's dtype for others. Step counts are left
-    out. total is the sum of the other four. There are no other keys. The parts list isn't changed.
+    Details:
+    - parts: there may be none, two may be equal, shape may be [], and a size may be 0. dtype is float32, bfloat16 or
+      float16. The parts list isn't changed.
+    - Step counts are left out.
     """
     ### BEGIN SOLUTION
     found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
@@ -29,19 +32,19 @@ def training_bytes(parts: list[tuple[list[int], torch.dtype, bool]], optimizer: 
 # %% promises
 # The bytes that training -> example, two_bytes, optimizers, half_precision
 # parts: (shape -> example, optimizers, frozen
-# There may be none -> zero_dim_empty, optimizers
-# dtype is float32 -> two_bytes, half_precision
 # A parameter that isn't -> frozen
 # optimizer: for each -> example, two_bytes, optimizers, half_precision, zero_dim_empty
 # master: whether each -> half_precision
 # The key weights covers -> frozen
 # gradients have the -> two_bytes, half_precision
-# master covers the -> half_precision
+# The key master covers -> half_precision
 # states are in -> half_precision
-# Step counts are left -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
 # total is the sum -> example, two_bytes, optimizers, half_precision, frozen
 # There are no other -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
+# parts: there may be none -> zero_dim_empty, optimizers
+# dtype is float32 -> two_bytes, half_precision
 # The parts list isn't -> keeps_list
+# Step counts are left -> example, two_bytes, optimizers, half_precision, frozen, zero_dim_empty
 
 
 # %% domain

@@ -4,15 +4,21 @@ def by_region(trace: dict) -> dict[str, dict]:
 
     trace: a dict with "traceEvents", a list of rows in any order, as torch.profiler exports it. A region is a complete
     row whose cat is "user_annotation". A moment is in a region that has begun and not yet ended; the end itself is
-    outside. Threads don't matter. Regions with different names may overlap, and what's in several of them counts for
-    each. Regions with the same name don't overlap.
+    outside.
+    time: the total duration of all regions with this name, in microseconds.
+    bytes: the sum of "Bytes" over the rows named "[memory]" in these regions, without rounding.
+    device: the total duration of all rows whose cat is in DEVICE_CATS and that were launched in these regions. A row of
+    the device was launched when the row with the same args["correlation"] and a cat in RUNTIME_CATS began.
 
-    time: the total duration of all regions with this name, in microseconds. bytes: the sum of "Bytes" over the rows
-    named "[memory]" in these regions, without rounding. device: the total duration of all rows whose cat is in
-    DEVICE_CATS and that were launched in them. A row of the device was launched when the row with the same
-    args["correlation"] and a cat in RUNTIME_CATS began. There is at most one such row, and it may launch several rows
-    of the device. Rows that no row of the trace launched belong to no region. Rows of other kinds may lack any key.
-    Times have the precision of a Python float. The trace isn't changed.
+    Details:
+    - Threads don't matter.
+    - Regions with different names may overlap, and what's in several of them counts for each. Regions with the same
+      name don't overlap.
+    - For each row of the device, there is at most one row that launched it, and that row may launch several rows of the
+      device. Rows that no row of the trace launched belong to no region.
+    - Rows of other kinds may lack any key.
+    - Times have the precision of a Python float.
+    - The trace isn't changed.
     """
     ### BEGIN SOLUTION
     rows = trace["traceEvents"]
@@ -38,14 +44,14 @@ def by_region(trace: dict) -> dict[str, dict]:
 # trace: a dict -> other_traces, keeps_input
 # A region is a complete -> example, nested, shipped_all
 # A moment is -> nested
-# Threads don't matter -> shipped_all, other_traces
-# Regions with different -> nested, shipped_all
-# Regions with the same -> two_steps, other_traces, shipped_all
 # time: the total -> example, two_steps, other_traces, shipped_all, live
 # bytes: the sum -> example, other_traces, shipped_all, live
 # device: the total -> other_traces, shipped_all
 # A row of the device was -> example, other_traces, shipped_all, nested, keeps_input
-# There is at most one -> other_traces
+# Threads don't matter -> shipped_all, other_traces
+# Regions with different -> nested, shipped_all
+# Regions with the same -> two_steps, other_traces, shipped_all
+# For each row of the device -> other_traces
 # Rows that no row -> other_traces, keeps_input
 # Rows of other kinds -> live, nested, other_traces
 # Times have the precision -> other_traces

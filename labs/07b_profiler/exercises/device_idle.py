@@ -2,12 +2,17 @@
 def device_idle(trace: dict) -> dict[str, float]:
     """How long the device waited for each region: name -> microseconds.
 
-    trace, its regions, and when a moment is in one: as for by_region. If a moment is in two regions, one is inside the
-    other, and no two begin and end together. The device is busy while any row whose cat is in DEVICE_CATS runs, on any
-    stream. It is idle between two such rows, but not before the first or after the last. Idle time counts for the
-    region that launched the row that ends it: the innermost one in which the launch begins. It counts for "" if the
-    launch begins in no region, or isn't in the trace. No two rows of the device begin together. Regions that the device
-    didn't wait for are left out. Times have the precision of a Python float. The trace isn't changed.
+    trace, its regions, and when a moment is in one: as for by_region. The device is busy while any row whose cat is in
+    DEVICE_CATS runs, on any stream. It is idle between two such rows, but not before the first or after the last.
+    Idle time counts for the region that launched the row that ends it: the innermost one in which the launch begins. It
+    counts for "" if the launch begins in no region, or isn't in the trace. Regions that the device didn't wait for are
+    left out.
+
+    Details:
+    - If a moment is in two regions, one is inside the other, and no two begin and end together.
+    - No two rows of the device begin together.
+    - Times have the precision of a Python float.
+    - The trace isn't changed.
     """
     ### BEGIN SOLUTION
     rows = trace["traceEvents"]
@@ -30,13 +35,13 @@ def device_idle(trace: dict) -> dict[str, float]:
 # %% promises
 # How long the device -> example, other_traces, streams, edges
 # trace, its regions -> other_traces, edges
-# If a moment is -> example, edges
 # The device is busy -> streams, other_traces
 # It is idle between -> example, other_traces, streams, no_region, edges, keeps_input
 # Idle time counts -> example, other_traces, edges
 # It counts for "" -> no_region, edges
-# No two rows -> streams, edges
 # Regions that the -> other_traces, edges
+# If a moment is -> example, edges
+# No two rows -> streams, edges
 # Times have the precision -> no_region
 # The trace isn't -> keeps_input
 

@@ -3,11 +3,15 @@ def self_times(rows: list[dict]) -> dict[str, float]:
     """The self time of each name, in microseconds, added up over its rows.
 
     rows: complete rows, in any order, each with "name", "tid", "ts" and "dur"; the list may be empty. Two rows of the
-    same thread don't overlap, or one is inside the other. If one ends when the other begins, they don't overlap. If two
-    begin together, the longer one is outside; no two begin and end together. A row whose "dur" is 0 has no self time,
-    wherever it is. Rows of different threads are never inside each other. A row may be inside another with the same
-    name. A name with a self time of 0 isn't left out. Times have the precision of a Python float. The rows aren't
-    changed.
+    same thread don't overlap, or one is inside the other. Rows of different threads are never inside each other.
+
+    Details:
+    - If one row of a thread ends when another begins, they don't overlap. If two rows of a thread begin together, the
+      longer one is outside; no two of them begin and end together.
+    - A row may be inside another with the same name.
+    - A row whose "dur" is 0 has no self time, wherever it is. A name with a self time of 0 isn't left out.
+    - Times have the precision of a Python float.
+    - The rows aren't changed.
     """
     ### BEGIN SOLUTION
     found: dict[str, float] = {}
@@ -28,11 +32,11 @@ def self_times(rows: list[dict]) -> dict[str, float]:
 # The self time of each -> example, threads, deep, two_threads, edges, own_name
 # rows: complete rows -> deep, keeps_input
 # Two rows of the same -> example, deep
-# If one ends when -> edges
-# If two begin -> edges
-# A row whose "dur" -> edges
 # Rows of different threads -> threads, two_threads
+# If one row of a thread -> edges
+# If two rows of a -> edges
 # A row may be -> own_name
+# A row whose "dur" -> edges
 # A name with a -> edges
 # Times have the precision -> edges
 # The rows aren't -> keeps_input

@@ -23,10 +23,14 @@ def searched(slowest_region, parts, warmup, active):
 def slowest_region(step: Callable[[], object], names: list[str], warmup: int, active: int) -> str:
     """The name of the region of step that takes the most time once step is warm.
 
-    step: a training step, a function without arguments. names: the names of the regions to compare. None is inside
-    another, and each runs in every call of step, once or several times. step is called warmup + active times, and the
-    regions are compared by their total time in the last active calls. One of them takes by far the most. warmup is at
-    least 0, active at least 1.
+    names: the names of the regions to compare. step is called warmup + active times, and the regions are compared by
+    their total time in the last active calls.
+
+    Details:
+    - step: a training step, a function without arguments.
+    - None of the regions to compare is inside another, and each runs in every call of step, once or several times. One
+      of them takes by far the most.
+    - warmup is at least 0, active at least 1.
     """
     ### BEGIN SOLUTION
     for _ in range(warmup):
@@ -41,10 +45,10 @@ def slowest_region(step: Callable[[], object], names: list[str], warmup: int, ac
 
 # %% promises
 # The name of the region -> example, other_steps, warm, several_calls, inside
-# step: a training step -> other_steps, warm, several_calls
 # names: the names -> example, other_steps, warm, several_calls, inside
-# None is inside -> several_calls
 # step is called -> other_steps, warm, several_calls, inside
+# step: a training step -> other_steps, warm, several_calls
+# None of the regions -> several_calls
 # One of them takes -> example, other_steps, warm, several_calls, inside
 # warmup is at least -> warm, several_calls
 

@@ -2,24 +2,24 @@
 def at_peak(snapshot: dict) -> dict[str, int]:
     """The bytes allocated by each line at the peak: "FILE:LINE" -> bytes.
 
-    snapshot: of one device, in the form of torch.cuda.memory._snapshot(). It isn't changed. The trace is
-    snapshot["device_traces"][0], in chronological order.
+    The trace is snapshot["device_traces"][0], in chronological order. A block is allocated from its "alloc" to the next
+    "free_requested" with the same "addr". Two kinds of blocks were allocated before the trace began: (a) those whose
+    address has "free_requested" as the first of these two actions in the trace, and (b) blocks in state
+    "active_allocated" in snapshot["segments"] whose address has neither action in the trace.
+    A block's bytes are the "size" of its entry in the trace. For (b), they are the block's "requested_size".
+    The peak is the moment with the largest sum of bytes. A block counts toward the innermost frame f with is_yours(f),
+    as f"{filename}:{line}", or toward "" if no frame is yours.
 
-    (1) A block is allocated from its "alloc" to the next "free_requested" with the same "addr". Other actions change
-    nothing. An address may be allocated again afterwards.
-    (2) Two kinds of blocks were allocated before the trace began: (a) those whose address has "free_requested" as the
-    first of these two actions in the trace, and (b) blocks in state "active_allocated" in snapshot["segments"] whose
-    address has neither action in the trace.
-    (3) A block's bytes are the "size" of its entry in the trace. For (b), they are the block's "requested_size".
-    (4) The peak is the moment with the largest sum of bytes; if there are several, the first. The moment before the
-    first entry counts too.
-    (5) A block counts toward the innermost frame f with is_yours(f), as f"{filename}:{line}". Frames start with the
-    innermost. It counts toward "" if no frame is yours, and so does every block of kind (a): the frames of
-    "free_requested" show what freed it. Lines without bytes at the peak are left out.
-
-    For example, the segments contain a block of 6 bytes at address 8, in use and with no frame of yours. The trace:
-    free_requested at 1 (3 bytes), alloc at 2 (4 bytes, from a.py:1), alloc at 1 (2 bytes, from a.py:2), free_requested
-    at 2. The sums are 9, 6, 10, 12, 8. The peak is 12: {"": 6, "a.py:1": 4, "a.py:2": 2}.
+    Details:
+    - snapshot: of one device, in the form of torch.cuda.memory._snapshot(). It isn't changed.
+    - Actions other than "alloc" and "free_requested" change nothing. After "free_requested", an address may be
+      allocated again.
+    - If several moments have the largest sum, the peak is the first. The moment before the first entry counts too.
+    - Frames start with the innermost. Every block of kind (a) counts toward "": the frames of "free_requested" show
+      what freed it. Lines without bytes at the peak are left out.
+    - For example, the segments contain a block of 6 bytes at address 8, in use and with no frame of yours. The trace:
+      free_requested at 1 (3 bytes), alloc at 2 (4 bytes, from a.py:1), alloc at 1 (2 bytes, from a.py:2),
+      free_requested at 2. The sums are 9, 6, 10, 12, 8. The peak is 12: {"": 6, "a.py:1": 4, "a.py:2": 2}.
     """
     ### BEGIN SOLUTION
     trace = [one for one in snapshot["device_traces"][0] if one["action"] in ("alloc", "free_requested")]
@@ -59,20 +59,21 @@ def at_peak(snapshot: dict) -> dict[str, int]:
 
 # %% promises
 # The bytes allocated -> example, others
+# The trace is -> others, moments
+# A block is allocated -> others, waiting
+# Two kinds of -> others, waiting, moments
+# A block's bytes -> others
+# For (b), they are -> others, moments
+# The peak is the moment -> moments
+# A block counts -> others
 # snapshot: of one -> others
 # It isn't changed -> keeps_input
-# The trace is -> others, moments
-# (1) A block is -> others, waiting
-# Other actions change -> others, waiting
-# An address may -> others
-# (2) Two kinds of -> others, waiting, moments
-# (3) A block's bytes -> others
-# For (b), they are -> others, moments
-# (4) The peak is -> moments
+# Actions other than -> others, waiting
+# After "free_requested", an -> others
+# If several moments -> moments
 # The moment before -> moments
-# (5) A block counts -> others
 # Frames start with -> others
-# It counts toward -> others
+# Every block of -> others
 # Lines without bytes -> others
 # For example, the segments -> others, waiting, moments
 # The trace: free_requested -> others, waiting, moments

@@ -31,16 +31,21 @@ def chunked_loss(
 ) -> Tensor:
     """The mean loss over the rows of hidden (n, d), without all rows' logits at once.
 
-    weight is (v, d), labels (n) are int64: 0 to v - 1, or -100. piece(h, weight, y) returns the sum of the losses of
-    the rows h with labels y, as a 0-dim tensor: cross entropy, as above, or another loss. It computes these rows'
-    logits. A label of -100 adds nothing to that sum, and such a row doesn't count in the mean. At least one row counts.
-    In the forward pass, piece is called once for each of `chunks` parts of the rows, in order, 1 <= chunks <= n; their
-    lengths differ by at most one. It may be called again for the backward pass. Whatever piece keeps for backward is
-    freed before the next call of piece, and at the end of the forward pass, so the logits of at most one part are
-    alive.
+    weight is (v, d), and labels is (n,). piece(h, weight, y) returns the sum of the losses of the rows h with labels y,
+    as a 0-dim tensor. It computes these rows' logits. A label of -100 adds nothing to that sum, and such a row doesn't
+    count in the mean.
+    In the forward pass, piece is called once for each of `chunks` parts of the rows, in order. Whatever piece keeps for
+    backward is freed before the next call of piece, and at the end of the forward pass, so the logits of at most one
+    part are alive.
     The loss, and the gradients of hidden and weight if they require grad, are those of piece(hidden, weight, labels)
-    divided by the number of rows that count, with torch.autograd.grad as well as with backward. At least one of hidden
-    and weight requires grad.
+    divided by the number of rows that count.
+
+    Details:
+    - labels: int64, from 0 to v - 1, or -100. At least one row counts.
+    - piece may compute cross entropy, as above, or another loss. It may be called again for the backward pass.
+    - 1 <= chunks <= n. The lengths of the parts differ by at most one.
+    - The gradients are right with torch.autograd.grad as well as with backward. At least one of hidden and weight
+      requires grad.
     """
     ### BEGIN SOLUTION
     edges = [len(labels) * number // chunks for number in range(chunks + 1)]
@@ -57,11 +62,16 @@ def chunked_loss(
 # piece(h, weight, y) -> values
 # It computes these -> values
 # A label of -100 -> values
-# At least one row -> values
 # In the forward pass -> parts
-# It may be called again -> values
 # Whatever piece keeps -> one_at_a_time
 # The loss, and the gradients -> values
+# labels: int64 -> values
+# At least one row -> values
+# piece may compute -> values
+# It may be called again -> values
+# 1 <= chunks -> parts
+# The lengths of the -> parts
+# The gradients are -> values
 # At least one of hidden -> values
 
 

@@ -2,16 +2,20 @@
 def fragmentation(segments: list[dict]) -> dict[str, int]:
     """How much memory is reserved and in use, and what the rest can be used for.
 
-    segments: in a snapshot's form, in any order, with blocks in order of address. It may be empty, and it isn't
-    changed. All sizes are multiples of 512. Two neighbors in a segment are never both inactive.
     The result has five keys, each with a number of bytes as an int:
-    "reserved": of all segments. "allocated": of the blocks in state "active_allocated".
+    "reserved": of all segments.
+    "allocated": of the blocks in state "active_allocated".
     "releasable": of the segments whose blocks are all inactive. empty_cache() gives these back.
     "split": of the inactive blocks in all other segments.
     "largest": of the largest request that fits into one inactive block. A request for more than 1 MiB can use only a
     segment whose segment_type is "large"; any other, only a "small" one. It's 0 if no request fits.
-    A "small" segment has 2 MiB, and a "large" one at least 10 MiB. In a "large" one, each inactive block has more than
-    1 MiB.
+
+    Details:
+    - segments: in a snapshot's form, in any order, with blocks in order of address. It may be empty, and it isn't
+      changed.
+    - All sizes are multiples of 512. Two neighbors in a segment are never both inactive.
+    - A "small" segment has 2 MiB, and a "large" one at least 10 MiB. In a "large" one, each inactive block has more
+      than 1 MiB.
     """
     ### BEGIN SOLUTION
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
@@ -28,10 +32,6 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
 
 # %% promises
 # How much memory -> example, others, small_segments, awaiting
-# segments: in a -> others, small_segments, awaiting
-# It may be empty -> keeps_input
-# All sizes are -> others, small_segments, awaiting
-# Two neighbors in -> others, small_segments, awaiting
 # The result has five -> others, small_segments, awaiting
 # "allocated": of the -> awaiting, others
 # "releasable": of -> awaiting, others
@@ -40,6 +40,10 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
 # "largest": of the -> others, awaiting
 # A request for more -> small_segments
 # It's 0 if -> small_segments, awaiting, keeps_input
+# segments: in a -> others, small_segments, awaiting
+# It may be empty -> keeps_input
+# All sizes are -> others, small_segments, awaiting
+# Two neighbors in -> others, small_segments, awaiting
 # A "small" segment has -> others, small_segments
 # In a "large" one -> others
 

@@ -17,12 +17,16 @@ def kept_elsewhere(
 
     send(t) puts a copy of t there and returns a ticket. fetch(ticket) returns what was stored: a tensor of the same
     shape, possibly on another device and of another dtype.
-    Each tensor of at least `least` bytes (its elements, not its whole storage) that an operation keeps is sent when it
-    is kept, once for each operation that keeps it, including weights and integers. Tensors that are sent don't require
-    grad. Smaller ones aren't sent, but kept here. Whenever backward needs a tensor that was sent, it is fetched:
-    backward computes with what fetch returns, converted to the tensor's original dtype and device. Backward may run
-    after the with block has ended, and twice with retain_graph=True. A result that is dropped without a backward pass
-    leaves nothing behind here.
+    Each tensor of at least `least` bytes that an operation keeps is sent when it is kept. Smaller ones aren't sent, but
+    kept here. Whenever backward needs a tensor that was sent, it is fetched: backward computes with what fetch returns,
+    converted to the tensor's original dtype and device.
+
+    Details:
+    - A tensor's bytes are those of its elements, not of its whole storage.
+    - A tensor is sent once for each operation that keeps it. Weights and integers are sent too. Tensors that are sent
+      don't require grad.
+    - Backward may run after the with block has ended, and twice with retain_graph=True.
+    - A result that is dropped without a backward pass leaves nothing behind here.
     """
     ### BEGIN SOLUTION
 
@@ -46,9 +50,12 @@ def kept_elsewhere(
 # send(t) puts -> layers, integers, small, twice
 # fetch(ticket) returns -> layers, integers, device
 # Each tensor of at least -> layers, integers, small, twice
-# Tensors that are sent -> layers, integers, small, twice
 # Smaller ones aren't -> small, dropped
 # Whenever backward needs -> layers, integers, small, twice, device
+# A tensor's bytes are -> layers, integers, small, twice
+# A tensor is sent -> layers, integers, small, twice
+# Weights and integers -> layers, integers, small, twice
+# Tensors that are sent -> layers, integers, small, twice
 # Backward may run -> twice
 # A result that is dropped -> dropped
 

@@ -67,10 +67,13 @@ def packed_bf16(parameters: list[Tensor], least: int) -> AbstractContextManager[
     A tensor that an operation keeps is packed if it is float32 or float64, has at least `least` elements, and doesn't
     share memory with one of parameters, as a view of a weight does. Packed means that a copy in bfloat16 is kept
     instead, and that backward gets it in the tensor's own dtype, on its own device. Every other tensor is kept
-    detached, in its own memory and dtype. Results of the forward pass don't change. Backward may run after the with
-    block has ended, and twice with retain_graph=True. A packed tensor may be changed in place afterwards, even inside
-    the block: backward still has the old values. A result that is dropped without a backward pass leaves nothing in
-    memory.
+    detached, in its own memory and dtype.
+
+    Details:
+    - Results of the forward pass don't change.
+    - Backward may run after the with block has ended, and twice with retain_graph=True.
+    - A packed tensor may be changed in place afterward, even inside the block: backward still has the old values.
+    - A result that is dropped without a backward pass leaves nothing in memory.
     """
     ### BEGIN SOLUTION
     known = {parameter.untyped_storage().data_ptr() for parameter in parameters}

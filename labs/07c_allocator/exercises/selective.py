@@ -65,11 +65,15 @@ def other_overload(checkpointing, x):
 def selective(f: Callable[[Tensor], Tensor], x: Tensor, keep: list[Any], every: int) -> Tensor:
     """f(x), checkpointed: the results of some operators are kept, and the rest is computed again.
 
-    keep: operators such as torch.ops.aten.mm.default; it may be empty. Count the calls of all operators in keep during
-    this call of f, from 0: the results of calls 0, every, 2 * every, ... are kept, with every >= 1. In backward, these
-    aren't computed again. All of f's other operators are, as in a checkpoint that keeps only x. f may call many of
-    these operators, none, or others that aren't in keep. It draws no random numbers. x may require grad or not.
-    selective may be called several times before one backward: each call counts from 0.
+    keep is a list of operators such as torch.ops.aten.mm.default. Count the calls of all operators in keep during this
+    call of f, from 0: the results of calls 0, every, 2 * every, ... are kept. In backward, these aren't computed again.
+    Everything else in f is, as in a checkpoint that keeps only x.
+
+    Details:
+    - keep may be empty. every is at least 1.
+    - f may call many of the operators in keep, none, or others that aren't in keep. It draws no random numbers.
+    - x may require grad or not.
+    - selective may be called several times before one backward: each call counts from 0.
     """
     ### BEGIN SOLUTION
 
@@ -92,10 +96,12 @@ def selective(f: Callable[[Tensor], Tensor], x: Tensor, keep: list[Any], every: 
 
 # %% promises
 # f(x), checkpointed: -> example, operators
-# keep: operators such -> operators, none
+# keep is a list -> operators, none
 # Count the calls -> every
 # In backward, these -> operators, every
-# All of f's other -> operators, none
+# Everything else in f -> operators, none
+# keep may be empty -> operators, none
+# every is at least -> every
 # f may call many -> operators, none
 # It draws no random -> operators
 # x may require grad -> operators

@@ -61,16 +61,20 @@ def through_func(function, x, weight, bias):
 class LinearFunction(torch.autograd.Function):
     """x @ weight.T + bias, with its own backward.
 
-    LinearFunction.apply(x, weight, bias): x (n, i), weight (o, i), bias (o,) or None, all of the same dtype, float32 or
-    float64, any strides. n may be 0, i and o are at least 1. Each of the three may require grad or not. They and the
-    upstream gradient, which may also have any strides, keep their values. There may be other calls between a call and
-    its backward. Gradients may be differentiated again, and torch.func.grad works.
-    If x was changed in place between the two passes and the gradient of weight is needed, backward raises RuntimeError,
-    as it does if weight was changed and the gradient of x is needed; if the changed tensor isn't needed, it may or may
-    not raise RuntimeError.
-    backward computes one matrix product for each gradient of x and weight that is needed, and no other of that size; a
-    smaller one, such as ones @ upstream for the bias, is allowed. The checks wrap your three methods in their own
-    Function, so overriding apply has no effect.
+    LinearFunction.apply(x, weight, bias) takes x (n, i), weight (o, i), and bias, which is (o,) or None. backward
+    computes one matrix product for each gradient of x and weight that is needed, and no other of that size.
+
+    Details:
+    - x, weight, bias: all of the same dtype, float32 or float64, any strides. n may be 0, i and o are at least 1. Each
+      of the three may require grad or not. They and the upstream gradient, which may also have any strides, keep their
+      values.
+    - A smaller matrix product in backward, such as ones @ upstream for the bias, is allowed.
+    - There may be other calls between a call and its backward.
+    - Gradients may be differentiated again, and torch.func.grad works.
+    - If x was changed in place between the two passes and the gradient of weight is needed, backward raises
+      RuntimeError, as it does if weight was changed and the gradient of x is needed. If the changed tensor isn't
+      needed, backward may or may not raise RuntimeError.
+    - The checks wrap your three methods in their own Function, so overriding apply has no effect.
     """
 
     @staticmethod
@@ -105,14 +109,17 @@ class LinearFunction(torch.autograd.Function):
 
 # %% promises
 # x @ weight.T + bias -> example, other_cases, one_gradient
-# LinearFunction.apply(x, weight, bias): -> other_cases, one_gradient
+# LinearFunction.apply(x, weight, bias) takes -> other_cases, one_gradient
+# backward computes one matrix product -> unneeded_product
+# x, weight, bias: all of -> other_cases, one_gradient
 # n may be 0 -> empty
 # Each of the three may require grad -> one_gradient
 # They and the upstream gradient -> keeps_arguments
+# A smaller matrix product -> unneeded_product
 # There may be -> example, other_cases, one_gradient, raises
 # Gradients may be differentiated again -> double_backward, torch_func
 # If x was changed -> raises
-# backward computes one matrix product -> unneeded_product
+# If the changed tensor -> raises
 # The checks wrap -> example, other_cases, one_gradient, raises, double_backward
 # The result, (n, o) -> example, other_cases, one_gradient
 # Save in ctx -> example, other_cases, one_gradient, raises

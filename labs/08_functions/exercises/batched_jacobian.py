@@ -11,14 +11,18 @@ def jacobian_with_weight(find_jacobian, weight, x):
 def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """The Jacobian of f at each row of x.
 
-    f: a function from one sample (m,) to (k,), with m and k at least 1, made of PyTorch's differentiable operations, so
-    torch.func can run it too; each result is computed from the sample. f may work for x's dtype only, and may use
-    tensors that require grad. x: (n, m), n at least 1, any strides, float32 or float64; it may require grad, and may be
-    the result of recorded operations; recording is on.
+    x is (n, m). f is a function from one sample (m,) to (k,), made of PyTorch's differentiable operations, so
+    torch.func can run it too.
     Returns (n, k, m) in x's dtype: element (i, a, b) is the derivative of output a with respect to input b at row i. If
-    x requires grad, and the Jacobian depends on x, gradients go back through the result to x. The Jacobian of a linear
-    f doesn't depend on x, and may have no history. x, its requires_grad and its .grad aren't changed, and neither is
-    the .grad of any tensor that f uses.
+    x requires grad, and the Jacobian depends on x, gradients go back through the result to x.
+
+    Details:
+    - f: m and k are at least 1, and each result is computed from the sample. f may work for x's dtype only, and may use
+      tensors that require grad.
+    - x: n at least 1, any strides, float32 or float64; it may require grad, and may be the result of recorded
+      operations; recording is on.
+    - The Jacobian of a linear f doesn't depend on x, and may have no history.
+    - x, its requires_grad and its .grad aren't changed, and neither is the .grad of any tensor that f uses.
     """
     ### BEGIN SOLUTION
     return torch.func.vmap(torch.func.jacrev(f))(x)
@@ -27,11 +31,13 @@ def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 # %% promises
 # The Jacobian of f -> polar, other_cases
-# f: a function from one sample -> other_cases
-# f may work for x's dtype only -> other_cases, keeps_input
-# x: (n, m) -> other_cases, double_backward
+# x is (n, m) -> other_cases, double_backward
+# f is a function from one sample -> other_cases
 # Returns (n, k, m) -> other_cases
 # If x requires grad -> double_backward
+# f: m and k -> other_cases
+# f may work for x's dtype only -> other_cases, keeps_input
+# x: n at least 1 -> other_cases, double_backward
 # The Jacobian of a linear -> other_cases
 # x, its requires_grad -> keeps_input
 

@@ -23,16 +23,19 @@ def judged_with_weight(judge, weight, grad, x):
 def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
     """Whether autograd's derivative of fn at x agrees with finite differences.
 
-    fn: a function from a tensor of x's shape to a tensor of any shape with at least one element, both float64; it may
-    use Functions of the older form, so torch.func and vmap don't work on it. It may return its argument itself, and may
-    use tensors that require grad. A result without history, or whose history doesn't include x, has a derivative of 0.
-    Near x, results lie between -100,000 and 100,000, and third derivatives between -10,000 and 10,000.
-    x: any shape, any strides, float64, not empty, with or without requires_grad, possibly the result of recorded
-    operations; recording is on. It isn't changed, and neither are its requires_grad and .grad, or the .grad of any
-    tensor that fn uses.
-    Returns a bool: True if every entry of the Jacobian agrees with its central difference, and False otherwise. All
-    entries lie between -1000 and 1000; none is NaN. A wrong derivative has an entry that is wrong by at least 1 %, and
-    by at least 1e-3.
+    fn is a function from a tensor of x's shape to a tensor of any shape with at least one element, both float64; it may
+    use Functions of the older form, so torch.func and vmap don't work on it.
+    Returns a bool: True if every entry of the Jacobian agrees with its central difference, and False otherwise. A wrong
+    derivative has an entry that is wrong by at least 1 %, and by at least 1e-3.
+
+    Details:
+    - fn may return its argument itself, and may use tensors that require grad. A result without history, or whose
+      history doesn't include x, has a derivative of 0. Near x, fn's results lie between -100,000 and 100,000, and
+      third derivatives between -10,000 and 10,000.
+    - All entries of the Jacobian lie between -1000 and 1000; none is NaN.
+    - x: any shape, any strides, float64, not empty, with or without requires_grad, possibly the result of recorded
+      operations; recording is on. It isn't changed, and neither are its requires_grad and .grad, or the .grad of any
+      tensor that fn uses.
     """
     ### BEGIN SOLUTION
     leaf = x.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
@@ -54,15 +57,15 @@ def check_grad(fn: Callable[[Tensor], Tensor], x: Tensor) -> bool:
 
 # %% promises
 # Whether autograd's derivative -> right_accepted, wrong_rejected, straight_through
-# fn: a function from a tensor -> shapes
-# It may return its argument -> right_accepted, keeps_input
+# fn is a function -> shapes
+# Returns a bool: -> example, wrong_rejected, transposed_matrix, one_wrong_entry, ignores_upstream
+# A wrong derivative has -> wrong_rejected, small_entries
+# fn may return its argument -> right_accepted, keeps_input
 # A result without history -> constant_result
-# Near x, results lie -> right_accepted
+# Near x, fn's results lie -> right_accepted
+# All entries of the Jacobian -> right_accepted
 # x: any shape -> shapes, keeps_input
 # It isn't changed -> keeps_input
-# Returns a bool: -> example, wrong_rejected, transposed_matrix, one_wrong_entry, ignores_upstream
-# All entries lie -> right_accepted
-# A wrong derivative has -> wrong_rejected, small_entries
 
 
 # %% domain

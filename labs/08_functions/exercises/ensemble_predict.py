@@ -79,14 +79,17 @@ def left_by_prediction(predict, states, modes, grads, frozen, ask, x):
 def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
     """The mean of the models' probabilities, each in evaluation mode.
 
-    models: a list or tuple of at least one, all of the same class, sizes and dtype, with their own parameters and
-    buffers, including buffers that aren't in state_dict. Each of their modules may be in training or evaluation mode. A
-    parameter requires grad in all of them or in none. x: (n, ...), n at least 1, any strides; it may require grad, and
-    may be the result of recorded operations. A model gives logits (n, c), and their softmax along c is its
-    probabilities. c may be 1.
-    Returns (n, c) in the logits' dtype, without history. All models run at once: forward is called only once. The
-    models aren't changed: the mode of each module, parameters and buffers, requires_grad and .grad. Neither are a list
-    of them and x.
+    For x (n, ...), a model gives logits (n, c), and their softmax along c is its probabilities. Returns (n, c) in the
+    logits' dtype, without history. All models run at once: forward is called only once.
+
+    Details:
+    - models: a list or tuple of at least one, all of the same class, sizes and dtype, with their own parameters and
+      buffers, including buffers that aren't in state_dict. Each of their modules may be in training or evaluation mode.
+      A parameter requires grad in all of them or in none.
+    - x: n at least 1, any strides; it may require grad, and may be the result of recorded operations.
+    - c may be 1.
+    - The models aren't changed: the mode of each module, parameters and buffers, requires_grad and .grad. Neither are a
+      list of them and x.
     """
     ### BEGIN SOLUTION
     copies = [copy.deepcopy(model).eval() for model in models]
@@ -104,14 +107,14 @@ def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
 
 # %% promises
 # The mean of the models' -> sums_to_one, mean, runs_once
+# For x (n, ...), a model gives logits -> sums_to_one, mean, runs_once
+# Returns (n, c) -> mean, no_history
+# All models run -> runs_once
 # models: a list or tuple -> mean, runs_once
 # Each of their modules -> mean
 # A parameter requires grad -> mean
-# x: (n, ...) -> mean
-# A model gives logits -> sums_to_one, mean, runs_once
+# x: n at least 1 -> mean
 # c may be 1 -> mean
-# Returns (n, c) -> mean, no_history
-# All models run -> runs_once
 # The models aren't -> no_history
 # Neither are a list -> no_history, keeps_input
 

@@ -24,12 +24,16 @@ def reversed_for_each(reverse, rows, lam):
 def grad_reverse(x: Tensor, lam: float) -> Tensor:
     """x in the forward pass, and -lam times the upstream gradient in the backward pass.
 
-    x: any shape, including () and shapes without elements, any strides, float32 or float64; it may contain NaN. It may
-    require grad or not, and may be the result of recorded operations. lam: an int or float from 0 to 100. The result
-    has x's shape and dtype, and exactly x's values, including infinite ones and those near the dtype's largest number;
-    it may share x's memory. It requires grad only if x does. x, its requires_grad and its .grad aren't changed, and a
-    gradient that reaches x along another path isn't reversed. Works under torch.func.grad too, and when torch.func.vmap
-    runs such a gradient for each row of a batch.
+    The result has x's shape and dtype, and exactly x's values. A gradient that reaches x along another path isn't
+    reversed. Works under torch.func.grad too, and when torch.func.vmap runs such a gradient for each row of a batch.
+
+    Details:
+    - x: any shape, including () and shapes without elements, any strides, float32 or float64; it may contain NaN. It
+      may require grad or not, and may be the result of recorded operations.
+    - lam: an int or float from 0 to 100.
+    - The result has exactly x's values even if they're infinite or near the dtype's largest number; it may share x's
+      memory. It requires grad only if x does.
+    - x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
 
@@ -55,13 +59,15 @@ def grad_reverse(x: Tensor, lam: float) -> Tensor:
 
 # %% promises
 # x in the forward -> example, other_cases, two_in_row
+# The result has x's shape -> other_cases, extreme_values
+# A gradient that reaches x -> example, two_in_row, keeps_input
+# Works under torch.func.grad -> torch_func
 # x: any shape -> other_cases, extreme_values, keeps_input
 # It may require grad -> other_cases, keeps_input
 # lam: an int or float -> other_cases
-# The result has x's shape -> other_cases, extreme_values
+# The result has exactly -> other_cases, extreme_values
 # It requires grad only -> keeps_input
 # x, its requires_grad -> example, two_in_row, keeps_input
-# Works under torch.func.grad -> torch_func
 
 
 # %% domain

@@ -22,12 +22,15 @@ def pulled_back_twice(function, tensors, upstreams):
 def log_sigmoid(x: Tensor) -> Tensor:
     """The logarithm of sigmoid(x), elementwise: values, gradients and second derivatives.
 
-    x: any shape, including () and shapes without elements, any strides, float32 or float64, finite. It may require grad
-    or not, and may be the result of recorded operations. The result has x's shape and dtype, and history only if x
-    requires grad and operations are recorded.
     For |x| up to 80, all three have a relative error of at most 1e-5 in float32, and of at most 1e-9 in float64.
     Farther out, up to 1e38 in float32 and 1e300 in float64, they are their limits, up to rounding: the value is x or 0,
-    the gradient 1 or 0, the second derivative 0. x, its requires_grad and its .grad aren't changed.
+    the gradient 1 or 0, the second derivative 0. The result has x's shape and dtype.
+
+    Details:
+    - x: any shape, including () and shapes without elements, any strides, float32 or float64, finite. It may require
+      grad or not, and may be the result of recorded operations.
+    - The result has history only if x requires grad and operations are recorded.
+    - x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
 
@@ -52,11 +55,12 @@ def log_sigmoid(x: Tensor) -> Tensor:
 
 # %% promises
 # The logarithm of sigmoid(x) -> example, values, gradient, double_backward
-# x: any shape -> values, gradient, double_backward
-# It may require grad -> gradient, double_backward, keeps_input
-# The result has x's shape -> values, gradient, double_backward, keeps_input
 # For |x| up to 80 -> values, gradient, double_backward
 # Farther out -> extreme_values
+# The result has x's shape -> values, gradient, double_backward, keeps_input
+# x: any shape -> values, gradient, double_backward
+# It may require grad -> gradient, double_backward, keeps_input
+# The result has history only -> values, gradient, double_backward, keeps_input
 # x, its requires_grad -> example, keeps_input
 
 

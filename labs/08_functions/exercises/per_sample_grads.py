@@ -59,14 +59,20 @@ def left_by(per_sample, state, frozen, modes, grads, x, y):
 def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor]:
     """The gradient of each sample's own cross entropy with respect to each parameter that requires grad.
 
-    model: maps (n, ...) to logits (n, classes), each row from its own sample: no dropout, and no batch normalization in
-    training mode. It is called in its current modes, and a call changes nothing in it. Some of its parameters may not
-    require grad; at least one that it uses does. Two of its modules may share a parameter. x: (n, ...), n at least 1,
-    any strides, of the parameters' dtype, without requires_grad. y: (n,), int64, classes; recording is on.
-    Returns a dict from the name of each parameter that requires grad, as in named_parameters(), which lists a shared
-    one once, to a tensor (n, *its shape) of the parameter's dtype, without history: zeros for a parameter that the
-    model doesn't use. The model isn't changed: the mode of each module, and the requires_grad and .grad of each
-    parameter. Neither are x and y.
+    model maps x (n, ...) to logits (n, classes), each row from its own sample. y: (n,), int64, from 0 to
+    classes - 1.
+    Returns a dict from the name of each parameter that requires grad, as in named_parameters(), to a tensor
+    (n, *its shape) of the parameter's dtype, without history.
+
+    Details:
+    - model: no dropout, and no batch normalization in training mode. It is called in its current modes, and a call
+      changes nothing in it.
+    - Some of the model's parameters may not require grad; at least one that it uses does. The dict has zeros for a
+      parameter that requires grad but isn't used by the model.
+    - Two of the model's modules may share a parameter. named_parameters() lists a shared one once.
+    - x: n at least 1, any strides, of the parameters' dtype, without requires_grad. Recording is on.
+    - The model isn't changed: the mode of each module, and the requires_grad and .grad of each parameter. Neither are x
+      and y.
     """
     ### BEGIN SOLUTION
     trained: dict[str, Tensor] = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -82,13 +88,17 @@ def per_sample_grads(model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor
 
 # %% promises
 # The gradient of each sample's -> mean, each_sample
-# model: maps (n, ...) -> each_sample
-# It is called in -> each_sample, shared
-# Some of its parameters -> each_sample
-# Two of its modules -> shared
-# x: (n, ...) -> each_sample
+# model maps x -> each_sample
 # y: (n,), int64 -> each_sample
 # Returns a dict -> mean, each_sample, no_history
+# model: no dropout -> each_sample
+# It is called in -> each_sample, shared
+# Some of the model's parameters -> each_sample
+# The dict has zeros -> mean, each_sample
+# Two of the model's modules -> shared
+# named_parameters() lists -> shared
+# x: n at least 1 -> each_sample
+# Recording is on -> each_sample
 # The model isn't changed -> no_history
 # Neither are x -> keeps_input
 

@@ -16,11 +16,15 @@ def pulled_back(function, tensors, upstreams):
 def ste_sign(x: Tensor) -> Tensor:
     """1 if x >= 0 and -1 otherwise, elementwise, with the clipped straight-through gradient.
 
-    x: any shape, including () and shapes without elements, any strides, float32 or float64, finite. It may require grad
-    or not, and may be the result of recorded operations. The result has x's shape and dtype. The gradient with respect
-    to x is the upstream gradient, which is finite, if |x| < 1, and 0 if |x| > 1. At -1 and 1, it may be either. The
-    result has history only if x requires grad and operations are recorded. x, its requires_grad and its .grad aren't
-    changed.
+    The result has x's shape and dtype. The gradient with respect to x is the upstream gradient if |x| < 1, and 0 if
+    |x| > 1. At -1 and 1, it may be either.
+
+    Details:
+    - x: any shape, including () and shapes without elements, any strides, float32 or float64, finite. It may require
+      grad or not, and may be the result of recorded operations.
+    - The upstream gradient is finite.
+    - The result has history only if x requires grad and operations are recorded.
+    - x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
 
@@ -45,11 +49,12 @@ def ste_sign(x: Tensor) -> Tensor:
 
 # %% promises
 # 1 if x >= 0 -> example, other_cases, zero
-# x: any shape -> non_contiguous
-# It may require grad -> other_cases, non_contiguous, keeps_input
 # The result has x's shape -> other_cases, zero, non_contiguous
 # The gradient with respect -> example, other_cases, zero, non_contiguous
 # At -1 and 1 -> zero
+# x: any shape -> non_contiguous
+# It may require grad -> other_cases, non_contiguous, keeps_input
+# The upstream gradient is finite -> example, other_cases, zero, non_contiguous
 # The result has history only -> keeps_input
 # x, its requires_grad -> example, keeps_input
 

@@ -76,12 +76,17 @@ def dtypes_seen(function, parts, route, x, dtype, training=()):
 def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, torch.dtype]:
     """Return the dtype of each layer's output in one call model(x) under autocast: {name: dtype}.
 
-    The layers are the submodules without children, by their names in model.named_modules(). Each returns one tensor. A
-    layer that doesn't run is left out; if it runs several times, its last result counts. A model without children is
-    itself a layer, named "". dtype: float16 or bfloat16. Autocast uses the device of x. The model may have other
-    hooks, which don't change any result.
-    Afterward, the model's parameters, modes and hooks are the same as before, and autocast is off again, even if
-    model(x) raises an error. The error is passed on. Buffers may change, like batch normalization's averages in a call.
+    The layers are the submodules without children, by their names in model.named_modules(). Each returns one tensor.
+    Autocast uses dtype and the device of x.
+
+    Details:
+    - dtype: float16 or bfloat16.
+    - A layer that doesn't run is left out; if it runs several times, its last result counts. A model without children
+      is itself a layer, named "".
+    - The model may have other hooks, which don't change any result.
+    - Afterward, the model's parameters, modes and hooks are the same as before, and autocast is off again, even if
+      model(x) raises an error. The error is passed on.
+    - Buffers may change, like batch normalization's averages in a call.
     """
     ### BEGIN SOLUTION
     found: dict[str, torch.dtype] = {}
@@ -108,10 +113,10 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
 # Return the dtype of each -> example, layer_kinds, nested, one_layer
 # The layers are the -> example, nested
 # Each returns one tensor -> layer_kinds, nested
+# Autocast uses dtype -> example, layer_kinds, nested, one_layer
+# dtype: float16 or -> layer_kinds, nested, one_layer
 # A layer that doesn't run -> layer_kinds
 # A model without children -> one_layer
-# dtype: float16 or -> layer_kinds, nested, one_layer
-# Autocast uses the -> example, layer_kinds, nested, one_layer
 # The model may have -> hooks_removed
 # Afterward, the model's -> keeps_model, hooks_removed
 # The error is passed on -> keeps_model

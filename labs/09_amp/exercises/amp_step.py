@@ -48,16 +48,19 @@ def amp_step(
 ) -> float:
     """Take one training step in mixed precision, with loss scaling and gradient clipping.
 
-    x, y: on the model's device. optimizer: has all the model's parameters. scaler: new, or update was called since its
-    last step. You may assume that if all scaled gradients are finite, their norm is finite too.
-    The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16.
-    The gradients of all parameters are clipped to a joint norm of at most clip, as nn.utils.clip_grad_norm_ does. Old
-    gradients don't count, not even those of frozen parameters. A parameter that doesn't contribute to the loss doesn't
-    change.
-    The scaler may be turned off (enabled=False): then the step is an ordinary one, also clipped, and always taken.
-    If a gradient is inf or nan, an enabled scaler skips the step. The scaler is updated once, even after a skip.
-    Autocast is off before the call and afterward.
-    Returns the norm of the gradients of the loss, before clipping, as a float. After a skipped step, it's inf or nan.
+    The loss is loss_of(model(x), y), under autocast with dtype, float16 or bfloat16. Old gradients don't count, not
+    even those of frozen parameters. The gradients of all parameters are clipped to a joint norm of at most clip, as
+    nn.utils.clip_grad_norm_ does. If a gradient is inf or nan, an enabled scaler skips the step. The scaler is updated
+    once, even after a skip.
+    Returns the norm of the gradients of the loss, before clipping, as a float.
+
+    Details:
+    - x, y: on the model's device.
+    - optimizer: has all the model's parameters. A parameter that doesn't contribute to the loss doesn't change.
+    - scaler: new, or update was called since its last step. The scaler may be turned off (enabled=False): then the step
+      is an ordinary one, also clipped, and always taken. After a skipped step, the norm returned is inf or nan.
+    - You may assume that if all scaled gradients are finite, their norm is finite too.
+    - Autocast is off before the call and afterward.
     """
     ### BEGIN SOLUTION
     optimizer.zero_grad()
@@ -74,20 +77,20 @@ def amp_step(
 
 # %% promises
 # Take one training step -> clipping, formats, scale
-# x, y: on the model's -> formats
-# optimizer: has all the -> formats, unused
-# scaler: new, or update -> scale, tiny_gradient
-# You may assume that -> formats, scale, tiny_gradient
 # The loss is loss_of -> formats, format_shows, scale
-# The gradients of all -> clipping, formats, skips_overflow, scaler_off, unused
 # Old gradients don't count -> unused, formats, scale, tiny_gradient, small_steps, scaler_off
-# A parameter that doesn't contribute -> unused
-# The scaler may be -> scaler_off
+# The gradients of all -> clipping, formats, skips_overflow, scaler_off, unused
 # If a gradient is -> skips_overflow
 # The scaler is updated -> scale, skips_overflow
-# Autocast is off -> result_type
 # Returns the norm of -> formats, format_shows, tiny_gradient, result_type, scaler_off
+# x, y: on the model's -> formats
+# optimizer: has all the -> formats, unused
+# A parameter that doesn't contribute -> unused
+# scaler: new, or update -> scale, tiny_gradient
+# The scaler may be -> scaler_off
 # After a skipped step -> skips_overflow
+# You may assume that -> formats, scale, tiny_gradient
+# Autocast is off -> result_type
 
 
 # %% domain

@@ -24,18 +24,20 @@ def bf16_run(step, runs, every):
 def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
     """Take a plain SGD step on bfloat16 parameters, such that small steps add up.
 
-    params: leaves that require grad, all different, bfloat16, of any shape and strides, with .grad bfloat16 or None.
-    They're changed in place, in their own memory, so their views change too. A parameter whose .grad is None doesn't
-    change. .grad and requires_grad don't change. lr is at least 0, and may differ from call to call.
-
+    params are changed in place, in their own memory, so their views change too. A parameter whose .grad is None doesn't
+    change. After any number of calls, each element is what SGD in float32 gives with the same start, gradients and
+    rates, up to an error of two bfloat16 spacings at the largest value that it had.
     state: yours, and the only place where you may store something: numbers, tensors, and lists, tuples and dicts of
-    these. It's empty before the first call. Later calls get the same params, in the same order, and the same dict. Or
-    they get a deepcopy of (params, state), as from a checkpoint: a parameter that you put into state is then its new
-    copy. So you can still find what you stored by a parameter's position, or by the parameter itself, but not by its
-    id(). If you get an empty dict, start again from the parameters' current values.
+    these. It's empty before the first call.
 
-    After any number of calls, each element is what SGD in float32 gives with the same start, gradients and rates, up to
-    an error of two bfloat16 spacings at the largest value that it had.
+    Details:
+    - params: leaves that require grad, all different, bfloat16, of any shape and strides, with .grad bfloat16 or None.
+      .grad and requires_grad don't change.
+    - lr is at least 0, and may differ from call to call.
+    - Later calls get the same params, in the same order, and the same dict. Or they get a deepcopy of (params, state),
+      as from a checkpoint: a parameter that you put into state is then its new copy. So you can still find what you
+      stored by a parameter's position, or by the parameter itself, but not by its id().
+    - If you get an empty dict, start again from the parameters' current values.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -49,18 +51,18 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 
 # %% promises
 # Take a plain SGD step -> example, other_cases, no_gradient, empty_state, copies, same_leaves
-# params: leaves that -> other_cases, same_leaves
-# They're changed in place -> same_leaves
+# params are changed in place -> same_leaves
 # A parameter whose .grad -> no_gradient
-# .grad and requires_grad don't change -> same_leaves
-# lr is at least 0 -> other_cases, same_leaves
+# After any number of calls -> other_cases, no_gradient, empty_state
 # state: yours -> empty_state, copies
 # It's empty before -> empty_state
+# params: leaves that -> other_cases, same_leaves
+# .grad and requires_grad don't change -> same_leaves
+# lr is at least 0 -> other_cases, same_leaves
 # Later calls get -> other_cases
 # Or they get a deepcopy -> copies, empty_state
 # So you can still find -> copies, empty_state
 # If you get an empty -> empty_state
-# After any number of calls -> other_cases, no_gradient, empty_state
 
 
 # %% domain

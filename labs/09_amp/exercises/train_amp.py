@@ -75,12 +75,17 @@ def train_amp(
 ) -> list[float]:
     """Take one step of the optimizer per batch, in mixed precision. Returns the losses, as floats.
 
-    batches: pairs x, y, on the model's device; there may be none. loss_of: loss_of(model(x), y) is the loss, a tensor
-    without dimensions. It's computed under autocast too. dtype: float16 or bfloat16. The loss isn't scaled. The model's
-    parameters are float32 and stay float32. All are in the optimizer, which is new and has no weight decay. Gradients
-    that they hold at the start don't count, not even those of frozen parameters. Each step uses the weights from the
-    previous step. The model's modes aren't changed. Autocast is off when train_amp is called, and off again afterward,
-    even if the model or loss_of raises an error. The error is passed on.
+    The model runs under autocast with dtype, float16 or bfloat16. The loss of a batch x, y is loss_of(model(x), y), a
+    tensor without dimensions. It's computed under autocast too, and isn't scaled. Each step uses the weights from the
+    previous step. Gradients that the parameters hold at the start don't count, not even those of frozen parameters.
+
+    Details:
+    - batches: pairs x, y, on the model's device; there may be none.
+    - The model's parameters are float32 and stay float32. All are in the optimizer, which is new and has no weight
+      decay.
+    - The model's modes aren't changed.
+    - Autocast is off when train_amp is called, and off again afterward, even if the model or loss_of raises an error.
+      The error is passed on.
     """
     ### BEGIN SOLUTION
     losses = []
@@ -98,15 +103,14 @@ def train_amp(
 # %% promises
 # Take one step of -> example, formats, forward_autocast
 # Returns the losses -> example, formats, format_shows
-# batches: pairs x, y -> formats, keeps_modes
-# loss_of: loss_of(model -> formats, format_shows
+# The model runs under -> formats, forward_autocast, format_shows
+# The loss of a batch -> formats, format_shows
 # It's computed under -> under_autocast
-# dtype: float16 or -> formats, forward_autocast, format_shows
-# The loss isn't scaled -> under_autocast
+# Each step uses -> example, formats, forward_autocast
+# Gradients that the parameters -> old_grad
+# batches: pairs x, y -> formats, keeps_modes
 # The model's parameters are -> small_steps
 # All are in the optimizer -> old_grad, formats
-# Gradients that they hold -> old_grad
-# Each step uses -> example, formats, forward_autocast
 # The model's modes -> keeps_modes
 # Autocast is off -> keeps_modes
 # The error is passed on -> keeps_modes

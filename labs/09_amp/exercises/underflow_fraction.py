@@ -48,11 +48,16 @@ def underflow_fraction(
     The exact gradients are those of loss_of(model(x), y), computed in float32. For the others, the model and the loss
     are computed under autocast with dtype, float16 or bfloat16, and the loss is multiplied by scale before the backward
     pass. Of the elements that aren't zero in the exact gradients of all parameters that require grad, the result is the
-    share that's zero in the others. An element that's inf or nan isn't zero. If all exact elements are zero, the share
-    is 0.0.
-    x and y are on the model's device. At least one parameter requires grad, and each that does contributes to the loss.
-    The model has no dropout, and calling it changes nothing. Autocast is off before the call and afterward. x, y, the
-    model's weights, their .grad (tensors or None) and their requires_grad don't change.
+    share that's zero in the others.
+
+    Details:
+    - An element that's inf or nan isn't zero.
+    - If all exact elements are zero, the share is 0.0.
+    - x and y are on the model's device.
+    - At least one parameter requires grad, and each that does contributes to the loss. The model has no dropout, and
+      calling it changes nothing.
+    - Autocast is off before the call and afterward. x, y, the model's weights, their .grad (tensors or None) and their
+      requires_grad don't change.
     """
 
     ### BEGIN SOLUTION

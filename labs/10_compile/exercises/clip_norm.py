@@ -9,11 +9,15 @@ def one_graph(f, x, limit):
 def clip_norm(x: Tensor, limit: float) -> tuple[Tensor, Tensor]:
     """(x clipped as by clip_eager, x's norm before clipping), in one graph: torch.compile(fullgraph=True) accepts it.
 
-    x: float32 or float64, of any shape. limit, and the absolute value of every nonzero number in x, is between 1e-15
-    and 1e15. The first result has the values and the gradient of clip_eager(x, limit, []), to the precision of x's
-    dtype, even at x = 0; at norm == limit, where there's a kink, either gradient is accepted. The second result is a
-    0-dim tensor without a history. x isn't changed. The function prints nothing, and uses only operations on tensors,
-    but not torch.cond, which the check can't replay.
+    The first result has the values and the gradient of clip_eager(x, limit, []). The second result is a 0-dim tensor
+    without a history. The function prints nothing, and uses only operations on tensors, but not torch.cond, which the
+    check can't replay.
+
+    Details:
+    - x: float32 or float64, of any shape. x isn't changed.
+    - limit, and the absolute value of every nonzero number in x, is between 1e-15 and 1e15.
+    - The values and the gradient are those of clip_eager to the precision of x's dtype, even at x = 0; at norm ==
+      limit, where there's a kink, either gradient is accepted.
     """
     ### BEGIN SOLUTION
     norm = x.norm()
@@ -23,12 +27,13 @@ def clip_norm(x: Tensor, limit: float) -> tuple[Tensor, Tensor]:
 
 # %% promises
 # (x clipped as by -> example, other_cases, shapes, one_graph
-# x: float32 or float64 -> other_cases, shapes, gradient
-# limit, and the absolute -> sizes
 # The first result has -> example, other_cases, gradient, gradient_at_zero
 # The second result -> example, gradient, gradient_at_zero
-# x isn't changed -> keeps_input
 # The function prints nothing -> one_graph
+# x: float32 or float64 -> other_cases, shapes, gradient
+# x isn't changed -> keeps_input
+# limit, and the absolute -> sizes
+# The values and the gradient -> example, other_cases, gradient, gradient_at_zero
 
 
 # %% domain

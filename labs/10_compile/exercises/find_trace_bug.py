@@ -34,9 +34,12 @@ def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
 
     It's wrong if the model returns a result, but the trace raises an exception or returns another result: one with
     another shape, or with values that aren't close (torch.allclose with its default tolerances; NaN equals NaN). If the
-    model itself raises an exception of any kind, the candidate doesn't count. model takes a float32 tensor and returns
-    a float32 tensor that depends on nothing else; it accepts the example. It may write into the tensor that it's given,
-    but neither the example nor the candidate that you return is changed.
+    model itself raises an exception of any kind, the candidate doesn't count.
+
+    Details:
+    - model takes a float32 tensor and returns a float32 tensor that depends on nothing else; it accepts the example.
+    - The model may write into the tensor that it's given, but neither the example nor the candidate that you return is
+      changed.
     """
     ### BEGIN SOLUTION
     traced = trace(model, example.clone())
@@ -60,7 +63,7 @@ def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
 # It's wrong if -> sign_branch, other_models, close_results, other_shape, trace_refuses
 # If the model itself -> model_refuses
 # model takes a float32 -> sign_branch, other_models
-# It may write into -> writes_to_input, keeps_input
+# The model may write -> writes_to_input, keeps_input
 
 
 # %% domain

@@ -2,10 +2,13 @@
 def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
     """How many graphs torch.compile(step_up, dynamic=dynamic) has created after each call with torch.ones(n, 3).
 
-    sizes: the n of each call, 0 to 10**18; the list isn't changed. dynamic: None, True or False; with True, the first n
-    isn't 3, because Dynamo treats sizes that are equal in its first call as one size. Nothing is compiled at the start,
-    and the limit is 8. Returns a list with one int per size. It predicts: it creates no tensors, compiles nothing, and
-    takes no longer than arithmetic does.
+    sizes holds the n of each call. Nothing is compiled at the start, and the limit is 8. Returns a list with one int
+    per size. It predicts: it creates no tensors, compiles nothing, and takes no longer than arithmetic does.
+
+    Details:
+    - sizes: each n is from 0 to 10**18; the list isn't changed.
+    - dynamic: None, True or False; with True, the first n isn't 3, because Dynamo treats sizes that are equal in its
+      first call as one size.
     """
     ### BEGIN SOLUTION
     exact: set[int] = set()
@@ -25,11 +28,12 @@ def predict_compiles(sizes: list[int], dynamic: bool | None) -> list[int]:
 
 # %% promises
 # How many graphs -> example, other_calls, zero_one_before, zero_one_between, many_sizes
-# sizes: the n of each -> keeps_sizes, other_calls, many_sizes
-# dynamic: None, True -> example, other_calls, zero_one_before, zero_one_between
+# sizes holds the n -> keeps_sizes, other_calls, many_sizes
 # Nothing is compiled at -> other_calls, many_sizes
 # Returns a list -> none_or_one, example
 # It predicts -> other_calls, zero_one_before, zero_one_between, many_sizes
+# sizes: each n is -> keeps_sizes, other_calls, many_sizes
+# dynamic: None, True -> example, other_calls, zero_one_before, zero_one_between
 
 
 # %% domain

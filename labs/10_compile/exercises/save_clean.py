@@ -45,10 +45,14 @@ def saved_by(save, state, in_place=False, tied=(), frozen=(), twice=()):
 def save_clean(model: nn.Module) -> dict[str, Tensor]:
     """model's state with the names that it would have if none of it were compiled, in the same order.
 
-    model: compiled by torch.compile, or with compiled parts at any depth, or plain; nothing of its own is called
-    exactly _orig_mod. Every part of a name that is exactly _orig_mod is removed, even several in a row. Other parts
-    aren't changed. The result has all parameters and buffers that state_dict() has, with their current values: as the
-    model's own tensors, as in state_dict(), or as copies. The model isn't changed.
+    Every part of a name that is exactly _orig_mod is removed, even several in a row. Other parts aren't changed. The
+    result has all parameters and buffers that state_dict() has, with their current values: as the model's own tensors,
+    as in state_dict(), or as copies.
+
+    Details:
+    - model: compiled by torch.compile, or with compiled parts at any depth, or plain; nothing of its own is called
+      exactly _orig_mod.
+    - The model isn't changed.
     """
     ### BEGIN SOLUTION
     return {
@@ -60,10 +64,10 @@ def save_clean(model: nn.Module) -> dict[str, Tensor]:
 
 # %% promises
 # model's state with -> whole_model, compiled, plain, similar_names, shared_weight
-# model: compiled by -> whole_model, compiled, plain
 # Every part of -> whole_model, compiled, similar_names
 # Other parts aren't -> whole_model, similar_names
 # The result has all -> whole_model, compiled, plain, shared_weight
+# model: compiled by -> whole_model, compiled, plain
 # The model isn't -> keeps_model
 
 

@@ -51,12 +51,18 @@ def numbers_sent(function, weights, batches):
 def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
     """Leave in .grad, on every rank, the gradient of the mean cross entropy over all samples of all ranks.
 
-    batches: this rank's micro-batches (x, y), at least one. The list and its tensors are not changed. x is (n, d)
-    float32, and y is (n,) int64. n >= 1 may differ from one micro-batch to the next, and one may appear twice. All
-    ranks have equally many micro-batches, and equally many samples in all. Before the call, every .grad is None. model
-    is called once for each micro-batch, and not again before that one's backward: only one graph exists at a time.
-    Gradients are sent once, with the last backward or after it. Counts may be sent too. After the call, model averages
-    gradients in each backward again.
+    batches: this rank's micro-batches (x, y), at least one. model is called once for each micro-batch, and not again
+    before that one's backward: only one graph exists at a time.
+    Gradients are sent once, with the last backward or after it. After the call, model averages gradients in each
+    backward again.
+
+    Details:
+    - x is (n, d) float32, and y is (n,) int64. n >= 1 may differ from one micro-batch to the next, and a micro-batch
+      may appear twice.
+    - All ranks have equally many micro-batches, and equally many samples in all.
+    - Before the call, every .grad is None.
+    - Counts may be sent as well as gradients.
+    - The list batches and its tensors are not changed.
     """
     ### BEGIN SOLUTION
     count = sum(len(x) for x, _ in batches)
@@ -71,15 +77,15 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
 # %% promises
 # Leave in .grad -> example, uneven_batches, one_batch, one_rank, each_alone
 # batches: this rank's -> example, uneven_batches, one_batch, one_rank, each_alone
-# The list and its tensors -> keeps_batches
+# model is called once -> each_alone
+# Gradients are sent once -> sent_once
+# After the call, model -> sent_once
 # x is (n, d) float32 -> example, uneven_batches, one_batch, one_rank, each_alone
 # n >= 1 may differ -> uneven_batches, one_rank, each_alone, sent_once
 # All ranks have equally many -> example, uneven_batches, one_batch, one_rank, each_alone
 # Before the call, every -> example, uneven_batches, one_batch, one_rank, each_alone
-# model is called once -> each_alone
-# Gradients are sent once -> sent_once
 # Counts may be sent -> sent_once
-# After the call, model -> sent_once
+# The list batches and -> keeps_batches
 
 
 # %% domain

@@ -60,12 +60,14 @@ def ring_all_reduce(
 ) -> Tensor:
     """The sum of x over all ranks, called on each rank: a new tensor with the shape and dtype of x, even for one rank.
 
-    x: (n,), float32, float64 or int64, of any stride. n >= 0 and the dtype are the same on all ranks. x is not changed.
-    send(t): passes a copy of the tensor t, of any shape, to rank (rank + 1) % world_size. It does not wait.
-    recv(): the next tensor that rank (rank - 1) % world_size sent to this one. It waits until there is one, or raises
-    RuntimeError if none can arrive any more.
-    Each rank sends at most 2 * (world_size - 1) messages, each of at most ceil(n / world_size) numbers. It only
-    sends numbers of x, sums of such numbers over several ranks, and zeros to fill up a message.
+    x is (n,). send(t): passes a copy of the tensor t, of any shape, to rank (rank + 1) % world_size. recv(): the next
+    tensor that rank (rank - 1) % world_size sent to this one.
+    Each rank sends at most 2 * (world_size - 1) messages, each of at most ceil(n / world_size) numbers. It only sends
+    numbers of x, sums of such numbers over several ranks, and zeros to fill up a message.
+
+    Details:
+    - x: float32, float64 or int64, of any stride. n >= 0 and the dtype are the same on all ranks. x is not changed.
+    - send does not wait. recv waits until there is a tensor, or raises RuntimeError if none can arrive any more.
     """
     ### BEGIN SOLUTION
     chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
@@ -81,15 +83,16 @@ def ring_all_reduce(
 
 # %% promises
 # The sum of x over all ranks -> example, other_cases, dtypes, fewer_than_ranks, keeps_input
-# x: (n,), float32 -> other_cases, dtypes, fewer_than_ranks
-# n >= 0 and the dtype -> dtypes, fewer_than_ranks
-# x is not changed -> keeps_input
+# x is (n,) -> other_cases, dtypes, fewer_than_ranks
 # send(t): passes a copy -> example, other_cases, dtypes, fewer_than_ranks
-# It does not wait -> example, other_cases, dtypes, fewer_than_ranks
 # recv(): the next tensor -> example, other_cases, dtypes, fewer_than_ranks
-# It waits until -> example, other_cases, dtypes, fewer_than_ranks
 # Each rank sends at most -> messages
 # It only sends numbers -> messages
+# x: float32, float64 -> other_cases, dtypes, fewer_than_ranks
+# n >= 0 and the dtype -> dtypes, fewer_than_ranks
+# x is not changed -> keeps_input
+# send does not wait -> example, other_cases, dtypes, fewer_than_ranks
+# recv waits until -> example, other_cases, dtypes, fewer_than_ranks
 
 
 # %% domain

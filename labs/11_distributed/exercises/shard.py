@@ -18,16 +18,16 @@ def seeded(function, seed, *args):
 def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[int]:
     """The list of indices, Python ints from 0 to n - 1, that this rank reads.
 
-    n and world_size are at least 1, and either may be larger. epoch is at least 0. Ranks do not communicate.
-
-    train=True: each rank has ceil(n / world_size) indices. Together they have every index, and the counts of any
-    two indices differ by at most 1. The order of the n indices is random and drawn anew for each epoch, so both a
-    rank's indices and their order change. If n is small, an order may recur by chance.
-
+    train=True: each rank has ceil(n / world_size) indices. Together they have every index, and the counts of any two
+    indices differ by at most 1. The order of the n indices is random and drawn anew for each epoch, so both a rank's
+    indices and their order change.
     train=False: each index is on exactly one rank. The numbers of indices on two ranks differ by at most 1.
+    The same arguments give the same indices, whatever was called before. Ranks do not communicate.
 
-    The same arguments give the same indices, whatever was called before. The global random states of torch, Python and
-    NumPy do not matter, and are not changed.
+    Details:
+    - n and world_size are at least 1, and either may be larger. epoch is at least 0.
+    - If n is small, an order may recur by chance.
+    - The global random states of torch, Python and NumPy do not matter, and are not changed.
     """
     ### BEGIN SOLUTION
     if not train:
@@ -41,16 +41,16 @@ def shard(n: int, rank: int, world_size: int, epoch: int, train: bool) -> list[i
 
 # %% promises
 # The list of indices -> example, training, evaluation, fewer_than_ranks
-# n and world_size are -> training, evaluation, fewer_than_ranks
-# epoch is at least 0 -> training, evaluation, epoch_order
-# Ranks do not communicate -> example, training, evaluation, fewer_than_ranks
 # train=True: each rank has -> example, training, fewer_than_ranks
 # Together they have -> example, training, fewer_than_ranks
 # The order of the n -> epoch_order
-# If n is small -> epoch_order, fewer_than_ranks
 # train=False: each index -> example, evaluation, fewer_than_ranks
 # The numbers of indices -> example, evaluation, fewer_than_ranks
 # The same arguments give -> epoch_order, random_state
+# Ranks do not communicate -> example, training, evaluation, fewer_than_ranks
+# n and world_size are -> training, evaluation, fewer_than_ranks
+# epoch is at least 0 -> training, evaluation, epoch_order
+# If n is small -> epoch_order, fewer_than_ranks
 # The global random states -> random_state
 
 

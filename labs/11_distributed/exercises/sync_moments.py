@@ -2,10 +2,15 @@
 def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """The mean and the variance of each column over the rows of all ranks: two float32 tensors (d,).
 
-    Every rank calls this, and gets the same result. x: (n, d) float32, of any strides, with the same d >= 1 on all
-    ranks. Its numbers are between -1e12 and 1e12. n may differ from rank to rank, and be 0 on all ranks but one. x is
-    not changed. The variance divides by the number of rows, not by one less. Both have the precision of float32. Only
-    if the mean is a thousand times the standard deviation may the variance be off by 1%.
+    Every rank calls this, and gets the same result. x is (n, d) float32. The variance divides by the number of rows,
+    not by one less.
+
+    Details:
+    - x may have any strides, and d >= 1 is the same on all ranks. The numbers in x are between -1e12 and 1e12. x is not
+      changed.
+    - n may differ from rank to rank, and be 0 on all ranks but one.
+    - The mean and the variance have the precision of float32. Only if the mean is a thousand times the standard
+      deviation may the variance be off by 1%.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
@@ -20,14 +25,15 @@ def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 # %% promises
-# The mean and the variance -> example, other_cases, one_rank, empty_rank, large_mean
+# The mean and the variance of each -> example, other_cases, one_rank, empty_rank, large_mean
 # Every rank calls this -> example, other_cases, empty_rank, large_mean
-# x: (n, d) float32 -> other_cases, one_rank
-# Its numbers are -> other_cases, one_rank
-# n may differ -> example, other_cases, empty_rank, large_mean
-# x is not changed -> keeps_input
+# x is (n, d) float32 -> other_cases, one_rank
 # The variance divides -> example, other_cases, one_rank, empty_rank, large_mean
-# Both have the precision -> example, other_cases, one_rank, empty_rank, large_mean
+# x may have any -> other_cases, one_rank
+# The numbers in x -> other_cases, one_rank
+# x is not changed -> keeps_input
+# n may differ -> example, other_cases, empty_rank, large_mean
+# The mean and the variance have -> example, other_cases, one_rank, empty_rank, large_mean
 # Only if the mean is -> large_mean
 
 

@@ -46,11 +46,14 @@ def diagnosed(diagnose, acts):
 def diagnose(step: Callable) -> set[str]:
     """The names of the flaws of step, a subset of FLAWS; the empty set if it is sound.
 
-    step: call it as step(model, optimizer, x, y), with an nn.Sequential that returns logits (n, c) and whose first and
-    last layer, two different ones, have weights; an optimizer with its parameters; x (n, ...); y (n,) int64. It returns
-    a 0-dim tensor. A sound step puts the model into training mode, and takes one optimizer step with the gradient of
-    the mean cross entropy over only x, y. It may leave gradients behind if the next call does not use them. A
-    step has at most two flaws.
+    Call it as step(model, optimizer, x, y). It returns a 0-dim tensor. A sound step puts the model into training mode,
+    and takes one optimizer step with the gradient of the mean cross entropy over only x, y. A step has at most two
+    flaws.
+
+    Details:
+    - Call step with an nn.Sequential that returns logits (n, c) and whose first and last layer, two different ones,
+      have weights; an optimizer with its parameters; x (n, ...); y (n,) int64.
+    - A sound step may leave gradients behind if the next call does not use them.
     """
     ### BEGIN SOLUTION
     generator, found, rate = torch.Generator().manual_seed(0), set(), 1e-6
@@ -84,11 +87,12 @@ def diagnose(step: Callable) -> set[str]:
 
 # %% promises
 # The names of the flaws -> other_cases, accumulates, stale, mode, input, dead, sum, graph, two_flaws
-# step: call it as -> no_false_alarm, other_cases, accumulates, stale, mode, input, dead, sum, two_flaws
+# Call it as -> no_false_alarm, other_cases, accumulates, stale, mode, input, dead, sum, two_flaws
 # It returns a 0-dim tensor -> example, graph, two_flaws
-# A sound step -> no_false_alarm, other_cases, accumulates, stale, mode, input, dead, sum, two_flaws
-# It may leave gradients -> no_false_alarm, other_cases, stale, mode, input, dead, sum, graph, two_flaws
+# A sound step puts -> no_false_alarm, other_cases, accumulates, stale, mode, input, dead, sum, two_flaws
 # A step has at most -> two_flaws
+# Call step with -> no_false_alarm, other_cases, accumulates, stale, mode, input, dead, sum, two_flaws
+# A sound step may leave gradients -> no_false_alarm, other_cases, stale, mode, input, dead, sum, graph, two_flaws
 
 
 # %% domain

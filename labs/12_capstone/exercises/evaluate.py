@@ -49,13 +49,15 @@ def measured(evaluate, start, first, batches, classes, training=(), old=None, fr
 def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
     """Mean cross entropy over all samples, and the confusion matrix, in evaluation mode and without a graph.
 
-    model: gives logits (n, classes). batches: an iterable, which can be read once, of pairs x, y (n,) int64 in CPU
-    memory, with at least one sample in all; n may differ, and be 0. They are moved to the device of the model's
-    parameters. Returns (loss, matrix): a Python float, and an int64 tensor (classes, classes) in CPU memory that counts
-    labels by row and predictions (the largest logit, or the first of equal ones) by column. Logits that aren't equal
-    differ by more than 1e-4.
-    Afterwards, parameters, whether they require grad, buffers and every .grad are as before, and each module is in the
-    mode it was in. The grad mode is as before. All this also holds if the model raises an error, which is passed on.
+    batches: pairs x, y (n,) int64 in CPU memory. They are moved to the device of the model's parameters. The model
+    gives logits (n, classes). Returns (loss, matrix): a Python float, and an int64 tensor (classes, classes) in CPU
+    memory that counts labels by row and predictions (the largest logit, or the first of equal ones) by column.
+
+    Details:
+    - batches: an iterable, which can be read once, with at least one sample in all; n may differ, and be 0.
+    - Logits that aren't equal differ by more than 1e-4.
+    - Afterward, parameters, whether they require grad, buffers and every .grad are as before, and each module is in the
+      mode it was in. The grad mode is as before. All this also holds if the model raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
     where = next(model.parameters()).device
@@ -79,12 +81,13 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
 
 # %% promises
 # Mean cross entropy over -> example, uneven_batches, confusion_matrix, no_graph
-# model: gives logits -> uneven_batches, confusion_matrix
-# batches: an iterable -> example, uneven_batches, confusion_matrix
+# batches: pairs x, y -> example, uneven_batches, confusion_matrix
 # They are moved -> example, uneven_batches, confusion_matrix
+# The model gives logits -> uneven_batches, confusion_matrix
 # Returns (loss, matrix) -> example, uneven_batches, confusion_matrix
+# batches: an iterable -> example, uneven_batches, confusion_matrix
 # Logits that aren't -> uneven_batches, confusion_matrix
-# Afterwards, parameters -> keeps_model, keeps_grad, keeps_modes
+# Afterward, parameters -> keeps_model, keeps_grad, keeps_modes
 # The grad mode -> grad_mode
 # All this also holds -> after_error, grad_mode
 

@@ -49,14 +49,19 @@ def fit_best(
 ) -> list[float]:
     """Train for some epochs, and go back to the best one.
 
-    batches, held_out: lists of at least one pair x, y (n,) int64; n >= 1 may differ. They are not changed. epochs: at
-    least 1. optimizer: has all of the model's parameters, is new, and has no weight decay.
     An epoch: in training mode, one optimizer step for each batch, on the mean cross entropy of its samples; then one
     scheduler step; then, in evaluation mode and without a graph, the mean cross entropy over all held-out samples.
-    Gradients from before do not count, not even those of frozen parameters. Returns these means, one Python float for
-    each epoch. You may assume that they are finite.
-    Afterwards, the model's state_dict is that of the epoch with the lowest mean, or the first of equal ones. The
-    model is in evaluation mode, its parameters are still the optimizer's, and PyTorch's grad mode is as before.
+    Gradients from before do not count, not even those of frozen parameters.
+    Afterward, the model's state_dict is that of the epoch with the lowest mean over the held-out samples, or the first
+    of equal ones. Returns these means, one Python float for each epoch.
+
+    Details:
+    - batches, held_out: lists of at least one pair x, y (n,) int64; n >= 1 may differ. They are not changed.
+    - epochs: at least 1.
+    - optimizer: has all of the model's parameters, is new, and has no weight decay.
+    - You may assume that the means over the held-out samples are finite.
+    - Afterward, the model is in evaluation mode, its parameters are still the optimizer's, and PyTorch's grad mode is
+      as before.
     """
     ### BEGIN SOLUTION
     best: dict[str, Tensor] = {}
@@ -81,16 +86,16 @@ def fit_best(
 
 # %% promises
 # Train for some epochs -> example, losses, best_model
+# An epoch: -> example, losses, no_graph, evaluation_mode
+# Gradients from before -> example, losses, frozen
+# Afterward, the model's state_dict -> best_model, equal_loss
+# Returns these means -> losses, mean_over_samples
 # batches, held_out: -> losses, mean_over_samples, best_model
 # They are not -> keeps_lists
 # epochs: at least 1 -> losses, equal_loss
 # optimizer: has all -> losses, frozen, optimizer
-# An epoch: -> example, losses, no_graph, evaluation_mode
-# Gradients from before -> example, losses, frozen
-# Returns these means -> losses, mean_over_samples
 # You may assume -> losses, best_model
-# Afterwards, the model's state_dict -> best_model, equal_loss
-# The model is in evaluation mode -> evaluation_mode, optimizer, no_graph
+# Afterward, the model is in evaluation mode -> evaluation_mode, optimizer, no_graph
 
 
 # %% domain

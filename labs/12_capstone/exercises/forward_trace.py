@@ -99,11 +99,14 @@ def traced(trace, model, x, training):
 def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
     """What each layer returns in one call model(x): [(name, output), ...], in the order in which the layers run.
 
-    Layers are the modules without children, by their names in model.named_modules(). Each returns one tensor. A layer
-    that runs twice is listed twice, and one that does not run is not listed. Each output has the values that its
-    layer returned, in its own memory, and requires no grad. After the call, the modes of the modules and PyTorch's
-    grad mode are as before. The model may have its own hooks, which return None. Afterwards it has these and no
-    others, even if model(x) raises an error, which is passed on.
+    Layers are the modules without children, by their names in model.named_modules(). Each returns one tensor. Each
+    output has the values that its layer returned, in its own memory, and requires no grad.
+
+    Details:
+    - A layer that runs twice is listed twice, and one that does not run is not listed.
+    - After the call, the modes of the modules and PyTorch's grad mode are as before.
+    - The model may have its own hooks, which return None. Afterward, it has these and no others, even if model(x)
+      raises an error, which is passed on.
     """
     ### BEGIN SOLUTION
     found: list[tuple[str, Tensor]] = []
@@ -129,11 +132,11 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 # What each layer returns -> example, layer_kinds, one_layer, keeps_modes
 # Layers are the modules -> layer_kinds, one_layer
 # Each returns one tensor -> example, layer_kinds, one_layer
-# A layer that runs twice -> layer_kinds
 # Each output has the values -> example, layer_kinds, own_memory, no_history
+# A layer that runs twice -> layer_kinds
 # After the call, the modes -> keeps_modes
 # The model may have its own hooks -> hooks_removed, after_error
-# Afterwards it has these -> hooks_removed, after_error
+# Afterward, it has these -> hooks_removed, after_error
 
 
 # %% domain

@@ -64,16 +64,19 @@ def train_window(
 ) -> float:
     """One optimizer step for a window of batches, in mixed precision, with loss scaling and clipping.
 
-    window: at least one pair x (n, ...), y (n,) int64, in CPU memory; n >= 1 may differ. The batches are moved to the
-    device of the model's parameters. The list and its tensors are not changed. dtype: bfloat16 or float16, for
-    autocast, or float32, which means no autocast. Autocast is off before the call, and off afterwards.
-    The step uses the gradient of the mean cross entropy over all samples of the window. Its norm over all parameters
-    is clipped to at most clip, as nn.utils.clip_grad_norm_ does. Gradients from before do not count. You may assume
-    that the optimizer has all of the model's parameters, and that the loss depends on each. The scaler may be disabled
-    (enabled=False): the step is then always taken. An enabled one skips the step if a gradient is inf or nan. Its scale
-    is updated once. Everything that a batch's graph keeps for its backward pass is freed before the next forward pass.
-    The modes of the model and of its modules are not changed.
+    The batches are moved to the device of the model's parameters. dtype: bfloat16 or float16, for autocast, or float32,
+    which means no autocast. The step uses the gradient of the mean cross entropy over all samples of the window.
+    Gradients from before do not count. Everything that a batch's graph keeps for its backward pass is freed before the
+    next forward pass. The gradient's norm over all parameters is clipped to at most clip, as nn.utils.clip_grad_norm_
+    does. An enabled scaler skips the step if a gradient is inf or nan. Its scale is updated once.
     Returns the mean cross entropy over all samples of the window, before the step: a Python float.
+
+    Details:
+    - window: at least one pair x (n, ...), y (n,) int64, in CPU memory; n >= 1 may differ. The list and its tensors are
+      not changed.
+    - You may assume that the optimizer has all of the model's parameters, and that the loss depends on each.
+    - The scaler may be disabled (enabled=False): the step is then always taken.
+    - Autocast is off before the call, and off afterward. The modes of the model and of its modules are not changed.
     """
     ### BEGIN SOLUTION
     where = next(model.parameters()).device
@@ -94,21 +97,21 @@ def train_window(
 
 # %% promises
 # One optimizer step -> example, uneven_batches, mean_over_samples, clipping, formats
-# window: at least one pair -> example, uneven_batches, mean_over_samples
 # The batches are moved -> example, uneven_batches, mean_over_samples
-# The list and its tensors -> keeps_window
 # dtype: bfloat16 or float16 -> formats, format_shows
-# Autocast is off -> keeps_modes
 # The step uses the gradient -> example, uneven_batches, mean_over_samples, clipping, formats
-# Its norm over all -> clipping, formats, skips_overflow
 # Gradients from before -> example, uneven_batches, mean_over_samples, clipping, formats, skips_overflow
+# Everything that a batch -> one_graph_alive
+# The gradient's norm over all -> clipping, formats, skips_overflow
+# An enabled scaler skips -> skips_overflow
+# Its scale is updated once -> scale, skips_overflow
+# Returns the mean -> example, uneven_batches, mean_over_samples, formats, skips_overflow, scaler_off, keeps_modes
+# window: at least one pair -> example, uneven_batches, mean_over_samples
+# The list and its tensors -> keeps_window
 # You may assume -> example, uneven_batches, mean_over_samples, clipping
 # The scaler may be -> scaler_off
-# An enabled one skips -> skips_overflow
-# Its scale is updated once -> scale, skips_overflow
-# Everything that a batch -> one_graph_alive
+# Autocast is off -> keeps_modes
 # The modes of the model -> keeps_modes
-# Returns the mean -> example, uneven_batches, mean_over_samples, formats, skips_overflow, scaler_off, keeps_modes
 
 
 # %% domain
