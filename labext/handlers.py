@@ -21,7 +21,7 @@ from labkit.untrusted_json import DAMAGED
 MAX_BYTES = 20_000_000  # of a notebook sent by the browser
 PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "sandbox allow-same-origin"  # no scripts; the extension sets the page's colour scheme from outside
+    "sandbox allow-same-origin"  # no scripts; the extension sets the page's color scheme from outside
 )
 NOT_YOURS = "You can only mark your own copy of a lab: LAB/LAB.ipynb in JupyterLab's top folder."
 

@@ -122,8 +122,8 @@ def render_text(verdict: Verdict) -> str:
     return "\n".join([*lines, *(f"later {label}" for label in verdict.later)])
 
 
-# JupyterLab's own colours, light or dark, with fallbacks for pages outside JupyterLab, such as feedback.
-COLOURS = {
+# JupyterLab's own colors, light or dark, with fallbacks for pages outside JupyterLab, such as feedback.
+COLORS = {
     "pass": "var(--jp-success-color1, #1a7f37)",
     "fail": "var(--jp-error-color1, #b42318)",
     "later": "var(--jp-content-font-color2, #5c6670)",
@@ -163,7 +163,7 @@ def _render_details(outcome: Outcome, verdict: Verdict) -> str:
 
 def _render_row(state: str, label: str, lines: list[str], details: str = "") -> str:
     under = "".join(f'<div style="opacity:.85;white-space:pre-wrap">{escape(line)}</div>' for line in lines) + details
-    word = f'<b style="color:{COLOURS[state]};min-width:3em">{state}</b>'
+    word = f'<b style="color:{COLORS[state]};min-width:3em">{state}</b>'
     return f'<div style="display:flex;gap:.8em;margin-top:.35em">{word}<div>{escape(label)}{under}</div></div>'
 
 

@@ -70,9 +70,7 @@ def list_sentences(source: str) -> list[str]:
     """List the sentences of all docstrings in a cell, in order, without the line `Details:` and bullets."""
     texts = [text.replace(f"\n{DETAILS}\n", "\n") for _, text in _iter_docstrings(source)]
     return [
-        " ".join(sentence.split())
-        for text in texts
-        for sentence in END_OF_SENTENCE.split(BULLET.sub("", text).strip())
+        " ".join(sentence.split()) for text in texts for sentence in END_OF_SENTENCE.split(BULLET.sub("", text).strip())
     ]
 
 

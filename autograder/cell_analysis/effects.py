@@ -29,7 +29,7 @@ class EffectAnalysis:
         self._student_cells: dict[str, NameUse] = {}  # a name of the student's -> the cell that defined it
 
     def follow_cell(self, source: str, given: bool) -> bool:
-        """Follow the next cell. Return whether running it leaves the behaviour of all exercises so far as it is."""
+        """Follow the next cell. Return whether running it leaves the behavior of all exercises so far as it is."""
         try:
             return self._follow_cell(source, given)
         except _LimitExceeded:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_BODY = 500_000  # bytes
 STATIC = files("autograder.desk").joinpath("static")
-TOKENS = files("autograder.reports").joinpath("templates/tokens.css")  # the colours, shared with reports
+TOKENS = files("autograder.reports").joinpath("templates/tokens.css")  # the colors, shared with reports
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "

@@ -95,7 +95,7 @@ def _can_be(piece: SubmittedCell, cell: NotebookNode) -> bool:
 
 
 def _join_splits(pieces: list[SubmittedCell], exercises: Collection[str], log: RepairLog) -> list[SubmittedCell]:
-    """Join neighbours that are only together valid code, or share an identity and define different names."""
+    """Join neighbors that are only together valid code, or share an identity and define different names."""
     joined: list[SubmittedCell] = []
     for piece in pieces:
         before = joined[-1] if joined else None

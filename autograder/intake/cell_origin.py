@@ -68,7 +68,7 @@ def find_lab_answer(cells: Sequence[Any], place: int) -> list[int]:
 
 
 def digest_answer(cells: Sequence[Any]) -> str:
-    """Return a digest of everything that a person reads of an answer: text, pictures and neighbouring cells.
+    """Return a digest of everything that a person reads of an answer: text, pictures and neighboring cells.
 
     For a single text it's that text's digest, as in the results of earlier versions.
     """

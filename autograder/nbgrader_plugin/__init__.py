@@ -56,7 +56,7 @@ def configure(c: Any) -> None:
     filters = {
         "markdown2html": "render_text",
         "clean_html": "render_html",
-        "highlight_code": "colour_code",
+        "highlight_code": "color_code",
         "ansi2html": "show_output",
     }
     c.HTMLExporter.filters = {

@@ -27,10 +27,10 @@ from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
 from autograder.rendering.prose import PAGE_PIXELS, Budget, limit_page, render_prose
 from autograder.rendering.safe_svg import count_safe_pixels
 
-MAX_COLOURED, MAX_LINES = 100_000, 500  # characters and lines of code on a page: highlighting is quadratic in them
+MAX_COLORED, MAX_LINES = 100_000, 500  # characters and lines of code on a page: highlighting is quadratic in them
 MAX_SHOWN = 100_000  # characters of a value
 MAX_ELEMENTS = 40_000  # of a page's texts; begin and end count separately
-MAX_COLOURS = 2_000  # changes of colour in the outputs of a page
+MAX_COLORS = 2_000  # changes of color in the outputs of a page
 BUDGET = "gradlab_budget"  # the key of the page's budget in its resources
 NO_FORMULAS = Markup('<div class="tex2jax_ignore mathjax_ignore">{}</div>')  # MathJax would make links in them
 
@@ -41,10 +41,10 @@ class PageBudget:
 
     texts: Budget = field(default_factory=lambda: Budget(elements=MAX_ELEMENTS))
     """For Markdown that students wrote."""
-    code: int = MAX_COLOURED
-    """Characters of code in colours."""
-    colours: int = MAX_COLOURS
-    """Changes of colour in outputs."""
+    code: int = MAX_COLORED
+    """Characters of code in colors."""
+    colors: int = MAX_COLORS
+    """Changes of color in outputs."""
 
 
 def get_page_budget(context: Context) -> PageBudget:
@@ -110,10 +110,10 @@ def render_html(context: Context, html: str) -> str:
 
 
 @pass_context
-def colour_code(context: Context, source: str, language: str | None = None, metadata: Any = None) -> str:
-    """Show code in colours, or without if it exceeds the page's budget."""
+def color_code(context: Context, source: str, language: str | None = None, metadata: Any = None) -> str:
+    """Show code in colors, or without if it exceeds the page's budget."""
     budget = get_page_budget(context)
-    cost = len(source) + MAX_COLOURED // MAX_LINES * source.count("\n")
+    cost = len(source) + MAX_COLORED // MAX_LINES * source.count("\n")
     if cost > budget.code:
         return f'<div class="highlight"><pre>{escape(source)}</pre></div>'
     budget.code -= cost
@@ -122,9 +122,9 @@ def colour_code(context: Context, source: str, language: str | None = None, meta
 
 @pass_context
 def show_output(context: Context, text: str) -> str:
-    """Show what a cell printed in its colours, or without if they exceed the page's budget."""
+    """Show what a cell printed in its colors, or without if they exceed the page's budget."""
     budget, changes = get_page_budget(context), text.count("\x1b[")
-    if changes > budget.colours:
+    if changes > budget.colors:
         return str(escape(strip_ansi(text)))
-    budget.colours -= changes
+    budget.colors -= changes
     return str(ansi2html(text))

@@ -49,14 +49,14 @@ def _read_area(data: bytes, offset: int, length: int, order: Literal["little", "
 
 def _measure_gif(data: bytes) -> int:
     """Return the largest area of the screen and its images: a browser enlarges the screen to fit the first image."""
-    largest, offset = _read_area(data, 6, 2, "little"), 13 + _measure_colour_table(data[10])
+    largest, offset = _read_area(data, 6, 2, "little"), 13 + _measure_color_table(data[10])
     while data[offset] != END:
         if data[offset] == IMAGE:
             left, top, width, height = (
                 int.from_bytes(data[start : start + 2], "little") for start in range(offset + 1, offset + 9, 2)
             )
             largest = max(largest, (left + width) * (top + height))
-            offset += 11 + _measure_colour_table(data[offset + 9])
+            offset += 11 + _measure_color_table(data[offset + 9])
         elif data[offset] == EXTENSION:
             offset += 2
         else:
@@ -67,8 +67,8 @@ def _measure_gif(data: bytes) -> int:
     return largest
 
 
-def _measure_colour_table(flags: int) -> int:
-    """Return the size in bytes of the colour table that follows."""
+def _measure_color_table(flags: int) -> int:
+    """Return the size in bytes of the color table that follows."""
     return 3 * 2 ** (1 + flags % 8) if flags & 0x80 else 0
 
 

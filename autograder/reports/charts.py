@@ -1,6 +1,6 @@
-"""Charts as SVG within a page, in the page's own colours.
+"""Charts as SVG within a page, in the page's own colors.
 
-Colours are the page's CSS variables, so a theme or a printer changes them without a script. Bars and boxes have
+Colors are the page's CSS variables, so a theme or a printer changes them without a script. Bars and boxes have
 tooltips; a screen reader gets the numbers as a sentence, and most of them are also in a table on the page.
 """
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from labkit.pictures.graph import draw_arrows, walk_graph
 from labkit.pictures.graph_layout import compute_layout
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_cell, draw_rect, draw_text, measure_width, show_only
+from labkit.pictures.svg import BLUE, GRAY, OCHRE, RED, draw_cell, draw_rect, draw_text, measure_width, show_only
 
 MAX_NODES, MAX_SHOWN = 24, 4
 HIGH, ROW = 26, 84  # pixels
@@ -156,9 +156,9 @@ def _draw(
     for n, label in boxes.items():
         x, y = layout.boxes[n][0] + 4, layout.boxes[n][1]
         left = x - widths[n] / 2
-        parts.append(draw_cell(left, y - HIGH / 2, widths[n], HIGH, label, GREY if functions[n] else BLUE, 0.28))
+        parts.append(draw_cell(left, y - HIGH / 2, widths[n], HIGH, label, GRAY if functions[n] else BLUE, 0.28))
         if functions[n] not in ("", label):
-            parts.append(draw_text(x + 8, y + HIGH / 2 + 12, functions[n], GREY, size=10))
+            parts.append(draw_text(x + 8, y + HIGH / 2 + 12, functions[n], GRAY, size=10))
         if n in steps:
             turn = order.index(n) + 1
             frame = draw_rect(

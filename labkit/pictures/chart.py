@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from labkit.pictures.svg import (
-    COLOURS,
+    COLORS,
     DASHES,
-    GREY,
+    GRAY,
     draw_circle,
     draw_line,
     draw_path,
@@ -87,7 +87,7 @@ def draw_frame(axes: Axes, y_words: bool = True) -> list[str]:
     parts = []
     for value in list_powers(*axes.y) if axes.log else list_round_numbers(*axes.y):
         _, y = axes.place(axes.x[0], value)
-        parts.append(draw_line(left, y, right, y, GREY, 0.6, "stroke-opacity='.45'"))
+        parts.append(draw_line(left, y, right, y, GRAY, 0.6, "stroke-opacity='.45'"))
         if y_words:
             parts.append(draw_text(left - 6, y + 4, _format_tick(value), anchor="end", size=11))
     for value in (
@@ -95,10 +95,10 @@ def draw_frame(axes: Axes, y_words: bool = True) -> list[str]:
     ):
         x, _ = axes.place(value, axes.y[1])
         parts += [
-            draw_line(x, base, x, base + 4, GREY),
+            draw_line(x, base, x, base + 4, GRAY),
             draw_text(x, base + 16, f"{value:.4g}", anchor="middle", size=11),
         ]
-    parts.append(f"<path d='M{to_svg(left)} {TOP}V{to_svg(base)}H{to_svg(right)}' fill='none' stroke='{GREY}'/>")
+    parts.append(f"<path d='M{to_svg(left)} {TOP}V{to_svg(base)}H{to_svg(right)}' fill='none' stroke='{GRAY}'/>")
     parts.append(draw_text((left + right) / 2, base + 33, axes.x_label, anchor="middle", size=11))
     if y_words:
         parts.append(draw_text(4, TOP - 8, axes.y_label, size=11))
@@ -110,32 +110,32 @@ def _format_tick(value: float) -> str:
 
 
 def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[str]:
-    """Draw the lines, each with its own colour and dash, so lines that overlap stay distinct.
+    """Draw the lines, each with its own color and dash, so lines that overlap stay distinct.
 
     Args:
         named: Whether to show the words of marks.
     """
     parts = []
     for place, one in enumerate(lines):
-        colour, dash = choose_style(place)
+        color, dash = choose_style(place)
         inside = []
         for run in _split_runs(one.points, axes.log):
             points = _select_corners([axes.place(x, y) for x, y in _thin_points(run)], one.dots)
             if one.steps:
                 points = [p for a, b in itertools.pairwise(points) for p in (a, (b[0], a[1]))] + points[-1:]
-            inside.append(draw_path(points, colour, 2, dash) if len(points) > 1 else "")
+            inside.append(draw_path(points, color, 2, dash) if len(points) > 1 else "")
             if one.dots or len(points) == 1:
-                inside += [draw_circle(x, y, 3, colour) for x, y in points]
+                inside += [draw_circle(x, y, 3, color) for x, y in points]
         for index, words in one.marks:
             x, y = axes.place(*one.points[index])
-            inside += [draw_circle(x, y, 4, colour), draw_text(x - 6, y - 6, words, colour, "end", 11) if named else ""]
+            inside += [draw_circle(x, y, 4, color), draw_text(x - 6, y - 6, words, color, "end", 11) if named else ""]
         parts.append("".join(inside) if one.frames is None else emphasize_parts(one.frames, *inside))
     return parts
 
 
 def choose_style(place: int) -> tuple[str, str]:
-    """Return the colour and dash of the line with this number."""
-    return COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
+    """Return the color and dash of the line with this number."""
+    return COLORS[place % len(COLORS)], DASHES[place % len(DASHES)]
 
 
 def draw_legend(
@@ -144,11 +144,11 @@ def draw_legend(
     """Draw a piece of each line with its label, in rows. Return the parts and the lower edge."""
     parts, x = [], left
     for place, one in enumerate(lines):
-        colour, dash = choose_style(place)
+        color, dash = choose_style(place)
         room = 34 + measure_width(one.label, 11) + 12
         if x > left and x + room > left + width:
             x, y = left, y + 18
-        inside = draw_path([(x, y - 4), (x + 28, y - 4)], colour, 2.4, dash if dashed else "") + draw_text(
+        inside = draw_path([(x, y - 4), (x + 28, y - 4)], color, 2.4, dash if dashed else "") + draw_text(
             x + 34, y, one.label, size=11
         )
         parts.append(inside if one.frames is None else emphasize_parts(one.frames, inside))
@@ -195,7 +195,7 @@ def _thin_points(points: list[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _select_corners(points: list[tuple[float, float]], keep: bool) -> list[tuple[float, float]]:
-    """Drop points on the straight line between their neighbours, unless `keep` is true."""
+    """Drop points on the straight line between their neighbors, unless `keep` is true."""
     if keep:
         return points
     corners = points[:1]

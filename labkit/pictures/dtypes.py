@@ -11,9 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREEN, GREY, OCHRE, RED, draw_cell, draw_text, show_only
+from labkit.pictures.svg import BLUE, GRAY, GREEN, OCHRE, RED, draw_cell, draw_text, show_only
 
-COLOURS = {torch.float32: BLUE, torch.float16: OCHRE, torch.bfloat16: GREEN, torch.float64: RED}
+COLORS = {torch.float32: BLUE, torch.float16: OCHRE, torch.bfloat16: GREEN, torch.float64: RED}
 CAST = "_to_copy"
 Row = tuple[str, str, str]  # operation, dtypes in, dtypes out
 
@@ -65,14 +65,14 @@ def _format_dtype(dtype: torch.dtype) -> str:
 
 def _draw(runs: dict[str, list[Row]], words: list[str]) -> Drawing:
     parts, height = [], 0.0
-    colours = {_format_dtype(dtype): colour for dtype, colour in COLOURS.items()}
+    colors = {_format_dtype(dtype): color for dtype, color in COLORS.items()}
     for frame, rows in enumerate(runs.values()):
         y, inside = 30.0, [draw_text(260, 16, "in", anchor="middle"), draw_text(430, 16, "out", anchor="middle")]
         for name, before, after in rows:
             cast = name == CAST
-            inside.append(draw_text(6, y + 17, "cast" if cast else name, GREY if cast else "currentColor"))
+            inside.append(draw_text(6, y + 17, "cast" if cast else name, GRAY if cast else "currentColor"))
             for x, label in ((180, before), (350, after)):
-                inside.append(draw_cell(x, y, 160, 24, label, colours.get(label, GREY), 0.4 if not cast else 0.15))
+                inside.append(draw_cell(x, y, 160, 24, label, colors.get(label, GRAY), 0.4 if not cast else 0.15))
             y += 28
         parts.append(show_only([frame], *inside))
         height = max(height, y)

@@ -31,7 +31,7 @@ const formatNumber = v => {
   if (v !== 0 && (power < -4 || power > 8)) return `${+digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
   return Object.is(v, -0) ? '-0' : String(Number(`${digits}e${power}`));
 };
-const neighbour = (x, format, direction) => {
+const neighbor = (x, format, direction) => {
   const code = codeOf(x, format), kind = kindOf(code, format), minus = x < 0 || Object.is(x, -0);
   if (kind === 'nan' || (kind === 'inf' && !minus === direction > 0)) return minus ? -valueOf(code, format) : valueOf(code, format);
   if (code === 0) return direction * valueOf(1, format);
@@ -50,14 +50,14 @@ const draw = x => {
     part.querySelectorAll('rect').forEach((box, i) => box.setAttribute('fill-opacity', bits[i] === '1' ? 0.55 : 0.06));
     part.querySelectorAll('text').forEach((word, i) => { word.textContent = bits[i]; });
     const value = (x < 0 ? -1 : 1) * valueOf(code, format);
-    const words = `${formatNumber(value)} (${kindOf(code, format)}), between ${formatNumber(neighbour(x, format, -1))} and ${formatNumber(neighbour(x, format, 1))}`;
+    const words = `${formatNumber(value)} (${kindOf(code, format)}), between ${formatNumber(neighbor(x, format, -1))} and ${formatNumber(neighbor(x, format, 1))}`;
     svg.querySelector(`[data-value=${name}]`).textContent = words;
     lines.push(`${name} ${words}`);
   }
   say(lines.join('\n'));
 };
 const walk = direction => {
-  const next = neighbour(stored, FORMATS[chosen], direction);
+  const next = neighbor(stored, FORMATS[chosen], direction);
   if (Number.isFinite(next)) { typed.value = formatNumber(next); draw(next); }
 };
 typed.onchange = () => {

@@ -1,6 +1,6 @@
-"""The bits of a number in three floating-point formats used in training, with its neighbours.
+"""The bits of a number in three floating-point formats used in training, with its neighbors.
 
-The reader types a number, or steps from neighbour to neighbour in a format of their choice.
+The reader types a number, or steps from neighbor to neighbor in a format of their choice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from labkit.pictures.picture import Drawing, Picture, catch_failures, read_scrip
 from labkit.pictures.svg import BLUE, OCHRE, RED, draw_rect, draw_text, tag_element
 
 BITS = {"float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}  # exponent, fraction
-COLOURS = (RED, OCHRE, BLUE)  # sign, exponent, fraction
+COLORS = (RED, OCHRE, BLUE)  # sign, exponent, fraction
 
 
 class StoredNumber(NamedTuple):
@@ -37,9 +37,9 @@ class StoredNumber(NamedTuple):
 
 
 def store_number(number: float, name: str) -> StoredNumber:
-    """Round the number to the format "float32", "float16" or "bfloat16": bits, value and both neighbours.
+    """Round the number to the format "float32", "float16" or "bfloat16": bits, value and both neighbors.
 
-    The neighbour above the largest number is inf. The neighbours of nan are nan.
+    The neighbor above the largest number is inf. The neighbors of nan are nan.
     """
     dtype = getattr(torch, name)
     integer = torch.int32 if name == "float32" else torch.int16
@@ -48,10 +48,10 @@ def store_number(number: float, name: str) -> StoredNumber:
     t = torch.tensor(number, dtype=torch.float64).to(dtype)
     text = format(int(t.view(integer)) % 2**length, f"0{length}b")
     bits = (text[0], text[1 : 1 + exponent], text[1 + exponent :])
-    return StoredNumber(bits, t.item(), _find_neighbour(t, integer, -1), _find_neighbour(t, integer, 1))
+    return StoredNumber(bits, t.item(), _find_neighbor(t, integer, -1), _find_neighbor(t, integer, 1))
 
 
-def _find_neighbour(t: torch.Tensor, integer: torch.dtype, direction: int) -> float:
+def _find_neighbor(t: torch.Tensor, integer: torch.dtype, direction: int) -> float:
     if bool(t.isnan()):
         return math.nan
     if bool(t.isinf()) and (bool(t > 0) == (direction > 0)):
@@ -64,7 +64,7 @@ def _find_neighbour(t: torch.Tensor, integer: torch.dtype, direction: int) -> fl
 
 @catch_failures
 def explore_formats(number: float) -> Picture:
-    """Draw how float32, float16 and bfloat16 store a number: sign, exponent and fraction, and its two neighbours.
+    """Draw how float32, float16 and bfloat16 store a number: sign, exponent and fraction, and its two neighbors.
 
     The reader can type another number, or move to the next number of a format.
     """
@@ -73,7 +73,7 @@ def explore_formats(number: float) -> Picture:
 
 
 def describe_number(number: float) -> str:
-    """Describe the number with a line for each format: bits, stored value, its kind, and its neighbours."""
+    """Describe the number with a line for each format: bits, stored value, its kind, and its neighbors."""
     lines = [f"{number!r} is stored as"]
     for name in BITS:
         s = store_number(number, name)
@@ -82,23 +82,23 @@ def describe_number(number: float) -> str:
 
 
 def draw(number: float) -> Drawing:
-    """Draw the bits as boxes in a row for each format, and below them the value between its neighbours."""
+    """Draw the bits as boxes in a row for each format, and below them the value between its neighbors."""
     side, left = 19.0, 74.0
     parts = [tag_element("number", "", draw_text(4, 16, f"{number!r}, stored"))]
     for row, name in enumerate(BITS):
         s, y, x = store_number(number, name), 30 + 56.0 * row, left
         parts.append(draw_text(left - 8, y + 14, name, anchor="end"))
         boxes, bits = [], []
-        for part, colour in zip(s.bits, COLOURS, strict=True):
+        for part, color in zip(s.bits, COLORS, strict=True):
             for bit in part:
-                boxes.append(draw_rect(x, y, side - 1, side - 1, colour, 0.55 if bit == "1" else 0.06, colour))
+                boxes.append(draw_rect(x, y, side - 1, side - 1, color, 0.55 if bit == "1" else 0.06, color))
                 bits.append(draw_text(x + side / 2 - 0.5, y + 13, bit, anchor="middle", size=11))
                 x += side
         parts.append(f"<g data-format='{name}'>{''.join(boxes + bits)}</g>")
         text = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
         parts.append(tag_element("value", name, draw_text(left, y + 35, text)))
-    for place, (words, colour) in enumerate(zip(("sign", "exponent", "fraction"), COLOURS, strict=True)):
-        parts.append(draw_text(left + 17.5 * side + 80 * place, 100, words, colour))
+    for place, (words, color) in enumerate(zip(("sign", "exponent", "fraction"), COLORS, strict=True)):
+        parts.append(draw_text(left + 17.5 * side + 80 * place, 100, words, color))
     # JSON has no inf or nan.
     data = number if math.isfinite(number) else 0.0
     script = read_script("formats.js") if math.isfinite(number) else ""

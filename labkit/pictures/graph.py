@@ -10,7 +10,7 @@ from torch import Tensor
 
 from labkit.pictures.graph_layout import Layout, compute_layout
 from labkit.pictures.picture import Drawing, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREEN, GREY, draw_cell, measure_width, to_svg
+from labkit.pictures.svg import BLUE, GRAY, GREEN, draw_cell, measure_width, to_svg
 
 MAX_NODES = 200  # a larger graph can't be read as a picture
 HIGH = 26  # pixels: the height of a box
@@ -65,9 +65,9 @@ def _format_label(node: Any, names_by_id: Mapping[int, str]) -> str:
 
 
 def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ...]) -> Drawing:
-    """Draw nodes in grey, leaves below their AccumulateGrad in blue, and the result above the first node in green."""
+    """Draw nodes in gray, leaves below their AccumulateGrad in blue, and the result above the first node in green."""
     leaves = {n for n, label in enumerate(labels) if label.endswith(")")}
-    boxes = {n: ("AccumulateGrad" if n in leaves else label, GREY) for n, label in enumerate(labels)}
+    boxes = {n: ("AccumulateGrad" if n in leaves else label, GRAY) for n, label in enumerate(labels)}
     boxes[len(labels)] = (f"result {result}", GREEN)
     edges = [(len(labels), 0), *edges]
     for n in sorted(leaves):
@@ -75,10 +75,10 @@ def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ..
         boxes[len(boxes)] = (labels[n], BLUE)
     layout = compute_layout({n: measure_width(label, 11) + 14 for n, (label, _) in boxes.items()}, edges)
     parts = draw_arrows(layout, edges, HIGH)
-    for n, (label, colour) in boxes.items():
+    for n, (label, color) in boxes.items():
         x, y = layout.boxes[n]
         width = measure_width(label, 11) + 14
-        parts.append(draw_cell(x - width / 2 + 4, y - HIGH / 2, width, HIGH, label, colour, 0.28))
+        parts.append(draw_cell(x - width / 2 + 4, y - HIGH / 2, width, HIGH, label, color, 0.28))
     return Drawing("An autograd graph", layout.width + 8, layout.height, parts)
 
 
@@ -96,5 +96,5 @@ def draw_arrows(layout: Layout, edges: Sequence[tuple[int, int]], high: float) -
             d += f"C{to_svg(xa)} {middle} {to_svg(xb)} {middle} {to_svg(xb)} {to_svg(yb)}"
         x, y = points[-1]
         head = f"M{to_svg(x - 4)} {to_svg(y - 2)}L{to_svg(x)} {to_svg(y + 6)}L{to_svg(x + 4)} {to_svg(y - 2)}z"
-        parts.append(f"<path d='{d}' fill='none' stroke='{GREY}' stroke-width='1.4'/><path d='{head}' fill='{GREY}'/>")
+        parts.append(f"<path d='{d}' fill='none' stroke='{GRAY}' stroke-width='1.4'/><path d='{head}' fill='{GRAY}'/>")
     return parts

@@ -71,7 +71,7 @@ def _compute_depths(widths: Mapping[int, float], edges: Sequence[tuple[int, int]
 
 
 def _order(layers: list[list[int]], above: Mapping[int, list[int]], below: Mapping[int, list[int]]) -> None:
-    """Sort each layer by the mean position of its neighbours, down and up again."""
+    """Sort each layer by the mean position of its neighbors, down and up again."""
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for number in range(len(layers)) if down else reversed(range(len(layers))):
@@ -94,7 +94,7 @@ def _order(layers: list[list[int]], above: Mapping[int, list[int]], below: Mappi
 def _compute_abscissas(
     layers: list[list[int]], above: Mapping[int, list[int]], below: Mapping[int, list[int]], size: Mapping[int, float]
 ) -> dict[int, float]:
-    """Move each box as close as possible to the middle of its neighbours, without touching another box."""
+    """Move each box as close as possible to the middle of its neighbors, without touching another box."""
     x: dict[int, float] = {}
     for layer in layers:
         right = 0.0

@@ -8,8 +8,8 @@ from typing import Any
 
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
 from labkit.pictures.svg import (
-    COLOURS,
-    GREY,
+    COLORS,
+    GRAY,
     draw_cell,
     draw_line,
     draw_text,
@@ -24,7 +24,7 @@ DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 LAUNCH = ("cuda_runtime", "cuda_driver")
 DRAWN = (REGION, "cpu_op", "python_function", *DEVICE, *LAUNCH)
 SMALLEST = 0.3  # pixels: shorter events aren't drawn
-HUES = (*COLOURS[:-1], "#28858a")  # grey is for events outside all regions
+HUES = (*COLORS[:-1], "#28858a")  # gray is for events outside all regions
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Lane:
 def show_trace(trace: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Picture:
     """Draw the complete events of a Chrome trace, or of a list of events. A region can be emphasized.
 
-    Work on the device has the colour of the region that launched it.
+    Work on the device has the color of the region that launched it.
     """
     events = trace["traceEvents"] if isinstance(trace, Mapping) else trace
     bars = [_read_bar(event) for event in events if event.get("ph", "X") == "X" and event.get("cat", "cpu_op") in DRAWN]
@@ -120,13 +120,13 @@ def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Dr
     begin, end = min(bar.start for bar in bars), max(bar.end for bar in bars)
     unit = WIDTH / ((end - begin) or 1)
     outermost = dict.fromkeys(bar.regions[0] for bar in sorted(bars, key=lambda bar: bar.start) if bar.regions)
-    colours = {name: HUES[number % len(HUES)] for number, name in enumerate(outermost)}
+    colors = {name: HUES[number % len(HUES)] for number, name in enumerate(outermost)}
     parts, y = [], 12.0
     for lane in lanes:
         parts.append(draw_text(LEFT - 8, y + 14, lane.name, anchor="end"))
         for bar in lane.bars:
             if unit * _measure_length(bar) >= SMALLEST:
-                box = _draw_box(bar, LEFT + unit * (bar.start - begin), y + HIGH * bar.row, unit, colours)
+                box = _draw_box(bar, LEFT + unit * (bar.start - begin), y + HIGH * bar.row, unit, colors)
                 frames = [0, *(n for n, name in enumerate(regions, 1) if name in bar.regions)]
                 parts.append(
                     emphasize_parts(frames, f"<title>{escape_text(bar.name)}, {_measure_length(bar):g} µs</title>", box)
@@ -137,12 +137,12 @@ def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Dr
     return Drawing("A trace", LEFT + WIDTH + 24, y + 28, parts, groups, words if groups else words[:1])
 
 
-def _draw_box(bar: Bar, x: float, y: float, unit: float, colours: Mapping[str, str]) -> str:
+def _draw_box(bar: Bar, x: float, y: float, unit: float, colors: Mapping[str, str]) -> str:
     width = max(unit * _measure_length(bar) - 1, 0.5)
     shown = bar.name if measure_width(bar.name, 10) < width else ""
-    colour = colours[bar.regions[0]] if bar.regions else GREY
+    color = colors[bar.regions[0]] if bar.regions else GRAY
     tint = 0.45 if bar.cat == REGION else 0.3
-    return draw_cell(x, y, width, HIGH - 2, shown, colour, tint, 10)
+    return draw_cell(x, y, width, HIGH - 2, shown, color, tint, 10)
 
 
 def _draw_axis(y: float, length: float, unit: float) -> list[str]:
@@ -150,8 +150,8 @@ def _draw_axis(y: float, length: float, unit: float) -> list[str]:
     step = 10.0 ** (len(str(int(length))) - 1)
     step = next((s for s in (step / 5, step / 2, step) if length / s <= 10), step)
     ticks = [n * step for n in range(int(length / step) + 1)]
-    parts = [draw_line(LEFT, y, LEFT + WIDTH, y, GREY)]
+    parts = [draw_line(LEFT, y, LEFT + WIDTH, y, GRAY)]
     for at in ticks:
         x = LEFT + unit * at
-        parts += [draw_line(x, y, x, y + 4, GREY), draw_text(x, y + 17, f"{at:g}", GREY, "middle", 10)]
-    return [*parts, draw_text(LEFT - 8, y + 17, "µs", GREY, "end", 10)]
+        parts += [draw_line(x, y, x, y + 4, GRAY), draw_text(x, y + 17, f"{at:g}", GRAY, "middle", 10)]
+    return [*parts, draw_text(LEFT - 8, y + 17, "µs", GRAY, "end", 10)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import COLOURS, GREY, RED, draw_cell, draw_line, draw_text, measure_width, show_only
+from labkit.pictures.svg import COLORS, GRAY, RED, draw_cell, draw_line, draw_text, measure_width, show_only
 
 LEFT, WIDTH, HIGH = 92, 560, 34  # pixels
 
@@ -70,30 +70,30 @@ def _schedule_messages(buckets: list[list[int]], ends: list[float], speed: float
 
 
 def _draw(names: list[str], ends: list[float], runs: Mapping[str, list[Message]], words: list[str]) -> Drawing:
-    """Draw backward above the all-reduces. A bucket has the colour of its layers."""
+    """Draw backward above the all-reduces. A bucket has the color of its layers."""
     unit = WIDTH / max(sent[-1].end for sent in runs.values())
     parts = [draw_text(LEFT - 8, 52, "backward", anchor="end"), draw_text(LEFT - 8, 100, "all-reduce", anchor="end")]
     for frame, (sent, line) in enumerate(zip(runs.values(), words, strict=True)):
         frame_parts = [draw_text(4, 16, line)]
         for number, message in enumerate(sent):
-            colour = COLOURS[number % len(COLOURS)]
+            color = COLORS[number % len(COLORS)]
             for layer in message.layers:
                 begin = ends[layer - 1] if layer else 0.0
-                frame_parts.append(_draw_block(begin, ends[layer], 30, unit, names[layer], colour))
-            frame_parts.append(_draw_block(message.start, message.end, 78, unit, f"bucket {number}", colour))
+                frame_parts.append(_draw_block(begin, ends[layer], 30, unit, names[layer], color))
+            frame_parts.append(_draw_block(message.start, message.end, 78, unit, f"bucket {number}", color))
         end = LEFT + unit * sent[-1].end
         frame_parts.append(draw_line(end, 26, end, 118, RED, 2) + draw_text(end - 4, 132, "done", RED, "end", 11))
         parts.append(show_only([frame], *frame_parts))
     x = LEFT + unit * ends[-1]
     parts += [
-        draw_line(x, 26, x, 118, GREY, 1, "stroke-dasharray='4 4'"),
-        draw_text(x, 132, "backward ends", GREY, "middle", 11),
+        draw_line(x, 26, x, 118, GRAY, 1, "stroke-dasharray='4 4'"),
+        draw_text(x, 132, "backward ends", GRAY, "middle", 11),
     ]
     parts.append(draw_text(4, 152, "a schema, to scale and not measured", size=11))
     return Drawing("Buckets and backward", LEFT + WIDTH + 16, 160, parts, [Group("buckets", list(runs))], words)
 
 
-def _draw_block(start: float, end: float, y: float, unit: float, words: str, colour: str) -> str:
+def _draw_block(start: float, end: float, y: float, unit: float, words: str, color: str) -> str:
     width = unit * (end - start)
     shown = words if measure_width(words, 10) < width else ""
-    return draw_cell(LEFT + unit * start, y, max(width - 1, 1), HIGH, shown, colour, 0.4, 10)
+    return draw_cell(LEFT + unit * start, y, max(width - 1, 1), HIGH, shown, color, 0.4, 10)

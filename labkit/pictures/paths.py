@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 from labkit.pictures.chart import TOP, Axes, Line, choose_style, draw_frame, draw_legend
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import GREY, tag_element, to_svg
+from labkit.pictures.svg import GRAY, tag_element, to_svg
 
 GRID, LEVELS = (36, 26), 6
 Point = tuple[float, float]
@@ -66,16 +66,16 @@ def _walk(
 def _draw(
     values: list[list[float]], paths: Mapping[str, list[Point]], steps: int, axes: Axes, words: list[str]
 ) -> Drawing:
-    """Draw contour lines of the surface, and each optimizer's path in its own colour. A frame shows one step or all."""
+    """Draw contour lines of the surface, and each optimizer's path in its own color. A frame shows one step or all."""
     parts = draw_frame(axes)
     finite = sorted(value for row in values for value in row)
     # Levels by rank, with the same number of grid points between any two, so flat valleys show lines too.
     for level in range(1, LEVELS + 1):
         segments = _draw_contour(values, finite[level * len(finite) // (LEVELS + 1)], axes)
-        parts.append(f"<path d='{segments}' fill='none' stroke='{GREY}' stroke-opacity='.55'/>")
+        parts.append(f"<path d='{segments}' fill='none' stroke='{GRAY}' stroke-opacity='.55'/>")
     (low, high), (bottom, top) = axes.x, axes.y
     for place, points in enumerate(paths.values()):
-        colour, _ = choose_style(place)
+        color, _ = choose_style(place)
         inside = [math.isfinite(a + b) and low <= a <= high and bottom <= b <= top for a, b in points]
         positions = [axes.place(*point) for point in points]
         pieces = [
@@ -88,8 +88,8 @@ def _draw(
             if inside[n - 1] and inside[n]
         ]
         dots = [_draw_dot(n, x, y, last=n == steps) for n, (x, y) in enumerate(positions) if n and inside[n]]
-        parts.append(f"<g fill='none' stroke='{colour}' stroke-width='1.8'>{''.join(pieces)}</g>")
-        parts.append(f"<g fill='{colour}'>{''.join(dots)}</g>")
+        parts.append(f"<g fill='none' stroke='{color}' stroke-width='1.8'>{''.join(pieces)}</g>")
+        parts.append(f"<g fill='{color}'>{''.join(dots)}</g>")
     lines = [Line(name, []) for name in paths]
     below, height = draw_legend(lines, axes.left, TOP + axes.height + 44, axes.width, dashed=False)
     names = ["all steps", *(f"step {n}" for n in range(1, steps + 1))]

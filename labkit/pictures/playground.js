@@ -1,5 +1,5 @@
 // Forward, backward and steps of gradient descent in the browser.
-const parameters = {...picture.data.parameters}, inputs = [...picture.data.inputs], losses = [], COLOUR = picture.data.colours;
+const parameters = {...picture.data.parameters}, inputs = [...picture.data.inputs], losses = [], COLOR = picture.data.colors;
 let target = picture.data.target, rate = picture.data.rate, selected = 'w11', timer = 0;
 const formatNumber = x => (Object.is(Math.round(x * 100), -0) ? 0 : x).toFixed(2);
 const pass = () => {
@@ -16,13 +16,13 @@ const pass = () => {
 };
 const render = () => {
   const {values, loss, grad} = pass();
-  const colour = name => Math.abs(grad[name]) < 5e-4 ? COLOUR.flat : grad[name] > 0 ? COLOUR.shrink : COLOUR.grow;
+  const color = name => Math.abs(grad[name]) < 5e-4 ? COLOR.flat : grad[name] > 0 ? COLOR.shrink : COLOR.grow;
   for (const name in parameters) {
     const label = svg.querySelector(`[data-label=${name}]`), edge = svg.querySelector(`[data-edge=${name}]`);
     label.textContent = `${name} ${formatNumber(parameters[name])}`;
-    label.setAttribute('fill', colour(name));
+    label.setAttribute('fill', color(name));
     label.setAttribute('text-decoration', name === selected ? 'underline' : 'none');
-    edge?.setAttribute('stroke', colour(name));
+    edge?.setAttribute('stroke', color(name));
     edge?.setAttribute('stroke-width', 0.6 + 2 * Math.min(Math.abs(parameters[name]), 3));
   }
   for (const name in values) {

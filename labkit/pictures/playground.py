@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 
 from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
-from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_circle, draw_line, draw_text, tag_element
+from labkit.pictures.svg import BLUE, GRAY, OCHRE, RED, draw_circle, draw_line, draw_text, tag_element
 
 HIDDEN = 3
 # w{i}{j}: from input i to hidden unit j; b{j}: its bias; v{j}: from hidden unit j to the result; c: its bias.
@@ -33,7 +33,7 @@ START = {
 }
 RATE = 0.1
 RADIUS = 30  # pixels of a node
-GROW, SHRINK, FLAT = BLUE, RED, GREY
+GROW, SHRINK, FLAT = BLUE, RED, GRAY
 
 
 class Pass(NamedTuple):
@@ -109,7 +109,7 @@ def describe_network(inputs: Sequence[float], target: float, parameters: Mapping
 def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Drawing:
     """Draw nodes with values, edges with weights and, at the right, the losses of the reader's steps.
 
-    An edge's width is the size of its weight, and its colour the sign of the gradient.
+    An edge's width is the size of its weight, and its color the sign of the gradient.
     """
     p = compute_pass(inputs, target, parameters)
     places = {"x1": (50.0, 110.0), "x2": (50.0, 270.0), "result": (510.0, 190.0)}
@@ -124,7 +124,7 @@ def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]
         dx, dy = (xb - xa) * RADIUS / length, (yb - ya) * RADIUS / length
         lines.append(
             tag_element(
-                "edge", name, draw_line(xa + dx, ya + dy, xb - dx, yb - dy, _choose_colour(p.gradients[name]), width)
+                "edge", name, draw_line(xa + dx, ya + dy, xb - dx, yb - dy, _choose_color(p.gradients[name]), width)
             )
         )
         at = 0.33 if start in ("x1", "x2") else 0.45
@@ -146,7 +146,7 @@ def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]
         *nodes,
         *labels,
     ]
-    parts.append(draw_text(4, 384, "blue: would grow in a step. red: would shrink. grey: derivative 0."))
+    parts.append(draw_text(4, 384, "blue: would grow in a step. red: would shrink. gray: derivative 0."))
     plot = {"x": 600, "y": 60, "width": 150, "height": 250}
     parts += [
         draw_text(600, 46, "loss of each step, log", size=11),
@@ -162,15 +162,15 @@ def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]
         "parameters": dict(parameters),
         "rate": RATE,
         "plot": plot,
-        "colours": {"grow": GROW, "shrink": SHRINK, "flat": FLAT},
+        "colors": {"grow": GROW, "shrink": SHRINK, "flat": FLAT},
     }
     return Drawing("A small network", 770, 396, parts, script=read_script("playground.js"), data=data)
 
 
-def _choose_colour(gradient: float) -> str:
+def _choose_color(gradient: float) -> str:
     return FLAT if abs(gradient) < 5e-4 else SHRINK if gradient > 0 else GROW
 
 
 def _draw_label(x: float, y: float, name: str, parameters: Mapping[str, float], p: Pass) -> str:
-    words = draw_text(x, y, f"{name} {parameters[name]:.2f}", _choose_colour(p.gradients[name]), "middle")
+    words = draw_text(x, y, f"{name} {parameters[name]:.2f}", _choose_color(p.gradients[name]), "middle")
     return tag_element("label", name, words)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from labkit.pictures.chart import Line, draw_chart, fit_axes
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_cell, draw_rect, draw_text, show_only
+from labkit.pictures.svg import BLUE, GRAY, OCHRE, RED, draw_cell, draw_rect, draw_text, show_only
 
 State = list[list[set[int]]]  # state[rank][chunk]: the ranks whose values are in the sum
 FRAME = "stroke-width='2.5'"
@@ -60,10 +60,10 @@ def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: li
         for chunk in range(size):
             x, y = left + side * chunk, top + side * rank
             for ranks, held in _find_held_sums([state[rank][chunk] for state, _ in states]):
-                colour, tint = (BLUE, 0.45) if len(ranks) == size else (OCHRE, 0.4) if len(ranks) > 1 else (GREY, 0.12)
+                color, tint = (BLUE, 0.45) if len(ranks) == size else (OCHRE, 0.4) if len(ranks) > 1 else (GRAY, 0.12)
                 sums = "".join(map(str, sorted(ranks)))
                 parts.append(
-                    show_only(held, draw_cell(x, y, side - 3, side - 3, sums, colour, tint, 12 if size < 6 else 9))
+                    show_only(held, draw_cell(x, y, side - 3, side - 3, sums, color, tint, 12 if size < 6 else 9))
                 )
     for number, (_, sent) in enumerate(states):
         if number:

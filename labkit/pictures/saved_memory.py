@@ -12,7 +12,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from labkit.pictures.chart import TOP, Line, draw_chart, fit_axes
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import GREY, draw_line, draw_text
+from labkit.pictures.svg import GRAY, draw_line, draw_text
 
 MODES = ("backward()", "backward(retain_graph=True)", "no_grad()", "detach() at the end")
 
@@ -96,6 +96,6 @@ def draw(curves: dict[str, list[int]], layers: int, words: list[str]) -> Drawing
     for x, label in ((layers / 2, "forward"), (layers * 1.5, "backward, or what replaces it")):
         parts.append(draw_text(axes.place(x, 0)[0], TOP - 8, label, anchor="middle", size=11))
     middle, _ = axes.place(layers, 0)
-    parts.append(draw_line(middle, TOP, middle, TOP + axes.height, GREY))
+    parts.append(draw_line(middle, TOP, middle, TOP + axes.height, GRAY))
     groups = [Group("way", [ALL, *curves])]
     return Drawing("Bytes held for backward", width, height, parts, groups, ["\n".join(words), *words])

@@ -1,4 +1,4 @@
-"""Two small matrices side by side as shades, in the page's own colours. This is HTML for a card, not a lab's picture.
+"""Two small matrices side by side as shades, in the page's own colors. This is HTML for a card, not a lab's picture.
 
 The SVG holds no words, so a sanitiser that removes it leaves nothing behind.
 """
@@ -62,10 +62,10 @@ def _format_legend(difference: Difference, places: Sequence[tuple[int, int]], va
 
 
 def _draw_swatch(level: int) -> str:
-    return f'<span aria-hidden="true" style="color:{_choose_colour(level)}">&#9632;</span>'
+    return f'<span aria-hidden="true" style="color:{_choose_color(level)}">&#9632;</span>'
 
 
-def _choose_colour(level: int) -> str:
+def _choose_color(level: int) -> str:
     return choose_shade(level / (len(LEVELS) - 1))
 
 
@@ -74,7 +74,7 @@ def _find_places(rows: Sequence[str], character: str) -> list[tuple[int, int]]:
 
 
 def _draw_matrix(rows: Sequence[str], marks: str, size: float) -> str:
-    """Draw each row as a line one unit thick, with equal neighbours as one segment.
+    """Draw each row as a line one unit thick, with equal neighbors as one segment.
 
     Args:
         marks: SVG to draw on top.
@@ -89,7 +89,7 @@ def _draw_matrix(rows: Sequence[str], marks: str, size: float) -> str:
                 start = j
     runs.pop(NOT_FINITE, None)
     crosses = [f"M{j}.2 {i - 0.3:g}l.6 .6m0-.6l-.6 .6" for i, j in _find_places(rows, NOT_FINITE)]
-    parts = [_draw_path("".join(d), _choose_colour(LEVELS.index(value)), "1") for value, d in sorted(runs.items())]
+    parts = [_draw_path("".join(d), _choose_color(LEVELS.index(value)), "1") for value, d in sorted(runs.items())]
     parts.append(_draw_path("".join(crosses), INK, ".12"))
     box = f"width='{to_svg(width * size)}' height='{to_svg(height * size)}' "
     box += f"viewBox='0 -.5 {width} {height}'"

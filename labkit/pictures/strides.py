@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import GREY, choose_shade, draw_cell, draw_text, show_only
+from labkit.pictures.svg import GRAY, choose_shade, draw_cell, draw_text, show_only
 
 MAX_CELLS = 64  # more would be too small to read
 SIDE, LEFT, TOP = 34, 66, 34  # pixels
@@ -19,7 +19,7 @@ SIDE, LEFT, TOP = 34, 66, 34  # pixels
 def show_strides(t: Tensor) -> Picture:
     """Draw `t` (1 or 2 dimensions, at most 64 elements) above its storage.
 
-    Each element of the tensor has the colour of the storage slot that it reads. Slots that it never reads stay grey.
+    Each element of the tensor has the color of the storage slot that it reads. Slots that it never reads stay gray.
     """
     return _build_picture({"": t})
 
@@ -92,7 +92,7 @@ def _draw_slot(column: int, y: float, value: str, slot: int, count: int) -> str:
     Args:
         slot: Its number; -1 if the tensor doesn't read it.
     """
-    fill, tint = (choose_shade(slot / max(count - 1, 1)), 0.5) if slot >= 0 else (GREY, 0.12)
+    fill, tint = (choose_shade(slot / max(count - 1, 1)), 0.5) if slot >= 0 else (GRAY, 0.12)
     return draw_cell(LEFT + SIDE * column, y, SIDE - 2, SIDE - 2, value, fill, tint, min(12, 54 / max(len(value), 1)))
 
 

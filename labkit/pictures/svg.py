@@ -1,4 +1,4 @@
-"""SVG elements as strings, in colours that are readable on light and dark backgrounds.
+"""SVG elements as strings, in colors that are readable on light and dark backgrounds.
 
 Attributes use single quotes: a drawing is also inside an HTML attribute, where double quotes would take more space.
 """
@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 INK = "currentColor"
 # Of medium lightness, so lines and words stand out on white and on black. Curves use the first ones.
-BLUE, RED, GREEN, PURPLE, OCHRE, GREY = "#2b7bc0", "#cc5033", "#3a8548", "#9463ae", "#98720f", "#7b7b7b"
-COLOURS = (BLUE, RED, GREEN, PURPLE, OCHRE, GREY)
+BLUE, RED, GREEN, PURPLE, OCHRE, GRAY = "#2b7bc0", "#cc5033", "#3a8548", "#9463ae", "#98720f", "#7b7b7b"
+COLORS = (BLUE, RED, GREEN, PURPLE, OCHRE, GRAY)
 DASHES = ("", "8 4", "2 3", "10 3 2 3", "14 4", "4 4")
 TINT = 0.3  # of fills below words: the background shows through, so the words keep their contrast
 CHARACTER = 0.61  # width of a character of the monospaced font, in units of its size
@@ -24,7 +24,7 @@ def to_svg(value: float) -> str:
 
 
 def draw_text(
-    x: float, y: float, words: str, colour: str = INK, anchor: str = "start", size: float = 12, mono: bool = False
+    x: float, y: float, words: str, color: str = INK, anchor: str = "start", size: float = 12, mono: bool = False
 ) -> str:
     """Draw words whose baseline starts at this point, or has its middle or end there.
 
@@ -34,9 +34,9 @@ def draw_text(
     kind = " font-family='monospace'" if mono else ""
     kind += " xml:space='preserve'" if "  " in words else ""
     anchored = f" text-anchor='{anchor}'" if anchor != "start" else ""
-    coloured = f" fill='{colour}'" if colour != INK else ""
+    colored = f" fill='{color}'" if color != INK else ""
     sized = f" font-size='{to_svg(size)}'" if size != 12 else ""
-    return f"<text x='{to_svg(x)}' y='{to_svg(y)}'{anchored}{coloured}{sized}{kind}>{escape_text(words)}</text>"
+    return f"<text x='{to_svg(x)}' y='{to_svg(y)}'{anchored}{colored}{sized}{kind}>{escape_text(words)}</text>"
 
 
 def draw_rect(
@@ -82,7 +82,7 @@ def draw_circle(
 def draw_cell(
     x: float, y: float, width: float, height: float, words: str, fill: str, tint: float = TINT, size: float = 12
 ) -> str:
-    """Draw a box with centred words."""
+    """Draw a box with centered words."""
     inside = draw_text(x + width / 2, y + height / 2 + size * 0.36, words, anchor="middle", size=size) if words else ""
     return draw_rect(x, y, width, height, fill, tint, stroke="#888") + inside
 
@@ -129,7 +129,7 @@ def measure_width(words: str, size: float = 12) -> float:
 
 
 def choose_shade(part: float) -> str:
-    """Return a colour for a number between 0 and 1: from blue through green to yellow, of medium lightness."""
+    """Return a color for a number between 0 and 1: from blue through green to yellow, of medium lightness."""
     rgb = colorsys.hls_to_rgb((250 - 200 * part) / 360, 0.47, 0.62)
     return "#" + "".join(f"{round(15 * one):x}" for one in rgb)
 
@@ -139,7 +139,7 @@ def escape_text(words: str) -> str:
 
 
 def build_document(width: float, height: float, title: str, words: str, body: str) -> str:
-    """Build the whole SVG, with its own background and colours for use outside a page."""
+    """Build the whole SVG, with its own background and colors for use outside a page."""
     size = f"width='{to_svg(width)}' height='{to_svg(height)}' viewBox='0 0 {to_svg(width)} {to_svg(height)}'"
     label = html.escape(title, quote=True)
     return (

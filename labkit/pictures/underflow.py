@@ -11,7 +11,7 @@ from torch import Tensor
 
 from labkit.pictures.chart import TOP, Axes, draw_frame
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREEN, GREY, OCHRE, RED, draw_line, draw_rect, draw_text, show_only
+from labkit.pictures.svg import BLUE, GRAY, GREEN, OCHRE, RED, draw_line, draw_rect, draw_text, show_only
 
 ZERO, TINY, MOST = -25, -14, 16  # powers of 2: below ZERO, all becomes 0; below TINY, digits are lost; then inf
 
@@ -75,8 +75,8 @@ def _draw(bins_by_scale: list[dict[int, int]], scales: Sequence[float], words: l
     )
 
 
-def _draw_range(axes: Axes, start: float, end: float, colour: str, words: str) -> str:
+def _draw_range(axes: Axes, start: float, end: float, color: str, words: str) -> str:
     (x, _), (right, _) = axes.place(start, 0), axes.place(end, 0)
-    ground = draw_rect(x, TOP, right - x, axes.height, colour, 0.1)
-    edge = draw_line(x, TOP, x, TOP + axes.height, GREY) if math.isfinite(x) else ""
-    return ground + edge + draw_text((x + right) / 2, TOP + 14, words, colour, "middle", 11)
+    ground = draw_rect(x, TOP, right - x, axes.height, color, 0.1)
+    edge = draw_line(x, TOP, x, TOP + axes.height, GRAY) if math.isfinite(x) else ""
+    return ground + edge + draw_text((x + right) / 2, TOP + 14, words, color, "middle", 11)

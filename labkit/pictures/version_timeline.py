@@ -14,7 +14,7 @@ from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
 from labkit.pictures.svg import BLUE, GREEN, INK, OCHRE, PURPLE, RED, draw_circle, draw_text, show_only
 
 WRITE = "write"  # the line that try_writes replaces
-COLOURS = {"kept": GREEN, "caught": RED, "unseen": PURPLE}
+COLORS = {"kept": GREEN, "caught": RED, "unseen": PURPLE}
 ROW, CHARACTER = 26, 7.4  # pixels
 
 
@@ -169,15 +169,15 @@ def _draw_run(steps: list[VersionStep]) -> tuple[list[str], float, float]:
             if name in step.versions:
                 version = step.versions[name]
                 parts.append(_draw_version(centre, y, version, written=version > before.get(name, version)))
-        notes = [(step.error, COLOURS["caught"])] * bool(step.error) + [(k.words, COLOURS[k.fate]) for k in step.kept]
-        parts += [_place_text(right, y + i * ROW, words, colour=colour) for i, (words, colour) in enumerate(notes)]
+        notes = [(step.error, COLORS["caught"])] * bool(step.error) + [(k.words, COLORS[k.fate]) for k in step.kept]
+        parts += [_place_text(right, y + i * ROW, words, color=color) for i, (words, color) in enumerate(notes)]
         longest = max([longest, *(len(words) for words, _ in notes)])
         y, before = y + ROW * max(1, len(notes)), step.versions
     return parts, right + CHARACTER * longest + 12, y - ROW / 2
 
 
-def _place_text(x: float, y: float, words: str, anchor: str = "start", colour: str = INK) -> str:
-    return draw_text(x, y, words, colour, anchor)
+def _place_text(x: float, y: float, words: str, anchor: str = "start", color: str = INK) -> str:
+    return draw_text(x, y, words, color, anchor)
 
 
 def _draw_version(x: float, y: float, version: int, written: bool) -> str:

@@ -1298,7 +1298,7 @@ def cubes(x):
 
 
 def chained(x):
-    """Neighbours are multiplied: the Hessian has entries beside the diagonal."""
+    """Neighbors are multiplied: the Hessian has entries beside the diagonal."""
     return (x[1:] * x[:-1] ** 2).sum() + x.sin().sum()
 
 

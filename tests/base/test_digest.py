@@ -1,4 +1,4 @@
-"""The digest of statements changes when the code's behaviour does, and only then."""
+"""The digest of statements changes when the code's behavior does, and only then."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
     page.on("pageerror", lambda error: errors.append(str(error)))
     locators = SavedNotebook(page, server, "trusted.ipynb").pictures
     expect(locators.locator("svg[role=img]")).to_have_count(len(pictures))
-    paper = read_colour(page.locator(".jp-Notebook"), "background-color")
+    paper = read_color(page.locator(".jp-Notebook"), "background-color")
     for name, one in zip(pictures, locators.all(), strict=True):
         svg = one.locator("svg")
         box = svg.bounding_box()
@@ -58,7 +58,7 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
         assert box["height"] > 30, name
         assert svg.get_attribute("aria-label"), name
         assert svg.locator("desc").text_content(), name
-        assert read_colour(svg) != paper, name
+        assert read_color(svg) != paper, name
     expect(page.get_by_text("Error displaying widget")).to_have_count(0)
     assert errors == []
 
@@ -155,5 +155,5 @@ def test_an_untrusted_notebook_shows_each_first_frame_with_its_words(
     assert images.evaluate_all("all => all.map(one => one.alt)") == [p.words for p in reversed(pictures.values())]
 
 
-def read_colour(element: Locator, of: str = "color") -> str:
+def read_color(element: Locator, of: str = "color") -> str:
     return str(element.evaluate(f"one => getComputedStyle(one)['{of}']"))

@@ -54,7 +54,7 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
     expect(verdict).to_contain_text(
         "0 of 1 check passed here; 3 hidden checks run when it is marked, for 2 points in all"
     )
-    red = read_colour(find_word(verdict, LABEL))
+    red = read_color(find_word(verdict, LABEL))
 
     notebook.rewrite_last_line(EXERCISE, RIGHT)
     notebook.run(EXERCISE)
@@ -65,8 +65,8 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
         "1 of 1 check passed here; 3 hidden checks run when it is marked, for 2 points in all"
     )
     expect(find_word(verdict, HIDDEN)).to_have_text("later")
-    green = read_colour(find_word(verdict, LABEL))
-    assert len({red, green, read_colour(verdict)}) == 3, "JupyterLab dropped the colours of pass and fail"
+    green = read_color(find_word(verdict, LABEL))
+    assert len({red, green, read_color(verdict)}) == 3, "JupyterLab dropped the colors of pass and fail"
 
     notebook.save()
     saved_notebook = nbformat.read(server.folder / student, as_version=4)
@@ -115,5 +115,5 @@ def find_word(verdict: Locator, label: str) -> Locator:
     return find_row(verdict, label).get_by_text(re.compile("^(pass|fail|later)$"))
 
 
-def read_colour(of: Locator) -> str:
+def read_color(of: Locator) -> str:
     return str(of.evaluate("element => getComputedStyle(element).color"))

@@ -1,4 +1,4 @@
-"""Tests of PyTorch's behaviour run at night; those of the page docs/claims.md run by day too."""
+"""Tests of PyTorch's behavior run at night; those of the page docs/claims.md run by day too."""
 
 import pytest
 

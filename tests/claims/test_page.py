@@ -93,10 +93,10 @@ def test_every_claim_has_a_row_with_a_verdict_and_a_place() -> None:
     early = [number for number in rows if number < LATER_LABS]
     late = range(LATER_LABS, LATER_LABS + len(rows) - len(early))
     assert sorted(rows) == [*range(1, len(early) + 1), *late] and len(early) > SOURCES
-    for number, (statement, verdict, behaviour, _, places) in rows.items():
+    for number, (statement, verdict, behavior, _, places) in rows.items():
         assert statement, number
         assert verdict in ("T", "F", "O", "M", "N"), number
-        assert behaviour, number
+        assert behavior, number
         assert places, number
 
 

@@ -81,7 +81,7 @@ def make_follower_id(name: str) -> str:
 def grade_attacked(root: Path) -> AttackedClass:
     canaries = {
         kind: f"canary-{kind}-{secrets.token_hex(8)}"
-        for kind in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
+        for kind in ("hidden", "solution", "config", "gradebook", "neighbor", "environment", "memory")
     }
     breach, old_pids = f"breach-{secrets.token_hex(8)}", frozenset(_list_pids())
     with ExitStack() as stack:
@@ -94,13 +94,13 @@ def grade_attacked(root: Path) -> AttackedClass:
             config.write(f"{LIMITS}# {canaries['config']}\n")
         attack_values |= {
             "COURSE": str(root),
-            "NEIGHBOUR": "000_a_neighbour",
+            "NEIGHBOR": "000_a_neighbor",
             "BREACH": breach,
             "ADDRESS": ctypes.addressof(memory),
         }
-        neighbour = copy.deepcopy(sound)
-        neighbour["cells"][1]["source"] += f"\n{canaries['neighbour']}"
-        write(make_folder(root, "000_a_neighbour", LAB), neighbour)
+        neighbor = copy.deepcopy(sound)
+        neighbor["cells"][1]["source"] += f"\n{canaries['neighbor']}"
+        write(make_folder(root, "000_a_neighbor", LAB), neighbor)
         for name in list_attack_names():
             folder = make_folder(root, make_attacker_id(name), LAB)
             hand_in(read_attack(name), folder, copy.deepcopy(sound), attack_values)

@@ -7,7 +7,7 @@ The first line says what it tries. Options follow as comments, and then the cell
 Without an `exercise`, the answer of `double` is wrong, or right if `# expects: double=2` says so. `# expects: shift=any`
 allows the attacker's other marks to be lost; without it they are kept. `# night: WHY` leaves a slow one to `make nightly`. `# message: TEXT | TEXT` says that one of these
 texts must be in the result that the student reads: which limit is hit first can depend on the machine.
-Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, and HELPERS. They print what they catch: BREACH,
+Attacks find COURSE, NEIGHBOR, DROP, GRADER and others in their namespace, and HELPERS. They print what they catch: BREACH,
 or a canary.
 """
 

@@ -119,7 +119,7 @@ def test_a_text_of_the_courses_keeps_its_form_in_the_formgrader() -> None:
     assert "<details>a hint</details>" in page and "data:image/png;base64,AAAA" in page
 
 
-def test_html_of_a_student_is_not_parsed_and_much_code_is_not_coloured() -> None:
+def test_html_of_a_student_is_not_parsed_and_much_code_is_not_colored() -> None:
     """A sanitizer takes hours for a few kilobytes, and a highlighter minutes, in the server that serves all notebooks."""
     html = "<div>" + "".join(f"<b id={n}>" for n in range(6000)) + "</div>" + "<div>x</div>" * 6000
     html_page, long, short = (
@@ -136,8 +136,8 @@ def test_a_page_of_the_formgrader_has_a_bound_on_its_elements() -> None:
     table = "|".join("a" * 200) + "\n" + "|".join("-" * 200) + "\n" + "|\n" * 300  # rows are filled up
     texts = [nbformat.v4.new_markdown_cell(f"{number}\n\n{table}") for number in range(5)]
     code = nbformat.v4.new_code_cell("show()")
-    colours = "".join(f"\x1b[3{number % 8}mx" for number in range(5000))
-    code.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("\x1b[31mred\x1b[0m", colours)]
+    colors = "".join(f"\x1b[3{number % 8}mx" for number in range(5000))
+    code.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("\x1b[31mred\x1b[0m", colors)]
     page = render_formgrader_page(nbformat.v4.new_notebook(cells=[*texts, code]))
     assert page.count("<td") < MAX_ELEMENTS
     assert page.count("ansi") < 100

@@ -21,7 +21,7 @@ VERBS = set(
     """
     add adjust adopt advance align allocate allow answer append apply ask assert assign attach backward become begin
     bind blame block branch build call capture carry cast catch change charge check choose claim clean
-    clear close collect colour compare compile compose compute configure confirm connect convert copy count
+    clear close collect color compare compile compose compute configure confirm connect convert copy count
     create decide decode define delete describe detach detect die digest disguise dissolve do double drain draw drop duplicate
     emphasize empty enable encode end enlarge ensure enter escape estimate evaluate examine excuse exit expect explain
     explore export extend extract fetch fill filter find finish fit flush fold follow forbid forget fork format

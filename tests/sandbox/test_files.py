@@ -65,10 +65,10 @@ def test_the_plans_own_paths_are_there(layer: Layer, identity: str, needs: Needs
 def test_landlock_leaves_another_runs_scratch_alone(identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
 
-    def neighbour(world: World) -> list[str]:
+    def neighbor(world: World) -> list[str]:
         return [name for name in os.listdir(world.scratch.parent) if name.startswith("gradlab-test-")]
 
-    assert_stopped(neighbour, LANDLOCK, identity=identity, by=(errno.EACCES,))
+    assert_stopped(neighbor, LANDLOCK, identity=identity, by=(errno.EACCES,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)

@@ -73,7 +73,7 @@ def _enter_and_wait(control: int) -> None:
     time.sleep(3600)
 
 
-def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(supervisor: Supervisor) -> None:
+def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbor_is_not(supervisor: Supervisor) -> None:
     pids = []
     for _ in range(2):
         parent_end, child_end = socket.socketpair()

@@ -50,7 +50,7 @@ def unreadable_timestamp(folder: Path, notebook: Notebook) -> None:
 
 @write_case("The folder is a link to another student's.", note="link", intact=[])
 def linked_folder(folder: Path, notebook: Notebook) -> None:
-    other = folder.parent.parent / "linked_folder_neighbour" / LAB
+    other = folder.parent.parent / "linked_folder_neighbor" / LAB
     other.mkdir(parents=True)
     write(other, notebook)
     folder.rmdir()

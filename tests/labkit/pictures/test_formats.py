@@ -1,4 +1,4 @@
-"""The bits of numbers in three formats, their neighbours, and the explorer that walks along them."""
+"""The bits of numbers in three formats, their neighbors, and the explorer that walks along them."""
 
 import math
 
@@ -20,7 +20,7 @@ def test_bits_say_the_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(BITS))
-def test_neighbours_are_next_to_each_other(name: str) -> None:
+def test_neighbors_are_next_to_each_other(name: str) -> None:
     for number in (1.0, -1.0, 0.0, 1e-3, -7.25, torch.finfo(getattr(torch, name)).tiny):
         s = store_number(number, name)
         assert s.below < s.value < s.above

@@ -13,7 +13,7 @@ import torch
 
 from labkit.pictures import explore_strides, show_curves
 from labkit.pictures.picture import ALL, Drawing, Group, Picture
-from labkit.pictures.svg import COLOURS, draw_rect, draw_text, emphasize_parts, show_only
+from labkit.pictures.svg import COLORS, draw_rect, draw_text, emphasize_parts, show_only
 
 LIGHT, DARK = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the backgrounds of JupyterLab's themes
 
@@ -99,10 +99,10 @@ def test_labkit_imports_nothing_that_draws() -> None:
     assert "matplotlib" not in process.stdout and "ipywidgets" not in process.stdout, process.stdout + process.stderr
 
 
-def test_colours_are_visible_on_light_and_dark_backgrounds() -> None:
-    for colour in COLOURS:
-        rgb = tuple(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        assert min(compute_contrast(rgb, LIGHT), compute_contrast(rgb, DARK)) > 3.8, colour
+def test_colors_are_visible_on_light_and_dark_backgrounds() -> None:
+    for color in COLORS:
+        rgb = tuple(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        assert min(compute_contrast(rgb, LIGHT), compute_contrast(rgb, DARK)) > 3.8, color
 
 
 def compute_contrast(a: tuple[float, ...], b: tuple[float, ...]) -> float:

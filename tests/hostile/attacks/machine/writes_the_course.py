@@ -7,7 +7,7 @@ for name in (
     "source/01_door/01_door.ipynb",
     "nbgrader_config.py",
     "labs/01_door/lab.py",
-    f"submitted/{NEIGHBOUR}/01_door/01_door.ipynb",
+    f"submitted/{NEIGHBOR}/01_door/01_door.ipynb",
     "source/01_door/planted.py",
     "torch.py",
     "results/01_door/x.json",

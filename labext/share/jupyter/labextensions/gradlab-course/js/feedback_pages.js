@@ -32,7 +32,7 @@ export class FeedbackPages {
     const frame = content.node.querySelector('iframe');
     frame.addEventListener('load', () => {
       const theme = document.body.dataset.jpThemeLight === 'false' ? 'dark' : 'light';
-      frame.contentDocument.documentElement.style.colorScheme = theme; // the page has colours for both
+      frame.contentDocument.documentElement.style.colorScheme = theme; // the page has colors for both
     });
     const page = new MainAreaWidget({ content });
     page.id = `gradlab-page-${lab}`;
