@@ -2,7 +2,8 @@
 def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor]:
     """Gradients of the loss ((X @ W.T + b - Y) ** 2).sum(), without autograd.
 
-    W (d_out, d_in), b (d_out,), X (n, d_in), Y (n, d_out); all float32 or all float64; n may be 0.
+    W (d_out, d_in), b (d_out,), X (n, d_in), Y (n, d_out); all float32 or all float64, any
+    strides; n may be 0.
     Returns {"W": ..., "b": ..., "X": ...}, each with the shape and dtype of that tensor.
     The arguments aren't changed. Works inside torch.no_grad() and torch.inference_mode() too.
     """

@@ -2,8 +2,8 @@
 def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
     """The gradients of each loss: result[i][j] is the gradient of losses[i](params) with respect to params[j].
 
-    losses: functions that take the list params and return a 0-dim tensor. Each loss uses at least one of the params.
-    For a parameter that a loss doesn't use, the gradient is all zeros.
+    losses: functions that take the list params and return a 0-dim tensor; the list may be empty. Each loss uses at
+    least one of the params. For a parameter that a loss doesn't use, the gradient is all zeros.
     params: leaves of any shape that require grad, float32 or float64. Each gradient has its parameter's shape and
     dtype. Each .grad is left as it was, even if it was None.
     """

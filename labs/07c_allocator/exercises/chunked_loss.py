@@ -34,9 +34,9 @@ def chunked_loss(
     weight is (v, d), and labels is (n,). piece(h, weight, y) returns the sum of the losses of the rows h with labels y,
     as a 0-dim tensor. It computes these rows' logits. A label of -100 adds nothing to that sum, and such a row doesn't
     count in the mean.
-    In the forward pass, piece is called once for each of `chunks` parts of the rows, in order. Whatever piece keeps for
-    backward is freed before the next call of piece, and at the end of the forward pass, so the logits of at most one
-    part are alive.
+    In the forward pass, piece is called once for each of `chunks` parts of consecutive rows, in order. Whatever piece
+    keeps for backward is freed before the next call of piece, and at the end of the forward pass, so the logits of at
+    most one part are alive.
     The loss, and the gradients of hidden and weight if they require grad, are those of piece(hidden, weight, labels)
     divided by the number of rows that count.
 

@@ -27,8 +27,8 @@ def product_and_sum(x, y):
 def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
     """How many graphs Dynamo creates for one call fn(*args) if none of fn is compiled yet: an int, 0 or more.
 
-    A graph that runs several times counts once. Earlier calls and compilations make no difference: the same arguments
-    give the same number.
+    torch.compile has its default settings. A graph that runs several times counts once. Earlier calls and compilations
+    make no difference: the same arguments give the same number.
     """
     ### BEGIN SOLUTION
     torch.compiler.reset()
@@ -40,6 +40,7 @@ def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
 
 # %% promises
 # How many graphs Dynamo -> example, several_breaks, break_at_end, called_once, two_tensors
+# torch.compile has -> example, several_breaks, break_at_end, called_once, two_tensors
 # A graph that runs -> repeated_graphs
 # Earlier calls and -> called_again, compiled_before
 

@@ -9,8 +9,8 @@ def sync_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     - x may have any strides, and d >= 1 is the same on all ranks. The numbers in x are between -1e12 and 1e12. x is not
       changed.
     - n may differ from rank to rank, and be 0 on all ranks but one.
-    - The mean and the variance have the precision of float32. Only if the mean is a thousand times the standard
-      deviation may the variance be off by 1%.
+    - The mean and the variance have the precision of float32. Only if the mean is at least a thousand times the
+      standard deviation may the variance be off by 1%.
     """
     ### BEGIN SOLUTION
     count = torch.tensor(float(len(x)))
