@@ -18,7 +18,7 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 
 # %% promises
 # The gradients of each -> example, other_cases, few
-# losses: functions -> other_cases
+# losses: functions -> other_cases, few
 # Each loss uses at least -> unused
 # For a parameter that -> unused
 # params: leaves of any -> few, other_cases
