@@ -50,7 +50,7 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
     reference,
     *("float32", "no axes", "one number", "no elements", "w is the loss", "another name", "a view", "without grad"),
     *("huge shift", "infinite shift", "shift 0", "NaN and infinity in w", "transposed", "every second one"),
-    *("expanded shift", "holds .grad", "shift is .grad", "uses autograd"),
+    *("shift of stride 0", "holds .grad", "shift is .grad", "uses autograd"),
     *("recording off", "an error", "an error, without grad", "an error, recording off"),
     call=shifted_evaluation,
     contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
@@ -76,7 +76,7 @@ def arguments(draw, edge):
     if edge == "NaN and infinity in w":
         w[0, 0], w[1, 0] = math.nan, draw(st.sampled_from([math.inf, -math.inf]))
     w, shift = ((t.float() if edge == "float32" else t) for t in (w, shift))
-    w, shift = draw.apply_layout(w, edge), shift[:1].expand(shape) if edge == "expanded shift" else shift
+    w, shift = draw.apply_layout(w, edge), shift[:1].expand(shape) if edge == "shift of stride 0" else shift
     w.requires_grad_("without grad" not in edge)
     if edge == "holds .grad":
         w.grad = torch.full_like(w, 1000.0)
@@ -193,7 +193,7 @@ with check(
     hint="Is the shifted w written into the memory of w? And when is the number read out of the loss?",
 ):
     arguments.assert_results(loss_at, "another name", "a view", "w is the loss", **DIGITS)
-    arguments.assert_results(loss_at, "transposed", "every second one", "expanded shift", **DIGITS)
+    arguments.assert_results(loss_at, "transposed", "every second one", "shift of stride 0", **DIGITS)
     arguments.assert_arguments(loss_at, "transposed", "every second one", "w is the loss", ignore=("shift",))
 with check(
     "keeps_grad", "w's .grad and the shift aren't changed", guard=True, hint="Which tensors do your writes go to?"

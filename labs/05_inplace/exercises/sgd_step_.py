@@ -51,7 +51,7 @@ def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, w
     *("float32", "mixed dtypes", "first step", "later step", "one parameter", "no axes", "no elements"),
     *("some without .grad", "first step, some without .grad", "all without .grad", "zero gradients"),
     *("momentum 0", "first step, momentum 0", "weight decay 0", "first step, weight decay 0", "lr 0"),
-    *("transposed", "every second one", "parts of one tensor", "expanded gradients", "recorded gradients"),
+    *("transposed", "every second one", "parts of one tensor", "gradients of stride 0", "recorded gradients"),
     *("first step, recorded gradients", "recording off"),
     contexts={"recording off": torch.no_grad},
 )
@@ -76,7 +76,7 @@ def arguments(draw, edge):
             gradient = gradient.requires_grad_() * 1
         if edge == "zero gradients":
             gradient = torch.zeros_like(gradient)
-        if edge == "expanded gradients":
+        if edge == "gradients of stride 0":
             gradient = gradient.flatten()[:1].reshape([1] * gradient.dim()).expand(gradient.shape)
         p.grad = None if edge == "all without .grad" or "some without" in edge and n < 2 else gradient
     lr = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.03, 0.1, 0.5]))
@@ -175,7 +175,7 @@ with check(
     for trial in arguments.iter_trials(
         sgd_step_,
         *("", "first step", "later step", "weight decay 0", "first step, weight decay 0", "momentum 0"),
-        *("recorded gradients", "expanded gradients"),
+        *("recorded gradients", "gradients of stride 0"),
     ):
         assert_close(list_gradients(trial.arguments[0]), list_gradients(trial.case.arguments[0]), name=".grad")
 with check(
@@ -202,7 +202,7 @@ with check(
     assert_close(buffer_held, torch.tensor([1.5, -4.5]), name="the memory of the first buffer")
     assert t[0].is_leaf and t[0].requires_grad, "the parameter isn't a leaf that requires grad anymore"
     assert not t_states[0].requires_grad, "the buffer requires grad"
-    assert_values(sgd_step_, "transposed", "every second one", "parts of one tensor", "expanded gradients")
+    assert_values(sgd_step_, "transposed", "every second one", "parts of one tensor", "gradients of stride 0")
     assert_values(sgd_step_, "recorded gradients", "first step, recorded gradients")
     arguments.assert_arguments(
         sgd_step_,
