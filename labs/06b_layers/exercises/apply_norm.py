@@ -51,12 +51,12 @@ def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -
 
 # %% promises
 # Layer norm, RMS -> example, layer, rms, batch
-# kind is -> example, layer, rms, batch
+# kind is -> example, rms_rows, layer, rms, batch
 # "layer" and "batch" subtract -> example, images, layer, batch
 # The variance is biased -> example, images, layer, batch
-# "rms" only divides -> rms
-# All three then -> layer, rms, batch
-# "layer" and "rms": x -> layer, rms
+# "rms" only divides -> rms_rows, rms
+# All three then -> rms_rows, layer, rms, batch
+# "layer" and "rms": x -> rms_rows, layer, rms
 # "batch": x is -> images, batch
 # weight and bias -> layer, rms, batch
 # Doesn't call -> by_hand
@@ -143,6 +143,25 @@ with check(
         {
             "each pixel has its own mean here, but a channel should have one mean for all its pixels": places,
             "all channels share a mean here, but each should have its own": whole,
+        },
+    )
+with check(
+    "rms_rows",
+    "RMS norm of two rows whose mean square plus eps is 36",
+    hint=(
+        "Which of layer norm's steps does RMS norm skip? There are two.",
+        "Neither subtract the mean nor add bias: multiply x by weight, and divide it by 6.",
+    ),
+):
+    t = torch.tensor([[1.0, 7.0], [5.0, -5.0]], device=device())
+    w, b = torch.tensor([1.0, -2.0], device=device()), torch.tensor([10.0, 20.0], device=device())
+    centered = t - t.mean(1, keepdim=True)
+    explain(
+        apply_norm(t.clone(), "rms", w.clone(), b.clone(), 11.0),
+        torch.tensor([[1 / 6, -7 / 3], [5 / 6, 5 / 3]], device=device()),
+        {
+            "RMS norm doesn't subtract the mean": centered / (centered.square().mean(1, keepdim=True) + 11).sqrt() * w,
+            "RMS norm has no bias": t / 6 * w + b,
         },
     )
 
@@ -299,6 +318,15 @@ def apply_norm(x, kind, weight, bias, eps):
     x = x - x.mean(axes, keepdim=True)
     scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
     return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "RMS norm with a bias" fails=rms
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    x = x if kind == "rms" else x - x.mean(axes, keepdim=True)
+    return x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight + bias
 
 
 # %% wrong "the mean of the squares minus the square of the mean" fails=far,gradients

@@ -43,10 +43,10 @@ def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -
 
 # %% promises
 # Causal attention for -> one_by_one, drawn
-# tokens (n, t, features) -> one_by_one, prompt, drawn
+# tokens (n, t, features) -> one_by_one, prompt, two_after_three, drawn
 # project(tokens) returns their -> one_by_one, drawn
 # cache: None at -> one_by_one, drawn
-# Each new token sees -> prompt, blocks
+# Each new token sees -> prompt, two_after_three, blocks
 # Its output is -> one_by_one, drawn
 # The weights are -> one_by_one, drawn
 # Returns output -> cache, drawn
@@ -117,6 +117,30 @@ with check(
     open_ = nn.functional.scaled_dot_product_attention(q, k, v)
     got, _ = attend_next(project, t, None)
     explain(got, want, {"a token sees later ones": open_}, name="the outputs")
+with check(
+    "two_after_three",
+    "three tokens in one call, and then two: the new ones see all three, and the last one sees both new ones",
+    hint=(
+        "How many rows and columns does the mask have in the second call?",
+        "Row i of the mask is for the token at position 3 + i, which sees keys 0 to 3 + i.",
+    ),
+):
+    t, project = torch.linspace(-2, 2, 30, device=device()).reshape(2, 5, 3).sin(), make_projection(3, 2, 4, 0)
+    q, k, v = project(t)
+    want = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)[:, :, 3:]
+    open_ = nn.functional.scaled_dot_product_attention(q[:, :, 3:], k, v)
+    shifted = nn.functional.scaled_dot_product_attention(q[:, :, 3:], k, v, is_causal=True)
+    _, kept = attend_next(project, t[:, :3], None)
+    got, _ = attend_next(project, t[:, 3:], kept)
+    explain(
+        got,
+        want,
+        {
+            "the first new token sees the second one": open_,
+            "the mask starts at key 0, but the first new token is at position 3": shifted,
+        },
+        name="the outputs",
+    )
 
 # %% hidden checks
 with check("drawn", "other sizes, dtypes, and caches", weight=3, required=True, hint="Which shapes do you assume?"):

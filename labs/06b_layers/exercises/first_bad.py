@@ -178,8 +178,8 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 # First: in the order -> order
 # So a module -> order
 # The name is the one -> order
-# An output is None -> outputs
-# It's finite if -> outputs, all_finite
+# An output is None -> tuple, outputs
+# It's finite if -> tuple, outputs, all_finite
 # What counts is -> in_place
 # Afterward, model has -> hooks_removed
 # A tensor in an output -> outputs
@@ -279,6 +279,18 @@ with check(
 ):
     parts = [("a", lambda x: x * 0), ("b", lambda x: x + 1e30)]
     assert_close(searched(first_bad, parts, ["a", "b"], lambda x: x, torch.ones(2, 3, device=device())), None)
+with check(
+    "tuple",
+    "an output that's a tuple of a tensor and a tuple, like an LSTM's",
+    hint=(
+        "What's torch.isfinite of a tuple?",
+        "Write a function that says whether an output is finite. For a tuple, it calls itself on each part.",
+    ),
+):
+    parts = [("lstm", lambda x: (x, (x + 1, x / 0))), ("head", lambda x: x[0])]
+    assert_close(
+        searched(first_bad, parts, ["lstm", "head"], lambda x: x, torch.ones(2, 3, device=device())), "lstm"
+    )
 
 # %% hidden checks
 with check(

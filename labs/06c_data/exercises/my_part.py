@@ -47,12 +47,12 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
 
 # %% promises
 # Yields the items -> example, other_cases
-# Items are dealt -> example, other_cases
+# Items are dealt -> example, never_ends, other_cases
 # Outside a worker, -> alone, other_cases
 # Nothing is read -> endless
 # info: has the attributes -> example, other_cases
 # items: an iterable -> other_cases, endless
-# It need not -> endless
+# It need not -> never_ends, endless
 
 
 # %% domain
@@ -89,6 +89,16 @@ with check(
     ),
 ):
     assert_close(list(my_part(["a", "b", "c"], None)), ["a", "b", "c"])
+with check(
+    "never_ends",
+    "items that never end: the first three of worker 1 of 2",
+    hint=(
+        "Which of your calls reads all items before it yields the first one?",
+        "list, len, and sorted wait for the end, which never comes. A loop over items takes one at a time.",
+    ),
+):
+    got = iter(my_part(Counting(itertools.count(5)), Worker(1, 2)))
+    assert_close([next(got) for _ in range(3)], [6, 8, 10])
 
 # %% hidden checks
 with check(
@@ -154,12 +164,12 @@ def my_part(items, info):
         wait -= 1
 
 
-# %% wrong "all items in each worker" fails=example,other_cases,endless
+# %% wrong "all items in each worker" fails=example,never_ends,other_cases,endless
 def my_part(items, info):
     yield from items
 
 
-# %% wrong "blocks of a list" fails=example,other_cases,endless raises=RuntimeError
+# %% wrong "blocks of a list" fails=example,never_ends,other_cases,endless raises=RuntimeError
 def my_part(items, info):
     if info is None:
         return iter(items)
@@ -169,7 +179,7 @@ def my_part(items, info):
     return iter(items[begin : begin + few + (info.id < more)])
 
 
-# %% wrong "by the item's value" fails=example,other_cases,endless
+# %% wrong "by the item's value" fails=example,never_ends,other_cases,endless
 def my_part(items, info):
     for item in items:
         if info is None or hash(item) % info.num_workers == info.id:
@@ -181,7 +191,7 @@ def my_part(items, info):
     return itertools.islice(items, info.id, None, info.num_workers)
 
 
-# %% wrong "ids from 1" fails=example,other_cases,endless
+# %% wrong "ids from 1" fails=example,never_ends,other_cases,endless
 def my_part(items, info):
     for number, item in enumerate(items):
         if info is None or number % (info.num_workers + 1) == info.id + 1:
@@ -206,7 +216,7 @@ def my_part(items, info):
     yield from waiting
 
 
-# %% wrong "a slice of a list" fails=endless raises=RuntimeError
+# %% wrong "a slice of a list" fails=never_ends,endless raises=RuntimeError
 def my_part(items, info):
     return iter(list(items)[info.id :: info.num_workers] if info else list(items))
 

@@ -27,12 +27,12 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
 # %% promises
 # A batch of sequences -> example, other_cases
 # samples: n pairs -> other_cases, own_memory
-# padded (n, longest t, d) -> example, other_cases
+# padded (n, longest t, d) -> example, large_integers, other_cases
 # lengths (n,), with -> other_cases
 # t may differ -> empty_sequence, other_cases, all_empty
 # d is at least 1 -> other_cases
 # d, the dtype, -> other_cases
-# The dtype is -> other_cases
+# The dtype is -> large_integers, other_cases
 # fill: a number -> other_cases
 # It may also occur -> other_cases
 # padded, lengths, and labels -> own_memory
@@ -109,6 +109,17 @@ with check(
     t = [(torch.empty(0, 1), 5), (torch.tensor([[1.0], [2.0]]), 0)]
     want = (torch.tensor([[[0.5], [0.5]], [[1.0], [2.0]]]), torch.tensor([0, 2]), torch.tensor([5, 0]))
     assert_close(pad_collate(t, 0.5), want)
+with check(
+    "large_integers",
+    "sequences of int64 numbers keep their dtype and values",
+    hint=(
+        "Which dtype does your padded tensor have before you write to it?",
+        "torch.full and torch.zeros choose a dtype on their own; new_full takes that of the sequence.",
+    ),
+):
+    t = [(torch.tensor([[7], [2**53 + 1]]), 1), (torch.tensor([[5]]), 0)]
+    want = (torch.tensor([[[7], [2**53 + 1]], [[5], [-1]]]), torch.tensor([2, 1]), torch.tensor([1, 0]))
+    assert_close(pad_collate(t, -1), want)
 
 # %% hidden checks
 with check(
@@ -162,21 +173,30 @@ def pad_collate(samples, fill):
     return torch.cat(rows), torch.LongTensor(lengths), torch.LongTensor(labels)
 
 
-# %% wrong "padding in front" fails=example,other_cases
+# %% wrong "padding in front" fails=example,large_integers,other_cases
 def pad_collate(samples, fill):
     longest = max(len(part) for part, _ in samples)
     rows = [nn.functional.pad(part, (0, 0, longest - len(part), 0), value=fill) for part, _ in samples]
     return torch.stack(rows), torch.tensor([len(p) for p, _ in samples]), torch.tensor([y for _, y in samples])
 
 
-# %% wrong "padding with zeros" fails=example,empty_sequence,other_cases
+# %% wrong "always float32" fails=large_integers,other_cases,all_empty
+def pad_collate(samples, fill):
+    longest = max(len(part) for part, _ in samples)
+    padded = torch.full((len(samples), longest, samples[0][0].shape[1]), float(fill), device=samples[0][0].device)
+    for n, (part, _) in enumerate(samples):
+        padded[n, : len(part)] = part
+    return padded, torch.tensor([len(p) for p, _ in samples]), torch.tensor([y for _, y in samples])
+
+
+# %% wrong "padding with zeros" fails=example,empty_sequence,large_integers,other_cases
 def pad_collate(samples, fill):
     parts, labels = zip(*samples)
     padded = nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
     return padded, torch.tensor([len(part) for part in parts]), torch.tensor(labels)
 
 
-# %% wrong "steps first" fails=example,empty_sequence,other_cases,all_empty
+# %% wrong "steps first" fails=example,empty_sequence,large_integers,other_cases,all_empty
 def pad_collate(samples, fill):
     parts, labels = zip(*samples)
     padded = nn.utils.rnn.pad_sequence(list(parts), padding_value=fill)

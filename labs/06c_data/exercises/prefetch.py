@@ -149,7 +149,7 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 # From then on, -> ahead, other_cases, lazy, errors, closed
 # When there are no more -> example, ahead, other_cases, errors, closed, no_close
 # Nothing is read -> lazy
-# If batches or move -> errors, closed
+# If batches or move -> read_fails, errors, closed
 # One iterator is made -> closed
 # batches: an iterable -> no_close, example
 # Batches and the values -> no_close
@@ -206,6 +206,27 @@ with check(
             "the next batch must be moved before the step with the previous one starts": plain,
             "the next batch must be moved ahead, not just read ahead": late,
             "read one batch ahead, not all of them": everything,
+        },
+        name="the order of the events",
+    )
+with check(
+    "read_fails",
+    "the third batch can't be read: the caller gets two batches, and then the exception",
+    weight=2,
+    hint=(
+        "When the third read fails, which batch is still waiting?",
+        "Catch the exception, keep it in a variable, yield the batch that's waiting, and raise the exception after it.",
+    ),
+):
+    log = []
+    followed(log, prefetch(Source(log, [1, 2, KeyError("no file")]), Mover(log).move))
+    begun = ["read 1", "move 1", "read 2", "move 2", "step 100", "source-raises"]
+    explain(
+        [event for event in log if event != "closed"],
+        [*begun, "step 200", "KeyError"],
+        {
+            "the exception overtook batch 2, which was read and moved": [*begun, "KeyError"],
+            "the exception was lost": [*begun, "step 200", "StopIteration"],
         },
         name="the order of the events",
     )
@@ -443,6 +464,23 @@ def prefetch(batches, move):
         ready = []
         for batch in source:
             following = [move(batch)]
+            yield from ready
+            ready = following
+        yield from ready
+    finally:
+        if hasattr(source, "close"):
+            source.close()
+
+
+# %% wrong "an exception ends it without a word" fails=errors,closed
+def prefetch(batches, move):
+    source, ready = iter(batches), []
+    try:
+        while True:
+            try:
+                following = [move(next(source))]
+            except Exception:
+                break
             yield from ready
             ready = following
         yield from ready
