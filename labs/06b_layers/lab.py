@@ -17,8 +17,8 @@
 # are further practice: they take about 45 minutes more, earn no points, and no later lab depends on them.
 #
 # If you're in a hurry, skip the sections that begin with *Further practice*: *How many values does a convolution
-# return?*, *Where does a sequence end?*, *A row that doesn't learn*, and *A model without values*. The interview
-# questions ask about the last three; look those up then.
+# return?*, *Where does a sequence end?*, *A row that doesn't learn*, and *A model without values*. One of the interview
+# questions asks about the last one; look it up then.
 #
 # You need lab 6, and attention from lab 2. All numbers were measured with PyTorch 2.13 on one CPU thread.
 #
@@ -39,11 +39,13 @@ from labkit import Seen, assert_answered, assert_close, assert_letters, check, d
 # %% [markdown]
 # ## What a convolution looks for
 #
-# The fully connected network from the earlier labs reads 96% of the unseen digits correctly, but it doesn't know which
-# pixels are neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across the image. At each
-# position, it multiplies the weights by the pixels under them and adds up the products. The 3 x 3 kernel below
-# subtracts the pixels on its left from those on its right. PyTorch expects images as (N, C, height, width), for N
-# samples with C channels, so `[None, None]` adds two dimensions of size 1. Where will the result be positive?
+# The fully connected network of lab 6 reads 97% of the unseen digits correctly, but it doesn't know which pixels are
+# neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across the image. At each position, it
+# multiplies the weights by the pixels under them and adds up the products.
+#
+# The 3 x 3 kernel below subtracts the pixels on its left from those on its right. PyTorch expects images as (N, C,
+# height, width), for N samples with C channels, so `[None, None]` adds two dimensions of size 1. Where will the result
+# be positive?
 
 # %% example
 picture = torch.zeros(5, 8)
@@ -54,21 +56,25 @@ for numbers in (kernel, picture, edges):
     print(numbers.int(), tuple(numbers.shape))
 
 # %% [markdown]
-# The result is 3 at the stroke's left edge, -3 at its right edge, and 0 where the pixels don't change. It's smaller
-# than the picture, because the kernel fits at only 3 x 6 positions; with `padding=1`, a border of zeros preserves the
-# size.
+# The result is 3 at the stroke's left edge, -3 at its right edge, and 0 where the pixels don't change.
+#
+# It's smaller than the picture, because the kernel fits at only 3 x 6 positions. With `padding=1`, a border of zeros
+# around the picture preserves the size.
 #
 # `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels and returns an image, or channel, for each. Each kernel of the
-# next convolution reads all 16 channels, so its size is 16 x 3 x 3. `nn.MaxPool2d(2)` keeps the largest number in each
-# 2 x 2 square.
+# next convolution reads all 16 channels, so its size is 16 x 3 x 3.
 #
 # ## Right in training, wrong in use
 #
-# Two convolutions make a better digit reader if you use it correctly. After each one, a norm layer *normalizes* the
-# output: it brings each channel to mean 0 and variance 1. So the next layer gets numbers of about the same size,
-# however the weights before it change, and training is faster. The pooling layers halve each side twice, from 8 to 2,
-# so the last layer gets 32 · 2 · 2 = 128 numbers. The last line reads the 297 held-out scans one at a time. Run the
-# cell, then change the 1 in that line to 297 to read them all at once.
+# Two convolutions make a better digit reader if you use it correctly. Two other layers follow each of them.
+#
+# - A norm layer *normalizes* the output: it brings each channel to mean 0 and variance 1. So the next layer gets
+#   numbers of about the same size, however the weights before it change, and training is faster.
+# - `nn.MaxPool2d(2)` keeps the largest number in each 2 x 2 square. Two of these halve each side twice, from 8 to 2, so
+#   the last layer gets 32 · 2 · 2 = 128 numbers.
+#
+# The last line reads the 297 held-out scans one at a time. Run the cell, then change the 1 in that line to 297 to read
+# them all at once.
 #
 
 # %% scratch
@@ -135,9 +141,10 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # - *What does `eval()` change?* The output of some layers, and nothing for most.
 #
 # The next cell builds ten layers, calls each one in both modes, and prints the answers. N counts samples, C an image's
-# channels, T the steps of a sequence, such as its words, and F the features of each step. Some may be new: `Embedding`
-# looks up a row of its table for each index, `LSTM` reads a sequence step by step, and `ConvTranspose2d` enlarges
-# images. With `stride=2`, a convolution's kernel moves two pixels at a time.
+# channels, T the steps of a sequence, such as its words, and F the features of each step.
+#
+# Some layers may be new. `Embedding` looks up a row of its table for each index, `LSTM` reads a sequence step by step,
+# and `ConvTranspose2d` enlarges images. With `stride=2`, a convolution's kernel moves two pixels at a time.
 
 # %% predict: train_and_eval
 # **Predict.** Which of these layers return different values in evaluation mode than in training mode?
@@ -179,24 +186,32 @@ for name, (layer, x) in contracts.items():
     print(f"{name:43} {tuple(x.shape)!s:13} -> {tuple(training.shape)!s:13} {kept}{changed}")
 
 # %% [markdown]
-# *Shapes.* `Linear` and `LayerNorm` work on the last dimension and treat the others as batch dimensions; `Embedding`
-# adds a dimension. Convolutions, pooling, and `BatchNorm2d` expect the channels second. `LSTM` and `MultiheadAttention`
-# expect the steps first, (T, N, F), unless they're built with `batch_first=True`. Without it, they also accept (N, T,
-# F), but they mistake samples for steps and mix them.
+# *What shape does it take?* There are three conventions.
 #
-# *What it stores.* Of the ten, only batch norm has buffers: a running mean, a running variance, and the number of
+# - `Linear` and `LayerNorm` work on the last dimension and treat the others as batch dimensions. `Embedding` adds a
+#   dimension at the end.
+# - Convolutions, pooling, and `BatchNorm2d` expect the channels second.
+# - `LSTM` and `MultiheadAttention` expect the steps first, (T, N, F), unless they're built with `batch_first=True`.
+#
+# The last one is a trap. Without `batch_first=True`, these two layers also accept (N, T, F), but they mistake samples
+# for steps and mix them.
+#
+# *What does it store?* Of the ten, only batch norm has buffers: a running mean, a running variance, and the number of
 # batches it has seen. Each forward pass in training mode moves the first two a tenth of the way toward the batch's
 # values (`momentum=0.1`), even under `torch.no_grad()`.
 #
-# *What `eval()` changes.* Only two of the ten layers: batch norm uses its running values instead of the batch's, and
-# dropout does nothing. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you set it. It
-# also changes a few rarer layers, such as `nn.InstanceNorm2d` with `track_running_stats=True`. If a layer is new to
-# you, try both modes.
+# *What does `eval()` change?* Only two of the ten layers. Batch norm uses its running values instead of the batch's,
+# and dropout does nothing.
+#
+# It can change others too. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you set
+# it, and a few rarer layers have modes of their own, such as `nn.InstanceNorm2d` with `track_running_stats=True`. If a
+# layer is new to you, try both modes.
 #
 # ### Which numbers share a mean?
 #
-# Norm layers differ in one decision, which also explains the digit reader's mistake: which numbers do they average? The
-# next cell asks autograd: the gradient of one output with respect to the input is nonzero only at the elements that
+# Norm layers differ in one decision, which also explains the digit reader's mistake: which numbers do they average?
+#
+# The next cell asks autograd. The gradient of one output with respect to the input is nonzero only at the elements that
 # this output depends on.
 #
 
@@ -221,7 +236,9 @@ plt.show()
 #
 # Let $\mu$ and $\sigma^2$ be the mean and variance of such a group. Layer norm and batch norm compute
 # $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ prevents division
-# by 0. RMS norm, which most language models use, skips the mean and the bias: it computes
+# by 0.
+#
+# RMS norm, which most language models use, skips the mean and the bias. It computes
 # $x / \sqrt{\overline{x^2} + \epsilon}$ and multiplies by `weight`.
 #
 # ### Your turn: apply_norm
@@ -284,8 +301,9 @@ hint(
 #
 # An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start out as zeros. At each step, it
 # computes from the input and the old h how much of c to keep and what to add to it. The new h, computed from c, is also
-# the step's output. The LSTM below has two layers, of which the second reads the first one's output, and reads in both
-# directions.
+# the step's output.
+#
+# The LSTM below has two layers, of which the second reads the first one's output. It reads in both directions.
 
 # %% predict: state_shape
 # **Predict.** The input is (N, T, F) = (3, 5, 4), the hidden size is 6, and `batch_first=True`. What's the shape of h?
@@ -308,8 +326,9 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 
 # %% [markdown]
 # `batch_first` moves the axes of the input and the output, but not those of the state, whose shape is always (layers
-# times directions, N, hidden). The backward half ends at the first step, where it has read everything; at the last
-# step, it has read only that one.
+# times directions, N, hidden).
+#
+# The backward half ends at the first step, where it has read everything. At the last step, it has read only that one.
 #
 # To read a long sequence in pieces, pass the state from each piece to the next. In training, detach both h and c in
 # between, or the second backward pass runs into the first piece's graph, which has already been freed.
@@ -317,12 +336,15 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 # ### A state that grows
 #
 # A model that writes text computes one *token*, a word or a part of one, appends it, and repeats. An LSTM's state has a
-# fixed size; attention needs something from every earlier token. In each head (lab 2), a token has a query, a key, and
-# a value. Its query is compared with its own key and those of all earlier tokens, and the result is the weighted mean
-# of their values. So the next token needs the earlier keys and values, but not the earlier queries. The stored keys and
-# values, which later tokens don't change, are called a *KV cache*. Without it, the 1,000th token costs a thousand
-# *projections* (the products with weights that make these three from a token's features), although 999 of the results
-# are already known.
+# fixed size, but attention needs something from every earlier token.
+#
+# In each head (lab 2), a token has a query, a key, and a value. They're made from the token's features by products with
+# three weights, the *projections*. The token's query is compared with its own key and those of all earlier tokens, and
+# the result is the weighted mean of their values.
+#
+# So the next token needs the earlier keys and values, but not the earlier queries. Later tokens don't change these keys
+# and values, so you can store them. That's a *KV cache*. Without it, the 1,000th token costs a thousand projections,
+# although 999 of the results are already known.
 #
 # ### Your turn: attend_next
 # The next tokens can be a single token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
@@ -414,6 +436,11 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 # the weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write
 # them after the initialization, under `no_grad`: `table.weight[0].zero_()`.
 #
+# ## A good place to stop
+#
+# Stop for the day if you like. When you come back, your variables may be gone: choose *Run > Run All Above Selected
+# Cell*, or press *Check*, which runs the cells it needs.
+#
 # ## Looking inside
 #
 # When your digit reader's loss becomes `nan`, you want to know which layer caused it. A forward pass is ordinary
@@ -451,7 +478,7 @@ finally:
 # in this order: first layer, second layer, block, model.
 #
 # ### Your turn: first_bad
-# Write this tool and keep it. Skip the long folded cell below: it only builds models for the checks.
+# Write this tool and keep it. The long folded cell below only builds models for the checks.
 
 # %% given
 hint(
@@ -476,10 +503,11 @@ hint(
 # %% [markdown]
 # ## A model without values
 #
-# *Further practice; the core continues at "A good place to stop".* The digit reader's 6,186 parameters load instantly.
-# For a model with 10 billion, your machine first fills 40 GB with random float32 numbers that the checkpoint then
-# overwrites. On the *meta* device, a tensor has a shape and a dtype but no memory, so building a model there costs
-# nothing:
+# *Further practice; the core continues at "What the script gained".* The digit reader's 6,186 parameters load
+# instantly. For a model with 10 billion, your machine first fills 40 GB with random float32 numbers that the checkpoint
+# then overwrites.
+#
+# On the *meta* device, a tensor has a shape and a dtype but no memory, so building a model there costs nothing:
 #
 # ```python
 # with torch.device("meta"):
@@ -527,6 +555,24 @@ hint(
 
 # %% exercise: materialize points=3 level=hard further
 
+# %% [markdown]
+# ## What the script gained
+#
+# The digits script began this lab with the fully connected network of lab 6. The table shows how many of the 297 unseen
+# scans it reads correctly, one at a time.
+#
+# | the script | right |
+# |---|---|
+# | fully connected, 60 epochs with AdamW | 97% |
+# | two convolutions, 10 epochs with SGD, still in training mode | 92% |
+# | the same with `eval()` | 99% |
+#
+# A better network made the script worse, because one of its layers was used in the wrong mode. The missing line gains
+# more than the convolutions.
+#
+# The script still holds all its scans in one tensor. Lab 6c reads them from folders, as you'd read photos, and at first
+# the same network gets only 26% of them right.
+
 # %% quiz: interview points=3
 # ## Interview questions
 #
@@ -539,10 +585,10 @@ hint(
 #   > It uses the mean and variance of each position's features, in both modes.
 # - [x] An `nn.LSTM` without `batch_first=True` accepts (N, T, F) without an error.
 #   > It takes the first dimension for the steps, and any (N, T, F) fits that.
-# - [ ] `padding_idx` keeps its row at zero, whatever you load into the table.
-#   > The lookup gives the row no gradient, but loading and initialization overwrite it.
+# - [x] A batch norm in training mode averages each channel over all samples and positions of the batch.
+#   > That's why its output for one sample depends on the other samples.
 #
-# Hint: Which of these did you see in the table of ten layers, and which in the embedding example?
+# Hint: Which of these did you see in the table of ten layers, and which in the colored panels?
 #
 # **States and caches**
 # - [ ] With `batch_first=True`, an LSTM's state is (N, layers, hidden).
@@ -551,8 +597,8 @@ hint(
 #   > An earlier query was used only for its own output, but keys and values are needed again.
 # - [x] Two new tokens after a cache of three need a mask with 2 rows and 5 columns.
 #   > There's a row for each new query and a column for each key.
-# - [x] For a sequence that's padded but not packed, a forward LSTM's h is the state after the padding.
-#   > It doesn't know where the padding starts; the lengths say which step is really the last.
+# - [x] A single new token needs no mask.
+#   > It sees all cached keys and its own, and there are no others.
 #
 # Hint: Look at the mask in `attend_next`. What do its rows stand for?
 #
@@ -583,14 +629,59 @@ hint(
 # %% [markdown]
 # ## In your own words (2 points)
 #
-# TODO
+# A colleague's model reads pen strokes. `nn.LSTM(3, 64)` reads tensors of shape (N, T, 3), its output at the last step
+# goes through `nn.BatchNorm1d(64)`, and a linear layer returns the logits. She evaluates it under `torch.no_grad()`,
+# 100 sequences at a time, and never calls `eval()`. Then she evaluates the same weights on the same sequences again, 10
+# at a time and sorted by class. The accuracy is much lower.
+#
+# In four to eight sentences: which two things are wrong, and why does neither raise an error? How would you make each
+# of them show up in a small experiment, and what would you change?
 
-# %% question: alone_and_in_a_batch [markdown] points=2
+# %% question: other_batches [markdown] points=2
 # ### BEGIN SOLUTION
-# TODO
+# First, the LSTM was built without `batch_first=True`, so it expects (T, N, F). It takes the samples for steps and the
+# steps for samples: the state passes from one sample to the next, and never from one step to the next. Any tensor whose
+# last dimension is 3 fits, so there's no error. To show it, I'd change all steps of a sample but the last: the logits
+# stay the same. Or I'd change the first sample, and those of the second one change, even in evaluation mode. The fix is
+# `batch_first=True`, and new training, because the weights have learned from mixed samples. Second, without `eval()`,
+# batch norm uses the mean and variance of the batch, and 10 sequences of one class have other statistics than 100 mixed
+# ones. `no_grad` only turns off recording, and both modes are legal, so there's no error here either. To show it, I'd
+# put a sample first in two batches, so that nothing precedes it in the LSTM, with different samples after it: its
+# logits differ in training mode and are equal in evaluation mode. Or I'd print `running_mean` before and after an
+# evaluation: it has moved. The fix is `model.eval()` before the evaluation and `model.train()` after it.
+#
+# For grading: one point for the mixed-up dimensions, one for batch norm in training mode, each with an experiment or a
+# fix. "Put it in eval mode" alone, as an answer to both, earns one.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## On one sheet
 #
-# TODO
+# - Ask of each layer: what shape does it take, what does it store, and what does `eval()` change? Of the ten in the
+#   table, it changes batch norm and dropout.
+# - Layer norm and RMS norm average over one position's features, and batch norm over everything but the channel.
+# - RMS norm subtracts no mean and adds no bias.
+# - An LSTM's state is (layers times directions, N, hidden). A KV cache holds keys and values, each (N, heads, T, d).
+# - After s cached tokens, new token i sees keys 0 to s + i.
+# - `padding_idx` means that the lookup gives the row no gradient. Nothing else protects the row.
+# - Look for the *first* output that isn't finite, in the order in which modules finish.
+# - After `assign=True`, the parameters are new, with the dtype, device, and memory of the loaded tensors. Create the
+#   optimizer afterward.
+#
+# | call | what it does or returns |
+# |---|---|
+# | `nn.Conv2d(1, 16, 3, padding=1)` | 16 kernels of 3 x 3; keeps the height and width |
+# | `model.eval()` | batch norm uses running values, dropout does nothing |
+# | `x.var()` | the unbiased variance; norms divide by the biased one |
+# | `nn.LSTM(..., batch_first=True)` | takes and returns (N, T, ...); its state doesn't change shape |
+# | `scores.masked_fill(mask, -torch.inf)` | gives these scores no weight in the softmax |
+# | `register_forward_hook(f)` | calls f(module, inputs, output) until you call `remove()` |
+# | `load_state_dict(state, assign=True)` | makes the tensors in state the model's own |
+#
+# Three questions to ask yourself:
+#
+# - If this layer got other samples in the batch, or one more step, would its output for this sample change?
+# - What does this layer store that isn't trained, and when does it change?
+# - Which module finished first with a number that isn't finite?
+#
+# Lab 6c asks how the data gets to these layers. Lab 7 asks where the memory goes.

@@ -687,7 +687,7 @@ hint(
 # The gaps add up to 430 of 2100 microseconds. If you fill them, a step of 1200 takes 985. You can gain a little more:
 # `device_idle` counts the copy of a batch as work, but no kernel runs during those 60 microseconds, because kernels and
 # copies take turns in the same stream. If you copy in a second stream while the previous step's kernels run, a step
-# takes 925. (Lab 6b covers the events that two streams need.) Faster data loading and logging can't gain more than
+# takes 925. (Lab 6c covers the events that two streams need.) Faster data loading and logging can't gain more than
 # that. The rest is the kernels' time, which `torch.compile` (lab 10) and smaller dtypes (lab 9) reduce.
 #
 # ## Memory by operator

@@ -895,6 +895,7 @@ hint(
 # | 5 | noise added to a copy of the scans | 24% right with noise | 51% right with noise |
 # | 6 | shuffling, AdamW, a random split, early stopping | 88% right | 97% right |
 # | 6b | convolutions, and `eval()` for scans read one by one | 92% right | 99% right |
+# | 6c | a new order each epoch for scans in ten folders | 26% right | 98% right |
 # | 7 | no graph kept in validation | 5.1 MB alive | 2 KB alive |
 # | 7b | scans prepared once | 97 ms per epoch | 16 ms per epoch |
 # | 7c | activations kept in `bfloat16` | 1.72 MB kept | 1.32 MB kept |
@@ -942,10 +943,10 @@ reader.load_state_dict(best_state)
 print(f"right for {best_share:.1%} of the validation scans and {measure(1500, 1797, 1):.1%} of the test scans")
 
 # %% answer [markdown]
-# Labs 1 to 4, 6 and 6b changed lines that you see: float pixels, `zero_grad()`, logits, guesses and answers of shape
-# (297,), `nn.ReLU`, the modes, `no_grad()`, shuffling, AdamW, the random split, a best state that's a copy, and the
-# convolutions. `.item()` is from lab 7, and `scans` is prepared once, as in lab 7b. Early stopping became the best of
-# eight epochs. Labs 7c and 9 to 11 pay off with large networks: memory, 16 bits, compiling and more processes gain
+# Labs 1 to 4, 6, 6b and 6c changed lines that you see: float pixels, `zero_grad()`, logits, guesses and answers of
+# shape (297,), `nn.ReLU`, the modes, `no_grad()`, shuffling, AdamW, the random split, a best state that's a copy, and
+# the convolutions. `.item()` is from lab 7, and `scans` is prepared once, as in lab 7b. Early stopping became the best
+# of eight epochs. Labs 7c and 9 to 11 pay off with large networks: memory, 16 bits, compiling and more processes gain
 # nothing here. One-bit weights (lab 8) cost accuracy, and lab 5's noise helps if the scanner is noisy.
 #
 # | | validation, 300 at a time | test, one by one |

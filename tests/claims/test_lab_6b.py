@@ -1,4 +1,4 @@
-"""Claims 255 to 258: corrected statements of labs 6b and 5."""
+"""Claims 255 to 258: corrected statements of labs 5, 6b and 6c."""
 
 import pdb
 

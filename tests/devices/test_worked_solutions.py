@@ -30,7 +30,7 @@ RANKS = "each rank is its own process, which has no simulation"
 LIMITS: dict[str, dict[str, str]] = {
     "01_tensors": {"overlap": ADDRESS},
     "04_graph_control": {"window_gradients": AUTOCAST},
-    "06b_layers_and_data": {"materialize": "begins with a model on meta, which is the simulated device's own name"},
+    "06b_layers": {"materialize": "begins with a model on meta, which is the simulated device's own name"},
     "07_memory": {"in_segments": AUTOCAST, "checkpoint_once": AUTOCAST},
     "07c_allocator": {"packed_bf16": ADDRESS, "chunked_loss": AUTOCAST},
     "09_amp": {name: AUTOCAST for name in ("amp_dtypes", "train_amp", "underflow_fraction", "amp_step")},
@@ -41,7 +41,7 @@ LIMITS: dict[str, dict[str, str]] = {
 # Results that are rightly on the CPU although their arguments are not.
 ON_CPU = {
     "06_training": {"checkpoint": "random states are tensors on the CPU"},
-    "06b_layers_and_data": {"pad_collate": "the docstring asks for lengths and labels in CPU memory"},
+    "06c_data": {"pad_collate": "the docstring asks for lengths and labels in CPU memory"},
     "08_functions": {"grad_reverse": "vmap passes its own tensors, which wrap those of the device"},
     "12_capstone": {"evaluate": "the docstring asks for the matrix in CPU memory"},
 }
@@ -59,8 +59,8 @@ CPU_ARGUMENTS = {
     }
     | {"to_device": "moves tensors itself, and its own checks simulate a second device"},
     "05_inplace": {"outcome": "judges code that writes through NumPy"},
-    "06b_layers_and_data": {
-        "materialize": "the docstring asks for a state in CPU memory",
+    "06b_layers": {"materialize": "the docstring asks for a state in CPU memory"},
+    "06c_data": {
         "pad_collate": "gives labels and lengths, which stay in CPU memory",
         "my_part": "is given the numbers of samples",
     },

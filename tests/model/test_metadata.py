@@ -93,9 +93,9 @@ def test_a_lab_has_a_core_of_exercises_choices_and_a_question_in_words(labs: lis
     for lab in labs:
         has_further = any(cell.practice for cell in lab.cells)
         core = [exercise for exercise in lab.exercises if exercise.worth]
-        assert 5 <= len(core) <= (7 if has_further else 11)
+        assert 4 <= len(core) <= (7 if has_further else 11)
         assert len(lab.questions) >= 1
-        assert 90 <= lab.minutes <= 160  # two sittings
+        assert 60 <= lab.minutes <= 160  # one or two sittings
 
 
 def test_only_a_few_modules_read_the_metadata_of_cells() -> None:

@@ -260,7 +260,7 @@ def apply_norm(x, kind, weight, bias, eps):
     return (x - x.mean(axes, keepdim=True)) / (x.var(axes, keepdim=True) + eps).sqrt() * weight + bias
 
 
-# %% wrong "eps is added to the standard deviation" fails=example,images,layer,rms,batch,constant,gradients
+# %% wrong "eps is added to the standard deviation" fails=example,images,rms_rows,layer,rms,batch,constant,gradients
 def apply_norm(x, kind, weight, bias, eps):
     axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
     if kind == "batch":
@@ -270,7 +270,7 @@ def apply_norm(x, kind, weight, bias, eps):
     return scaled if kind == "rms" else scaled + bias
 
 
-# %% wrong "every norm takes its mean over the batch" fails=example,layer,rms,far,constant,gradients
+# %% wrong "every norm takes its mean over the batch" fails=example,rms_rows,layer,rms,far,constant,gradients
 def apply_norm(x, kind, weight, bias, eps):
     axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [0]
     if kind == "batch":
@@ -310,7 +310,7 @@ def apply_norm(x, kind, weight, bias, eps):
     return scaled if kind == "rms" else scaled + bias
 
 
-# %% wrong "RMS norm is layer norm without a bias" fails=rms,constant,gradients
+# %% wrong "RMS norm is layer norm without a bias" fails=rms_rows,rms,constant,gradients
 def apply_norm(x, kind, weight, bias, eps):
     axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
     if kind == "batch":
@@ -320,7 +320,7 @@ def apply_norm(x, kind, weight, bias, eps):
     return scaled if kind == "rms" else scaled + bias
 
 
-# %% wrong "RMS norm with a bias" fails=rms
+# %% wrong "RMS norm with a bias" fails=rms_rows,rms,constant,gradients
 def apply_norm(x, kind, weight, bias, eps):
     axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
     if kind == "batch":

@@ -213,7 +213,7 @@ def attend_next(project, tokens, cache):
     return torch.cat(outputs, 2), [keys, values]
 
 
-# %% wrong "is_causal, whose mask begins at the first key" fails=one_by_one,drawn,blocks,cache,projected_once
+# %% wrong "is_causal, whose mask begins at the first key" fails=one_by_one,two_after_three,drawn,blocks,cache,projected_once
 def attend_next(project, tokens, cache):
     query, key, value = project(tokens)
     if cache is not None:
@@ -221,7 +221,7 @@ def attend_next(project, tokens, cache):
     return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True), [key, value]
 
 
-# %% wrong "one token needs no mask" fails=prompt,drawn,blocks,cache,projected_once
+# %% wrong "one token needs no mask" fails=prompt,two_after_three,drawn,blocks,cache,projected_once
 def attend_next(project, tokens, cache):
     query, key, value = project(tokens)
     if cache is not None:
@@ -229,7 +229,7 @@ def attend_next(project, tokens, cache):
     return nn.functional.scaled_dot_product_attention(query, key, value), [key, value]
 
 
-# %% wrong "a mask for a prompt, and none after a cache" fails=drawn,blocks,cache,projected_once
+# %% wrong "a mask for a prompt, and none after a cache" fails=two_after_three,drawn,blocks,cache,projected_once
 def attend_next(project, tokens, cache):
     query, key, value = project(tokens)
     causal = cache is None
@@ -238,7 +238,7 @@ def attend_next(project, tokens, cache):
     return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=causal), [key, value]
 
 
-# %% wrong "only the new tokens" fails=one_by_one,drawn,blocks,cache,projected_once,keeps_cache
+# %% wrong "only the new tokens" fails=one_by_one,two_after_three,drawn,blocks,cache,projected_once,keeps_cache
 def attend_next(project, tokens, cache):
     query, key, value = project(tokens)
     return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True), [key, value]
@@ -252,7 +252,7 @@ def attend_next(project, tokens, cache):
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), [k, v]
 
 
-# %% wrong "no root of d" fails=one_by_one,prompt,drawn,blocks,cache,projected_once
+# %% wrong "no root of d" fails=one_by_one,prompt,two_after_three,drawn,blocks,cache,projected_once
 def attend_next(project, tokens, cache):
     query, key, value = project(tokens)
     if cache is not None:

@@ -415,18 +415,18 @@ def prefetch(batches, move):
             raise error
 
 
-# %% wrong "map" fails=ahead,other_cases,lazy,errors,closed
+# %% wrong "map" fails=ahead,read_fails,other_cases,lazy,errors,closed
 def prefetch(batches, move):
     for batch in batches:
         yield move(batch)
 
 
-# %% wrong "all at once" fails=ahead,other_cases,lazy,errors,closed raises=KeyError
+# %% wrong "all at once" fails=ahead,read_fails,other_cases,lazy,errors,closed raises=KeyError
 def prefetch(batches, move):
     return iter([move(batch) for batch in batches])
 
 
-# %% wrong "the last batch stays" fails=example,ahead,other_cases,errors,closed,no_close
+# %% wrong "the last batch stays" fails=example,ahead,read_fails,other_cases,errors,closed,no_close
 def prefetch(batches, move):
     source = iter(batches)
     try:
@@ -441,7 +441,7 @@ def prefetch(batches, move):
             source.close()
 
 
-# %% wrong "read ahead, and moved late" fails=ahead,other_cases,lazy,errors,closed
+# %% wrong "read ahead, and moved late" fails=ahead,read_fails,other_cases,lazy,errors,closed
 def prefetch(batches, move):
     source = iter(batches)
     try:
@@ -457,7 +457,7 @@ def prefetch(batches, move):
             source.close()
 
 
-# %% wrong "an exception at once" fails=errors,closed
+# %% wrong "an exception at once" fails=read_fails,errors,closed
 def prefetch(batches, move):
     source = iter(batches)
     try:
@@ -472,7 +472,7 @@ def prefetch(batches, move):
             source.close()
 
 
-# %% wrong "an exception ends it without a word" fails=errors,closed
+# %% wrong "an exception ends it without a word" fails=read_fails,errors,closed
 def prefetch(batches, move):
     source, ready = iter(batches), []
     try:
@@ -558,7 +558,7 @@ def prefetch(batches, move):
         source.close()
 
 
-# %% wrong "the moved ones, and the first twice" fails=example,ahead,other_cases,lazy,errors,closed,no_close
+# %% wrong "the moved ones, and the first twice" fails=example,ahead,read_fails,other_cases,lazy,errors,closed,no_close
 def prefetch(batches, move):
     source = iter(batches)
     try:
@@ -574,7 +574,7 @@ def prefetch(batches, move):
             source.close()
 
 
-# %% wrong "moved only to be seen" fails=example,ahead,other_cases,lazy,errors,closed,no_close
+# %% wrong "moved only to be seen" fails=example,ahead,read_fails,other_cases,lazy,errors,closed,no_close
 def prefetch(batches, move):
     source, ready, failed = iter(batches), [], None
     try:
