@@ -531,6 +531,13 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 # the copy. Swap lines 4 and 5, and the program is correct.
 
 # %% [markdown]
+# Now check your own loops. `loss.item()` waits for the work launched so far in the current stream. After it, you may
+# refill a buffer whose copy was part of that work. It doesn't protect a buffer that you refill earlier, or one whose
+# copy is in another stream that the current one didn't wait for.
+#
+# `DataLoader(pin_memory=True)` is safe: each batch has its own pinned memory, and PyTorch doesn't reuse it while a copy
+# is still reading it.
+#
 # ### Your turn: too_early
 # *Further practice; the core continues at "What the script gained".* Write a function that checks such programs: which
 # reads and writes are too early?
@@ -545,17 +552,10 @@ hint(
 # %% exercise: too_early points=4 level=hard further
 
 # %% [markdown]
-# Now check your own loops. `loss.item()` waits for the work launched so far in the current stream. After it, you may
-# refill a buffer whose copy was part of that work. It doesn't protect a buffer that you refill earlier, or one whose
-# copy is in another stream that the current one didn't wait for.
-#
-# `DataLoader(pin_memory=True)` is safe: each batch has its own pinned memory, and PyTorch doesn't reuse it while a copy
-# is still reading it.
-#
 # ## What the script gained
 #
-# The script of this lab read its scans from ten folders. The network, the optimizer, and the number of epochs stayed
-# the same; only the way of the scans to the network changed.
+# The script of this lab reads its scans from ten folders. The network, the optimizer, and the number of epochs stayed
+# the same; only how the scans reach the network changed.
 #
 # | change | before | after |
 # |---|---|---|

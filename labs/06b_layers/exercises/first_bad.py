@@ -288,9 +288,7 @@ with check(
     ),
 ):
     parts = [("lstm", lambda x: (x, (x + 1, x / 0))), ("head", lambda x: x[0])]
-    assert_close(
-        searched(first_bad, parts, ["lstm", "head"], lambda x: x, torch.ones(2, 3, device=device())), "lstm"
-    )
+    assert_close(searched(first_bad, parts, ["lstm", "head"], lambda x: x, torch.ones(2, 3, device=device())), "lstm")
 
 # %% hidden checks
 with check(
@@ -476,7 +474,7 @@ def first_bad(model, x):
     return next((name for name, out in ended if not ok(out)), None)
 
 
-# %% wrong "only NaN" fails=example,order,outputs,in_place,runs_once
+# %% wrong "only NaN" fails=example,tuple,order,outputs,in_place,runs_once
 def first_bad(model, x):
     bad = []
 
@@ -487,6 +485,26 @@ def first_bad(model, x):
 
     handles = [
         module.register_forward_hook(lambda _m, _i, out, name=name: None if ok(out) else bad.append(name))
+        for name, module in model.named_modules()
+    ]
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return bad[0] if bad else None
+
+
+# %% wrong "every output is a tensor" fails=tuple,outputs raises=TypeError
+def first_bad(model, x):
+    bad = []
+
+    def look(name, out):
+        if not torch.isfinite(out).all():
+            bad.append(name)
+
+    handles = [
+        module.register_forward_hook(lambda _m, _i, out, name=name: look(name, out))
         for name, module in model.named_modules()
     ]
     try:
