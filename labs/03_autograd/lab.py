@@ -9,19 +9,22 @@
 #
 # - tell which operations are recorded, and inspect the graph that they form;
 # - compute the gradient of a matrix expression by hand;
+# - write `backward` yourself, in plain Python, for a list of recorded operations;
 # - compute a gradient, or all the derivatives of several outputs (the Jacobian), without side effects;
 # - explain where gradients accumulate, and add them up correctly over batches of different sizes;
 # - find the line that cuts off a gradient, and fix it;
 # - change a gradient during the backward pass.
 #
 # This lab builds on lab 1. Plan on two to three hours, in two or three sittings, for the text and the core: the five
-# exercises headed *Your turn*. *Further practice* is optional, earns no points and takes about an hour more. Only these
+# exercises headed *Your turn*. *Further practice* is optional, earns no points and takes a good hour more. Only these
 # exercises need the three sections that begin with "Optional". All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
 
 # %% given
+import math
+import operator
 import warnings
 
 import numpy as np
@@ -443,9 +446,86 @@ hint(
 # about 2.0 times as long as the forward pass with this product, and 1.0 times as long without it.
 
 # %% [markdown]
+# ## Backward in plain Python
+#
+# You've worked out the gradients of one expression. `backward` works for any, and all that it knows is how to
+# differentiate a single operation. You'll now write it yourself, for numbers instead of tensors.
+#
+# A recorded computation is sometimes called a *tape*: a list of steps, in the order in which they ran. Here, each step
+# has an operation, the names of its inputs, and the name of its output. `run_forward` follows a tape from top to bottom
+# and computes all values. The tape below is one neuron and its loss.
+
+
+# %% given
+def run_forward(tape, values):
+    """Run the steps of a tape. Returns the values of all names: those given, and each step's output."""
+    operations = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "tanh": math.tanh}
+    values = dict(values)
+    for operation, inputs, output in tape:
+        values[output] = operations[operation](*[values[name] for name in inputs])
+    return values
+
+
+neuron_tape = [
+    ("mul", ("w", "x"), "product"),
+    ("add", ("product", "b"), "total"),
+    ("tanh", ("total",), "guess"),
+    ("sub", ("guess", "y"), "residual"),
+    ("mul", ("residual", "residual"), "loss"),
+]
+neuron_values = run_forward(neuron_tape, {"w": 0.5, "x": 2.0, "b": -0.5, "y": 1.0})
+for name, value in neuron_values.items():
+    print(f"{name:8} {value:7.4f}")
+
+# %% [markdown]
+# `backward` goes through the steps from bottom to top. For each name, it keeps a slope: how much the loss changes per
+# unit of that value. For `loss` itself, that's 1. When it gets to the step `sub`, the slope for `residual` is -1.0758.
+# The residual grows by 1 per unit of `guess` and falls by 1 per unit of `y`, so the step sends -1.0758 to `guess` and
+# 1.0758 to `y`. It didn't use any of the values. Which steps do?
+
+# %% predict: needed_values
+# **Predict.** On the way back, which of these steps need values from the forward pass?
+#
+# - [ ] `add`
+# - [ ] `sub`
+# - [x] `mul`
+# - [x] `tanh`
+
+# %% example
+a, b = torch.tensor(0.5, requires_grad=True), torch.tensor(-2.0, requires_grad=True)
+for text, out in {"a + b": a + b, "a - b": a - b, "a * b": a * b, "tanh(a)": a.tanh()}.items():
+    saved = {name: getattr(out.grad_fn, name) for name in dir(out.grad_fn) if name.startswith("_saved")}
+    print(f"{text:7} = {out.item():7.4f}  kept:", [f"{t.item():.4f}" for t in saved.values() if isinstance(t, Tensor)])
+
+# %% [markdown]
+# The attributes that begin with `_saved` are private; they hold what a node keeps for `backward`. The nodes of `add`
+# and `sub` keep no values. The slope of a product with respect to one factor is the other factor, so `mul` keeps both.
+# The node of `tanh` keeps its output instead of its input, because the slope of $\tanh(a)$ is $1 - \tanh(a)^2$.
+#
+# ### Your turn: backpropagate
+# Write the walk back through a tape. First do it on paper for the five steps above. What does the last step send to
+# `residual`, which is both of its inputs?
+
+# %% given
+hint(
+    "When you get to a step, the slope of its output has to be complete. In which order of the steps is it?",
+    "Each step sends each of its inputs a slope: that of its output times one factor. What's this factor for each of "
+    "the four operations? And what if a slope has already arrived at that input?",
+)
+
+# %% exercise: backpropagate points=3 level=medium
+
+# %% [markdown]
+# That's all that `backward` does: it goes back through what was recorded, and each step multiplies and adds. One walk
+# gives the slopes for all values. This is called *reverse mode*, and carrying slopes along with the values, as in
+# `value_and_slope`, is *forward mode*. PyTorch's tape is the graph. It's recorded while your code runs, and `backward`
+# visits only the nodes that the result depends on. The values are tensors; the next section shows what becomes of the
+# factors.
+
+# %% [markdown]
 # The next picture trains a small network with two inputs, three hidden units and one result. Each hidden unit computes
 # the `tanh` of a weighted sum, and the loss is half the squared distance between the result and a target. Each number's
-# derivative appears in parentheses. The "step" button subtracts the learning rate times the derivative from each
+# slope appears in parentheses. The "step" button subtracts the learning rate times the slope from each
 # parameter. Press "play". How many steps does it take to get the loss below 0.0001? Then press "start again" and set
 # the learning rate to 1. What happens?
 
@@ -459,14 +539,13 @@ play_network(inputs=(1.0, -0.5), target=-1.0)
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products
 #
-# So far, `backward` has started from one number. If you call it on the digits network's scores, you get the error "grad
-# can be implicitly created only for scalar outputs". Yet inside the network, every node has to handle many outputs:
-# this section shows what it computes, and why one backward pass is enough for all the parameters.
+# A step of `backpropagate` has one output and one factor for each input. A node's inputs and outputs are tensors. With
+# three outputs and two inputs, there are six factors, the partial derivatives. They form a matrix, the *Jacobian*, with
+# one row for each output and one column for each input.
 #
-# A function with three outputs and two inputs has six partial derivatives. They form a matrix, the *Jacobian*, with one
-# row for each output and one column for each input.
-#
-# Which of the four `backward` calls in the next cell will fail?
+# How does a node get from the slopes of its outputs to those of its inputs? You can watch it, because `backward` takes
+# the slopes of the outputs as an argument. Without one, a call on the digits network's scores raises the error "grad
+# can be implicitly created only for scalar outputs". Which of the four calls in the next cell will fail?
 
 
 # %% example
@@ -505,16 +584,17 @@ show_vjp(
 # The rows of `J` are `[2, 1, 0]`, `[0, 3, 2]` and `[1, 1, 1]`. The first one counts once and the last one -10 times, so
 # `v @ J` is `[2 - 10, 1 - 10, 0 - 10]`, or `[-8, -9, -10]`.
 #
-# The *upstream gradient* is the gradient that a node receives in a backward pass: how much the result changes per unit
-# of each of the node's outputs. The node uses it as its `v` and passes on the vector-Jacobian product.
+# That's also what a node does. The gradient that it receives, with one slope for each of its outputs, is called the
+# *upstream gradient*. The node uses it as its `v` and passes on the vector-Jacobian product, where your steps passed on
+# a slope times a factor.
 #
-# Does a node compute its Jacobian to do this? For `exp` applied to a vector of 2,000 numbers, the Jacobian would have
-# 4,000,000 entries. The next cell, whose code you don't need to understand, looks at what the node really keeps.
+# Does a node compute its Jacobian to do this? For `exp` applied to 2,000 numbers, it would have 4,000,000 entries. The
+# next cell looks at what the node really keeps.
 
 # %% example
 big = torch.linspace(-1, 1, 2000, requires_grad=True)
 node = big.exp().grad_fn
-kept = node._saved_result  # what exp keeps for backward; the underscore marks it as private
+kept = node._saved_result
 print("kept:", tuple(kept.shape), " the Jacobian would be", (2000, 2000))
 upstream = torch.linspace(0, 5, 2000)
 print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * kept))
@@ -718,7 +798,7 @@ hint(
     "zeros? That depends on options of torch.autograd.grad such as materialize_grads=True.",
 )
 
-# %% exercise: task_gradients points=3 level=easy
+# %% exercise: task_gradients points=3 level=easy further
 
 # %% [markdown]
 # ## A good place to stop
@@ -1143,9 +1223,10 @@ hint(
 
 # %% [markdown]
 # `backward` has the same problem, and a harder one. It must visit each node only once, and only after the gradients
-# from all edges to that node have arrived and been added up. So it first counts each node's incoming edges, and runs
-# the node only when a gradient has arrived along all of them. The resulting order is called a topological order.
-# Suppose that each node ran once, as soon as the first gradient arrived. What would be wrong with `x.grad`?
+# from all edges to that node have arrived. A tape is already in such an order, which is called a topological order. For
+# a graph, `backward` first counts each node's incoming edges, and runs the node only when a gradient has arrived along
+# all of them. Suppose that each node ran once, as soon as the first gradient arrived. What would be wrong with
+# `x.grad`?
 
 # %% answer [markdown]
 # It would be incomplete, because later gradients would be lost. In the graph with `product`, 6 would arrive instead of
