@@ -516,11 +516,12 @@ hint(
 # %% exercise: backpropagate points=3 level=medium
 
 # %% [markdown]
-# That's all that `backward` does: it goes back through what was recorded, and each step multiplies and adds. One walk
-# gives the slopes for all values. This is called *reverse mode*, and carrying slopes along with the values, as in
-# `value_and_slope`, is *forward mode*. PyTorch's tape is the graph. It's recorded while your code runs, and `backward`
-# visits only the nodes that the result depends on. The values are tensors; the next section shows what becomes of the
-# factors.
+# That's all that `backward` does: it goes back through what was recorded, and each step multiplies and adds. In
+# *reverse mode*, one walk gives the slopes of one result with respect to all values. In *forward mode*, which
+# `value_and_slope` used, one walk gives the slopes of all values with respect to one input.
+#
+# PyTorch's tape is the graph. It's recorded while your code runs, and `backward` visits only the nodes that the result
+# depends on. The values are tensors; the next section shows what becomes of the factors.
 
 # %% [markdown]
 # The next picture trains a small network with two inputs, three hidden units and one result. Each hidden unit computes
@@ -584,9 +585,9 @@ show_vjp(
 # The rows of `J` are `[2, 1, 0]`, `[0, 3, 2]` and `[1, 1, 1]`. The first one counts once and the last one -10 times, so
 # `v @ J` is `[2 - 10, 1 - 10, 0 - 10]`, or `[-8, -9, -10]`.
 #
-# That's also what a node does. The gradient that it receives, with one slope for each of its outputs, is called the
-# *upstream gradient*. The node uses it as its `v` and passes on the vector-Jacobian product, where your steps passed on
-# a slope times a factor.
+# The *upstream gradient* of a node is the gradient that it receives in a backward pass, with one slope for each of its
+# outputs. The node uses it as its `v`. Your steps passed on a slope times a factor; the node passes on the
+# vector-Jacobian product.
 #
 # Does a node compute its Jacobian to do this? For `exp` applied to 2,000 numbers, it would have 4,000,000 entries. The
 # next cell looks at what the node really keeps.
@@ -674,9 +675,8 @@ hint(
 # `value_and_slope` need?
 
 # %% answer [markdown]
-# One for each parameter: a forward pass carries the slope with respect to one input, which gives one column of the
-# Jacobian. A backward pass gives one row. The Jacobian of a loss has a single row and very many columns, so backward is
-# the better direction.
+# One for each parameter: a walk forward gives one column of the Jacobian, and a walk back gives one row. The Jacobian
+# of a loss has a single row and very many columns, so backward is the better direction.
 
 # %% [markdown]
 # ## Gradients accumulate
