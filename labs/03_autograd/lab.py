@@ -526,9 +526,9 @@ hint(
 # %% [markdown]
 # The next picture trains a small network with two inputs, three hidden units and one result. Each hidden unit computes
 # the `tanh` of a weighted sum, and the loss is half the squared distance between the result and a target. Each number's
-# slope appears in parentheses. The "step" button subtracts the learning rate times the slope from each
-# parameter. Press "play". How many steps does it take to get the loss below 0.0001? Then press "start again" and set
-# the learning rate to 1. What happens?
+# slope appears in parentheses. The "step" button subtracts the learning rate times the slope from each parameter. Press
+# "play". How many steps does it take to get the loss below 0.0001? Then press "start again" and set the learning rate
+# to 1. What happens?
 
 # %% example
 play_network(inputs=(1.0, -0.5), target=-1.0)
