@@ -13,30 +13,6 @@ class Called(nn.Module):
         return self.layer(x)
 
 
-class Watched(Called):
-    """A layer of given functions that also keep its mode.
-
-    parts: compute(x); tell(mode) sets the mode, tell(None) returns it; copied() returns the parts of a copy.
-    """
-
-    def __init__(self, parts):
-        compute, tell, copied = parts
-        super().__init__(compute)
-        self.tell, self.copied = tell, copied
-
-    @property
-    def training(self):
-        return self.tell(None)
-
-    @training.setter
-    def training(self, mode):
-        if "tell" in vars(self):
-            self.tell(mode)
-
-    def __deepcopy__(self, memo):
-        return Watched(self.copied())
-
-
 def samples(sizes, seed, dtype=torch.float32):
     """Batches of these sizes: x (n, 4), y (n,)."""
     generator = torch.Generator(here).manual_seed(seed)

@@ -1,4 +1,56 @@
 # %% given
+torch.manual_seed(0)
+
+
+class Called(nn.Module):
+    """A layer that calls a given function."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Watched(Called):
+    """A layer of given functions that also keep its mode.
+
+    parts: compute(x); tell(mode) sets the mode, tell(None) returns it; copied() returns the parts of a copy.
+    """
+
+    def __init__(self, parts):
+        compute, tell, copied = parts
+        super().__init__(compute)
+        self.tell, self.copied = tell, copied
+
+    @property
+    def training(self):
+        return self.tell(None)
+
+    @training.setter
+    def training(self, mode):
+        if "tell" in vars(self):
+            self.tell(mode)
+
+    def __deepcopy__(self, memo):
+        return Watched(self.copied())
+
+
+def normed(width):
+    """The shapes of the entries of a model from 4 numbers to 3 logits, with a batch normalization."""
+    norm = {f"2.{name}": (width,) for name in ("weight", "bias", "running_mean")}
+    return {"1.weight": (width, 4), "1.bias": (width,), **norm, "4.weight": (3, width), "4.bias": (3,)}
+
+
+def normed_model(first, start):
+    """That model with a layer `first` in front, in evaluation mode. start: weights."""
+    width = len(start["1.bias"])
+    model = nn.Sequential(Called(first), nn.Linear(4, width), nn.BatchNorm1d(width), nn.Tanh(), nn.Linear(width, 3))
+    model.to(start["1.bias"].dtype).load_state_dict(start, strict=False)
+    return model.eval()
+
+
 @probes.probe
 def to_evaluate(function, first, start, training=(), watched=False):
     """That model, in the process of this function of the student's.

@@ -1,4 +1,66 @@
 # %% given
+torch.manual_seed(0)
+
+
+def samples(sizes, seed, dtype=torch.float32):
+    """Batches of these sizes: x (n, 4), y (n,)."""
+    generator = torch.Generator(here).manual_seed(seed)
+    xs = torch.randn(sum(sizes), 4, generator=generator).to(dtype)
+    ys = torch.randint(0, 3, (sum(sizes),), generator=generator)
+    return list(zip(xs.split(sizes), ys.split(sizes), strict=True))
+
+
+def drawn(shapes, seed, dtype=torch.float32):
+    """Weights of these shapes, by name."""
+    generator = torch.Generator(here).manual_seed(seed)
+    return {name: (torch.randn(shape, generator=generator) / 2).to(dtype) for name, shape in shapes.items()}
+
+
+class Classifier(nn.Module):
+    """Two linear layers with these weights. Between them: batch normalization if start has its averages, and dropout.
+
+    Without "last.weight", the two share one weight. x: (n, inputs), or (n, k, inputs), which is averaged over k, or a
+    list of two such tensors, which are added.
+    """
+
+    def __init__(self, start, dropout=0.0):
+        super().__init__()
+        width, inputs = start["first.weight"].shape
+        self.first, self.last = nn.Linear(inputs, width), nn.Linear(width, len(start["last.bias"]))
+        self.norm = nn.BatchNorm1d(width) if "norm.running_mean" in start else nn.Tanh()
+        self.drop = nn.Dropout(dropout)
+        self.head = nn.Sequential(self.drop, self.last)  # a second parent for both
+        if "last.weight" not in start:
+            self.last.weight = self.first.weight
+        self.to(start["last.bias"].dtype).load_state_dict(start, strict=False)
+
+    def forward(self, x):
+        h = self.first(x if isinstance(x, Tensor) else x[0] + x[1])
+        return self.head(self.norm(h.mean(1) if h.dim() == 3 else h).tanh())
+
+
+def classifier_in(start, dropout, training, frozen, old):
+    """A classifier whose modules have these modes. frozen: names of parameters. old: .grad of some, by name."""
+    model = Classifier(start, dropout)
+    for module, mode in zip(model.modules(), training, strict=True):
+        module.training = mode
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name not in frozen)
+        parameter.grad = old[name].clone() if name in old else None
+    return model
+
+
+def sgd_of(model, rates, momentum, decay=0.0):
+    """SGD with one rate for the first layer and one for all others. A layer without a rate is left out."""
+    first = {id(p) for p in model.first.parameters()}
+    groups = [
+        {"params": [p for p in model.parameters() if (id(p) in first) == is_first], "lr": rate}
+        for rate, is_first in zip(rates, (True, False), strict=True)
+        if rate is not None
+    ]
+    return torch.optim.SGD(groups, momentum=momentum, weight_decay=decay)
+
+
 @probes.probe
 def overfitted(f, start, batch, below, most, training, frozen, old, rates, momentum, decay, after=None):
     """The result of f(model, optimizer, x, y, below, most), the model's state, and modes. after: applied to the logits."""

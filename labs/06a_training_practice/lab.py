@@ -1,0 +1,794 @@
+# %% [markdown]
+# # When training goes wrong: checks, rates, and runs that repeat
+#
+# You start a run on Friday evening. On Monday, the loss is where it was after the first hour. Nothing crashed, and
+# nothing tells you why. You lower the learning rate and start again. The curve looks different, but you can't say
+# whether the rate did that, because your script gives a different curve each time anyway. Then the machine is taken
+# away in the middle of a run, and the weights that you saved aren't enough to go on as before.
+#
+# After this lab, you'll be able to
+#
+# - check a network before a long run: its loss before the first step, how variance changes with depth, and whether it
+#   can memorize one batch;
+# - choose a learning rate from a sweep, and give it a schedule;
+# - measure a network without changing it;
+# - repeat a run, and resume it bit for bit;
+# - write a tool that finds five common bugs with a single batch.
+#
+# The core consists of five exercises: `overfit_one_batch`, `warmup_cosine`, `evaluate`, `checkpoint` and `diagnose`.
+# Two others, marked *Further practice*, earn no points. Their sections, and the one about clipping, begin with
+# *Optional*: no core exercise needs them.
+#
+# You need lab 6. Plan on two sittings of about an hour for the core, and another hour for the optional sections and
+# their exercises. All numbers were measured with PyTorch 2.13 on a CPU.
+#
+# At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
+# marked *later* run when you press *Mark my work* or hand in the lab. The last question is graded by a person. The
+# folded cell above an exercise contains helpers for its checks: run it, but you don't have to read it.
+
+# %% given
+import copy
+import io
+import math
+import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sklearn.datasets import load_digits
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from labkit import (
+    assert_answered,
+    assert_close,
+    assert_letters,
+    check,
+    explain,
+    probes,
+    show_curves,
+    use_device,
+)
+
+# %% given
+here = use_device()  # where new tensors are created: on the GPU, if there is one
+
+# %% [markdown]
+# The next cell loads the digits of lab 6, with the same split: 1,000 scans for training, 397 for choices, and 400 for
+# the end. `scaled` holds their pixels, scaled with the mean and standard deviation of the first 1,000.
+
+# %% given
+digits = load_digits()
+order = torch.randperm(len(digits.target), device="cpu", generator=torch.Generator().manual_seed(0))
+images = torch.tensor(digits.data, dtype=torch.float32)[order]
+classes = torch.tensor(digits.target)[order]
+scaled = (images - images[:1000].mean()) / images[:1000].std()
+training = TensorDataset(scaled[:1000], classes[:1000])
+
+# %% [markdown]
+# ## How many parameters, and how do they start?
+#
+# `sum(p.numel() for p in model.parameters())` counts the numbers that training may change. A tensor used in two places
+# is counted once, but `state_dict()` lists it twice, so count with `parameters()`. A classifier with layer sizes 784,
+# 512, 256 and 10, and an `nn.BatchNorm1d` after each hidden layer, has 537,354 of these numbers, and 16 entries in its
+# `state_dict()`.
+#
+# `nn.Linear` starts with small random weights. Do they have to be random? The next cell trains a network with sizes 64,
+# 32 and 10 for 20 steps on all 1,000 samples, once starting from PyTorch's initial weights and once from all zeros.
+
+# %% predict: start_with_zeros
+# **Predict.** After 20 steps, what is the loss of the model that started from zeros?
+#
+# - [ ] as low as that of the other model
+# - [ ] lower than at the start, but higher than that of the other model
+# - [x] still about 2.30
+# - [ ] nan
+
+
+# %% example
+def plain_model(seed):
+    """64 to 32 to 10, with a ReLU. The same seed gives the same weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+
+
+def after_20_steps(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(scaled[:1000]), classes[:1000])
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+zeros = plain_model(0)
+with torch.no_grad():
+    for parameter in zeros.parameters():
+        parameter.zero_()
+print("parameters", sum(p.numel() for p in zeros.parameters()))
+print(f"random   : loss {after_20_steps(plain_model(0)):.2f}")
+print(f"all zeros: loss {after_20_steps(zeros):.2f}  first layer still zero: {bool((zeros[0].weight == 0).all())}")
+
+# %% [markdown]
+# With zeros, all hidden values are zero, no gradient reaches the first layer, and the second layer learns only its
+# biases. If all weights had the same nonzero value, the hidden units would all be equal, get equal gradients, and stay
+# equal forever. Random weights make them different.
+#
+# ## The loss before the first step
+#
+# Here's the cheapest check in training. An untrained network should consider all ten classes about equally likely, so
+# its loss should be about $-\log(1/10) = \log 10$, which is 2.30. Compute the loss before the first step. If it's much
+# larger, something is wrong before training even begins. Which of these four looks right?
+
+# %% example
+starts = {
+    "scaled pixels": (plain_model(0), scaled),
+    "pixels from 0 to 16": (plain_model(0), images),
+    "a softmax at the end": (nn.Sequential(plain_model(0), nn.Softmax(1)), scaled),
+    "last weights times 30": (plain_model(0), scaled),
+}
+with torch.no_grad():
+    starts["last weights times 30"][0][2].weight *= 30
+    for text, (model, x) in starts.items():
+        print(f"{text:22} loss at the start {F.cross_entropy(model(x[:1000]), classes[:1000]):.2f}")
+
+# %% [markdown]
+# The first is close to 2.30. Unscaled pixels give 3.85 and large weights 11.51: in both cases, the network is
+# confidently wrong. A bad initial loss is a sign of a bug, but a good one proves little: the network with the softmax
+# passes with 2.31. Memorizing one batch, which comes below, catches that.
+#
+# ## Variance through depth
+#
+# How large should initial weights be? A linear layer sums $n$ products. If each weight has a variance of $\sigma^2$,
+# the sum's variance is $n \sigma^2$ times the mean square of the inputs, and a ReLU halves the mean square. Across ten
+# layers, ten such factors multiply. The next cell draws weights in three ways and shows the distribution of the
+# activations after layers 1, 4, 7 and 10, each 256 wide. Which way preserves the scale?
+
+# %% example
+drawing = {
+    "0.01": lambda n: 0.01,
+    "sqrt(1 / n), LeCun": lambda n: math.sqrt(1 / n),
+    "sqrt(2 / n), He": lambda n: math.sqrt(2 / n),
+}
+figure, panels = plt.subplots(3, 4, figsize=(9, 5), sharex=True, sharey="row", layout="constrained")
+for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
+    h, generator, scales = scaled[:1000], torch.Generator(here).manual_seed(0), []
+    for depth in range(1, 11):
+        weight = torch.randn(256, h.shape[1], generator=generator) * deviation(h.shape[1])
+        h = (h @ weight.T).relu()
+        scales.append(h.square().mean().sqrt().item())
+        if depth % 3 == 1:
+            axes = row[depth // 3]
+            axes.hist(h.flatten().cpu().numpy(), bins=40, range=(0, 4))
+            axes.set_yscale("log")
+            axes.set_title(f"layer {depth}: {scales[-1]:.2g}", fontsize=9)
+    row[0].set_ylabel(text, fontsize=9)
+    print(f"{text:20} root mean square after 1, 4, 7 and 10 layers:", *(f"{s:.2g}" for s in scales[::3]))
+
+# %% [markdown]
+# *The picture: three rows of four histograms. In the first row, all activations are at zero from the fourth layer on.
+# In the second, the histograms narrow from layer to layer. In the third, their width hardly changes.*
+#
+# With a standard deviation of 0.01, the activations after ten layers are about $10^{-10}$. The gradient of the first
+# layer's weights is just as small, so nothing is learned. $\sqrt{1/n}$ is LeCun's rule; Xavier's is
+# $\sqrt{2/(n_\text{in} + n_\text{out})}$, which is the same for a square layer. Both ignore the fact that a ReLU halves
+# the mean square, so they lose a factor of about 1.4 per layer. $\sqrt{2/n}$ (He's rule, `nn.init.kaiming_normal_` in
+# PyTorch) makes up for that. `nn.Linear` itself draws its weights with a standard deviation of $\sqrt{1/(3n)}$, smaller
+# than LeCun's and He's rules prescribe, which is good enough for a few layers, or for deep networks with normalization
+# layers. With this default, each layer with a ReLU shrinks the activations by a factor of $\sqrt{6}$, or 2.4, apart
+# from its biases.
+#
+# ## Memorizing one batch
+#
+# Before a run that takes hours, take a minute to train on a single batch. A network with thousands of parameters should
+# be able to memorize 64 images. If it can't, even without dropout and at several learning rates, there's a bug that no
+# schedule or amount of data will fix. It can memorize wrong labels, too, so look at a few images and their labels.
+# Below, four networks take 100 steps each. Which ones fail?
+
+# %% example
+x, y = scaled[:64], classes[:64]
+
+
+class Detached(nn.Sequential):
+    def forward(self, x):
+        return self[2](self[1](self[0](x)).detach())
+
+
+suspects = {
+    "plain": plain_model(0),
+    "softmax at the end": nn.Sequential(plain_model(0), nn.Softmax(1)),
+    "ReLU at the end": nn.Sequential(plain_model(0), nn.ReLU()),
+    "hidden part detached": Detached(*plain_model(0)),
+}
+on_one_batch = {}
+for text, model in suspects.items():
+    optimizer, on_one_batch[text] = torch.optim.SGD(model.parameters(), lr=0.5), []
+    for _ in range(100):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        on_one_batch[text].append(loss.item())
+    print(f"{text:22} loss after 100 steps {on_one_batch[text][-1]:.3f}")
+show_curves(on_one_batch)
+
+# %% [markdown]
+# Only the plain network's loss gets near zero, at 0.007. With a softmax, the loss is 1.59 and can't get below 1.46, as
+# you saw in lab 6's first answer. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero.
+# The detached network reaches 0.51, because its last layer still learns. A threshold of 0.05 after 100 steps separates
+# the plain network from the other three.
+#
+# ### Your turn: overfit_one_batch
+# Write this check as a function: train on one batch until the loss is below a threshold, and report how many steps that
+# took, or that the model couldn't do it.
+
+# %% given
+hint(
+    "If `most` is 5, how many times may you measure the loss, and how many times may you step?",
+    "Measure, compare, and step only if the loss isn't low enough. What does a comparison with nan return?",
+)
+
+# %% exercise: overfit_one_batch points=3 level=medium
+
+# %% [markdown]
+# A low loss on one batch shows that the loss, the gradients and the optimizer work together. It says nothing about
+# other images.
+
+# %% [markdown]
+# ## Which parameters decay?
+#
+# *Optional.* Weight decay is meant for weights that multiply their inputs. A bias doesn't multiply anything. The weight
+# of a normalization layer does, but pulling it toward zero shrinks all that the layer returns, as far as the loss's
+# gradient lets it. Many recipes decay neither.
+#
+# An optimizer takes *parameter groups*: a list of dicts, each with the key `"params"` and its own options. How would
+# you distinguish a weight from the other parameters: by its name, its module's type, or its shape?
+
+# %% example
+torch.manual_seed(0)
+example = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
+for name, parameter in example.named_parameters():
+    print(f"{name:10} {tuple(parameter.shape)}")
+
+# %% [markdown]
+# Biases and the weights of normalization layers have one dimension. Matrices, embedding tables and convolution kernels
+# have two or more.
+#
+# A *frozen* parameter doesn't require grad, and shouldn't be in any group. Setting `module.requires_grad = False` only
+# creates a new attribute with that name and doesn't freeze anything. `module.requires_grad_(False)`, with the
+# underscore, freezes all of the module's parameters.
+#
+# ### Your turn: decay_groups
+# Build the groups.
+
+# %% given
+hint(
+    "Which attribute tells you how many dimensions a tensor has? Which one tells you whether it's frozen?",
+    "A weight that's used in two modules must not be in the list twice. Which of the methods that list parameters "
+    "lists it only once?",
+)
+
+# %% exercise: decay_groups points=3 level=easy further
+
+# %% [markdown]
+# If a weight appears twice in one group, SGD warns you but updates it twice in each step. If it appears in two groups,
+# SGD raises an error.
+#
+# To share a weight between two modules, assign one Parameter to both. Some people write `a.weight.data = b.weight.data`
+# instead. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages,
+# and the first time the model is cast or moved, each Parameter gets its own memory.
+#
+# ## A learning-rate sweep
+#
+# If you tune only one number, tune the learning rate. Its scale is logarithmic, so try rates that differ by
+# factors of about three, in short runs. Single-batch losses are noisy, so compare smoothed ones, and let the validation
+# loss decide.
+
+
+# %% example
+def short_run(rate, seed, epochs=3):
+    """The losses of 60 steps of AdamW, and the validation loss after them."""
+    model, shuffling = plain_model(0), torch.Generator(here).manual_seed(seed)
+    optimizer, losses = torch.optim.AdamW(model.parameters(), lr=rate), []
+    for _ in range(epochs):
+        for rows in torch.randperm(1000, generator=shuffling).split(50):
+            loss = F.cross_entropy(model(scaled[rows]), classes[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    with torch.no_grad():
+        return losses, F.cross_entropy(model(scaled[1000:1397]), classes[1000:1397]).item()
+
+
+def smoothed(numbers, factor=0.8):
+    """A running average, corrected for its start at zero, as in Adam."""
+    mean, found = 0.0, []
+    for t, number in enumerate(numbers, 1):
+        mean = factor * mean + (1 - factor) * number
+        found.append(mean / (1 - factor**t))
+    return found
+
+
+sweep = {}
+for rate in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0):
+    runs = [short_run(rate, seed) for seed in range(3)]
+    sweep[f"lr={rate:g}"] = smoothed(runs[0][0])
+    print(f"lr={rate:<6g} validation loss of three orders of the data:", *(f"{value:.2f}" for _, value in runs))
+show_curves(sweep)
+
+# %% [markdown]
+# Which rate would you choose, and why not the largest one that still learns?
+
+# %% answer [markdown]
+# 0.03: its validation loss is the lowest for all three orders of the data, at 0.16, 0.21 and 0.13, compared with 0.19,
+# 0.23 and 0.19 for 0.01. With 0.1, the network still learns, but its results range from 0.18 to 0.31, and with 0.3, no
+# run gets below 1.3. The largest rate that still learns is close to that edge, and in a longer run, one unlucky batch
+# is enough to cross it. The larger the rate, the less the loss settles at the end, so for a longer run, use the best
+# rate or a third of it.
+
+# %% [markdown]
+# ### A schedule
+#
+# A constant rate is a compromise: large enough to make progress, small enough to settle. A *schedule* changes the rate
+# from step to step. A common one begins with a *warm-up*, in which the rate rises linearly to its full value, and then
+# lowers the rate to zero along half a cosine wave.
+#
+# Why start small? In its first step, Adam moves every parameter by about the full rate, however small its gradient is.
+# For the sweep's network, a rate of 0.1 takes the loss from 2.37 to 4.66 in two steps. With 10 steps of warm-up, the
+# loss falls from the start, and large rates become usable: with 0.3 and a cosine, the validation loss after 60 steps is
+# 0.4 to 0.6 across five orders of the data, compared with 1.2 to 2.0 without the warm-up. At 0.03, the warm-up makes no
+# clear difference.
+#
+# At which step should the rate reach its peak, and what should it be at step 0?
+
+# %% answer [markdown]
+# At step 0, it shouldn't be zero: a step with a rate of 0 computes a gradient but learns nothing. So with a warm-up of
+# 4 steps, step 0 gets a quarter of the peak, and step 3, the last of the warm-up, gets all of it. The cosine also
+# starts at its largest value, so step 4 gets the peak too.
+
+# %% [markdown]
+# ### Your turn: warmup_cosine
+# Write this schedule as a function of the step. Read the docstring twice: it's easy to be off by one in a schedule.
+
+# %% given
+hint(
+    "The progress through the second part goes from 0, at step warmup, to 1, at step total. Which formula "
+    "gives half a cosine wave from 1 to 0?",
+    "cos(0) is 1 and cos(pi) is -1. Add one, and halve. What happens in your first part if warmup is 0?",
+)
+
+# %% exercise: warmup_cosine points=2 level=easy
+
+# %% [markdown]
+# `torch.optim.lr_scheduler.LambdaLR(optimizer, f)` multiplies the optimizer's own rate by `f(step)`. Call its `step()`
+# after `optimizer.step()`. If you call it before, the first value is skipped, and PyTorch warns you. Call it once per
+# step or once per epoch, whichever your function counts.
+#
+# ## Evaluation
+#
+# A measurement that changes what it measures spoils the next epoch. Lab 4 introduced the two switches, and
+# neither does the other's work: `eval()` sets the modes of the layers but doesn't stop recording; `no_grad()` stops
+# recording, but under it, a batch normalization layer in training mode still updates its averages. For validation, you
+# need both, and afterward, everything should be as before. `model.train()` isn't enough for that: it sets *all* modules
+# to training mode, even a pretrained part that was deliberately kept in evaluation mode.
+#
+# ### Your turn: evaluate
+# Measure the loss and the accuracy, and leave no trace.
+
+# %% given
+hint(
+    "model.modules() lists every module in the model, including the model itself. Each has a training attribute.",
+    "argmax over which dimension gives a class for each sample? Would a batch of 3 samples with 3 classes tell you?",
+)
+
+# %% exercise: evaluate points=3 level=medium
+
+# %% [markdown]
+# The modes are restored in `finally`, as in lab 4's `predict`. Otherwise, a bad batch whose error is caught further up
+# would leave the model in evaluation mode for the rest of training.
+
+# %% [markdown]
+# ## A good place to stop
+#
+# You can now check a network before a run, choose its rate, and measure it without a trace. Next are the runs
+# themselves: how to repeat one, how to resume it, and a list of what to check if it fails. When you come back, your
+# variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+
+# %% [markdown]
+# ## Clipping
+#
+# *Optional.* One bad batch can undo an hour of training. *Clipping by the global norm* takes the norm of all gradients,
+# as if they were a single long vector, and if it exceeds a limit, scales them all by the same factor, which preserves
+# their direction. If you accumulate, do it once per window, after the last `backward`. In the next cell, someone has multiplied one
+# batch's pixels by 100 by mistake.
+
+
+# %% example
+def clip_(parameters, limit):
+    """Scale the gradients in place so that their global norm is at most limit. Returns the norm before scaling."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = torch.stack([g.norm() for g in grads]).norm()
+    factor = (limit / (norm + 1e-6)).clamp(max=1.0)
+    for g in grads:
+        g *= factor
+    return norm
+
+
+for limit in (math.inf, 1.0):
+    model = plain_model(0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    for number in range(40):
+        x, y = training[number * 25 : number * 25 + 25]
+        optimizer.zero_grad()
+        F.cross_entropy(model(x * 100 if number == 30 else x), y).backward()
+        norm = clip_(model.parameters(), limit)
+        optimizer.step()
+        if number in (29, 30, 31, 39):
+            with torch.no_grad():
+                loss = F.cross_entropy(model(scaled[1000:1397]), classes[1000:1397]).item()
+            print(f"limit {limit:<4} step {number}: norm before clipping {norm:8.2f}, validation loss after {loss:.2f}")
+
+# %% [markdown]
+# Without a limit, the bad batch's gradient has a norm of 50, and one step takes the validation loss from 0.47 to 86.23;
+# nine steps later, it's still 1.27. With the limit, the norm of 56 is scaled down to 1, the loss rises from 0.53 to
+# 0.57, and nine steps later, it's 0.39.
+#
+# `torch.nn.utils.clip_grad_norm_(parameters, 1.0)` does the same and also returns the norm before clipping, which is
+# worth plotting. Clipping each tensor, or each number, separately changes the direction.
+
+# %% [markdown]
+# ## The same numbers again
+#
+# *Optional, up to "Stopping in the middle".* You can't find a bug in a run that you can't repeat.
+# `torch.manual_seed(s)` seeds PyTorch on all devices. Python's `random` and NumPy's older functions have their own
+# seeds. `numpy.random.default_rng()` is seeded only by its argument. Setting `PYTHONHASHSEED` inside a program has no
+# effect: it's read when Python starts.
+#
+# A seed fixes a *sequence* of numbers. If you add one more draw, what happens to everything that follows?
+
+# %% example
+for extra in (False, True):
+    generator = torch.Generator(here).manual_seed(3)
+    first = torch.rand(2, generator=generator)
+    if extra:
+        torch.rand(1, generator=generator)
+    print(f"one more draw {extra!s:5}  first {first.tolist()}  second {torch.rand(2, generator=generator).tolist()}")
+
+# %% [markdown]
+# Every later number changes. So give each purpose its own generator: one for the order of the data, say, and one for
+# everything else. A `DataLoader` takes one as its `generator`.
+#
+# The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
+# but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use
+# *atomic* additions, which run in whatever order its threads arrive. What can you do about such an operation?
+
+# %% example
+torch.use_deterministic_algorithms(True)
+places = torch.tensor([0, 0])
+print("index_add_ ", torch.zeros(3).index_add_(0, places, torch.ones(2)))
+print("torch.empty", torch.empty(2))
+try:
+    torch.zeros(3).put_(places, torch.ones(2))
+except RuntimeError as error:
+    print("put_       ", str(error).split(",")[0])
+torch.use_deterministic_algorithms(False)
+
+# %% [markdown]
+# `torch.use_deterministic_algorithms(True)` chooses algorithms that give the same bits in every run, and raises an
+# error where there is none. This holds only for the same hardware, versions and number of threads. With
+# `warn_only=True`, it only warns. It also fills the tensors that `torch.empty` returns, floats with NaN and integers
+# with their largest value, so that you don't read stale memory by accident. Deterministic algorithms may be slower.
+#
+# Three more settings belong to NVIDIA's libraries. cuDNN, which computes convolutions, may try several algorithms and
+# keep the fastest, and the choice can differ from run to run: `torch.backends.cudnn.benchmark` allows that.
+# `torch.backends.cudnn.deterministic` restricts it to reproducible algorithms. cuBLAS, which multiplies matrices, needs
+# the environment variable `CUBLAS_WORKSPACE_CONFIG`, set to `:4096:8` or `:16:8` before its first product. Without a
+# GPU, you can set all three, but they have no effect.
+#
+# ### Your turn: deterministic
+# Put all of this into a context manager, `with deterministic(3): ...`, that leaves everything as it was.
+
+# %% exercise: deterministic points=1 level=medium further
+
+# %% [markdown]
+# ## Stopping in the middle
+#
+# A long run dies: a machine is taken away, or a disk fills up. It should resume from the last *checkpoint* as if
+# nothing had happened, down to the last bit. What do you have to save for that, besides the weights? Write down your
+# answer before you read on.
+
+# %% answer [markdown]
+# Besides the weights:
+#
+# - the buffers of the model, which are in its `state_dict()`;
+# - what the optimizer keeps: momentum, Adam's averages and step counts;
+# - the state of the generator that shuffles the data, and of PyTorch's own generators, which dropout draws from: the
+#   CPU's, and on a GPU the GPU's;
+# - where the run is: the epoch, the schedule, and the position within the epoch.
+#
+# A seed can't replace the state of a generator: it takes you back to the beginning of the sequence.
+
+# %% [markdown]
+# Why the position within the epoch? In the next cell, a run stops after two of four batches. It saves the state of the
+# loader's generator and restores it. What will it read next?
+
+# %% example
+shuffler = torch.Generator().manual_seed(0)
+eight = DataLoader(TensorDataset(torch.arange(8)), batch_size=2, shuffle=True, generator=shuffler)
+with torch.device("cpu"):
+    reading = iter(eight)
+    print("before the stop        ", [next(reading)[0].tolist() for _ in range(2)])
+    state_then = shuffler.get_state()
+    print("the rest, without it   ", [two.tolist() for (two,) in reading])
+    shuffler.set_state(state_then)
+    print("after it, by this state", [two.tolist() for (two,) in eight])
+
+# %% [markdown]
+# It reads a different epoch. The loader drew the whole order when the epoch began, so the later state leads to the next
+# epoch's order. It's simplest to save only between epochs. Otherwise, save the state from before the epoch and the
+# number of batches already read, and skip that many. `StatefulDataLoader` in the torchdata package does that for you.
+#
+# ### Your turn: checkpoint
+# Collect the state that PyTorch holds; the caller keeps track of the epoch and the schedule. The next cell shows how
+# your dict will be used. Training continues after your function returns, and must not change anything in the dict.
+
+
+# %% given
+def resume_(saved, model, optimizer, generator):
+    """Restore everything from the checkpoint."""
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    generator.set_state(saved["generator"])
+    torch.set_rng_state(saved["rng"])
+
+
+# %% given
+hint(
+    "torch.get_rng_state() and generator.get_state() return states as tensors. Are they copies? Is state_dict()?",
+    "What does optimizer.state_dict() hold: its own numbers, or the tensors that the next step changes?",
+)
+
+# %% exercise: checkpoint points=3 level=medium
+
+# %% [markdown]
+# Calling `torch.save` right after your function would have made the copy for you. If you keep the dict in memory or
+# save it in another thread, you need your own copy.
+
+# %% [markdown]
+# ### The digits script, resumed
+#
+# Use your function on the digits script. The next cell trains a network for ten epochs. Then it trains a second one for
+# five, writes a checkpoint to a file, and resumes it in a third network with other initial weights and a new optimizer.
+# After ten epochs, are all the weights equal to the last bit? The network has dropout, so it draws random numbers at
+# each step. Everything is on the CPU, because `checkpoint` doesn't save a GPU's generator.
+#
+# Then leave out one part at a time: add `"optimizer"` to `left_out`, say, and the third network keeps its own. Which of
+# the four can you leave out and still get the same weights? Would the accuracy have told you?
+
+# %% scratch
+left_out: list[str] = []  # parts of the checkpoint that aren't restored: "model", "optimizer", "generator" or "rng"
+
+pixels, labels = scaled.cpu(), classes.cpu()
+
+
+def new_run(seed):
+    """A network, its optimizer, and the generator that shuffles its batches."""
+    torch.manual_seed(seed)
+    with torch.device("cpu"):
+        network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64, 10))
+    return network, torch.optim.AdamW(network.parameters(), lr=0.01), torch.Generator().manual_seed(seed)
+
+
+def train_digits(network, optimizer, generator, epochs):
+    for _ in epochs:
+        for rows in torch.randperm(1000, device="cpu", generator=generator).split(100):
+            loss = F.cross_entropy(network(pixels[rows]), labels[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def share_right(network):
+    network.eval()
+    with torch.no_grad():
+        return (network(pixels[1000:1397]).argmax(1) == labels[1000:1397]).float().mean()
+
+
+whole = new_run(0)
+train_digits(*whole, range(10))
+interrupted = new_run(0)
+train_digits(*interrupted, range(5))
+try:
+    file = io.BytesIO()  # stands in for a file on a disk
+    torch.save({"epoch": 5, **checkpoint(*interrupted)}, file)
+    file.seek(0)
+    saved = torch.load(file)
+    resumed = new_run(1)
+    own = checkpoint(*resumed)
+    resume_(saved | {part: own[part] for part in left_out}, *resumed)
+    train_digits(*resumed, range(saved["epoch"], 10))
+    pairs = zip(whole[0].parameters(), resumed[0].parameters(), strict=True)
+    furthest = max((p - q).abs().max().item() for p, q in pairs)
+    print(f"right: {share_right(whole[0]):.1%} without the stop, {share_right(resumed[0]):.1%} with it")
+    print(f"largest difference between two weights: {furthest:.2g}")
+except NotImplementedError:
+    print("This cell needs your checkpoint.")
+
+# %% answer [markdown]
+# All weights are equal: the largest difference is 0. With any of the four parts left out, they aren't:
+#
+# | left out | right after ten epochs | largest difference |
+# |---|---|---|
+# | nothing | 97.0% | 0 |
+# | `"model"` | 97.0% | 0.82 |
+# | `"optimizer"` | 97.5% | 0.27 |
+# | `"generator"` | 97.7% | 0.12 |
+# | `"rng"` | 96.7% | 0.11 |
+#
+# The accuracy doesn't tell you. A network that lost all the weights it had learned in five epochs gets 97.0% right
+# after five more, like the uninterrupted one, and two incomplete checkpoints even do better. So compare the weights.
+# An incomplete checkpoint isn't a disaster for the digits, but you can no longer say what a change to your script did.
+
+# %% [markdown]
+# ## The loss doesn't go down: what to check
+#
+# Each section of this lab and the last one has given you a check. Here they are in the order in which to make them,
+# cheapest first.
+#
+# 1. The loss before the first step: is it about $\log$ of the number of classes? If not, look at the inputs' scale and
+#    the initial weights.
+# 2. The logits: does each row sum to 1? Then there's a softmax at the end that doesn't belong there.
+# 3. The parameters: is every layer in `named_parameters()` and in the optimizer?
+# 4. The gradients: after `backward`, does every parameter have one that isn't all zeros? `None` means that the loss
+#    doesn't depend on the parameter: a layer isn't used, or something is detached. Zeros mean that it does, but that
+#    something on the way, such as a dead ReLU or weights of zero, lets nothing through.
+# 5. A single batch: does its loss reach zero without dropout, at some rate? If not, there's a bug.
+# 6. The samples: look at a few. Do the labels match the images? A network memorizes wrong labels, too.
+# 7. The order: is `zero_grad` anywhere but between `backward` and `step` (lab 6)?
+# 8. The activations: do they have the same scale in every layer?
+# 9. The learning rate: sweep it by factors of three. A rate that's too small gives a smooth, slow curve; one that's too
+#    large gives jumps or nan.
+# 10. The gradient norm: plot it. If it spikes, clip, and look at that batch.
+# 11. The training loss falls, but the validation loss doesn't: is the scaling the same for both? Is the model in
+#     evaluation mode? If both are fine, try more data, weight decay or an earlier stop, and look at how the data was
+#     split.
+
+# %% quiz: interview points=3
+# ## Interview questions
+#
+# **Before a long run**
+# - [ ] With ten classes, an initial loss of 2.30 shows that the network has no bug.
+#   > A good initial loss proves little: the network with the softmax started at 2.31.
+# - [x] An initial loss far above $\log$ of the number of classes means that the network is confident and wrong.
+#   > Unscaled pixels gave 3.85, and large last weights 11.51.
+# - [ ] If all weights start with the same nonzero value, the units of a layer soon become different.
+#   > Equal units get equal gradients, so they stay equal. That's why the initial weights are random.
+# - [x] A network that can't memorize one batch at any rate, without dropout, has a bug that more data won't fix.
+#   > A softmax or a ReLU at the end, or a detached part: all three failed on 64 images.
+# - [ ] If a network memorizes a batch, the batch's labels are right.
+#   > It memorizes wrong labels too. Look at a few images with their labels.
+#
+# Hint: Which of the four networks passed the first check but failed the second?
+#
+# **Rates, schedules and clipping**
+# - [ ] The best learning rate is the largest one with which the loss still falls.
+#   > With 0.1, the loss still fell, but 0.03 was better for all three orders of the data.
+# - [x] In its first step, Adam moves each parameter by about the full rate, however small its gradient is.
+#   > The first step's average divided by the root of the other is the gradient's sign. Hence the warm-up.
+# - [ ] `schedule.step()` goes before `optimizer.step()`.
+#   > Then the first value of the schedule is skipped, and PyTorch warns you.
+# - [x] Clipping by the global norm preserves the direction of the gradient.
+#   > All gradients are scaled by the same factor. Clipping each tensor separately changes the direction.
+# - [x] If you accumulate gradients, you clip once per window, after the last of its batches.
+#   > Only then is the gradient complete. Clipping batch by batch limits parts that may cancel in the sum.
+#
+# Hint: What did the sweep decide by, and what did clipping multiply?
+#
+# **Parameters, gradients and the optimizer**
+# - [x] A tensor that two modules share is counted once by `parameters()` and listed twice by `state_dict()`.
+#   > `parameters()` drops repeated tensors, whereas `state_dict()` goes by names. So count with `parameters()`.
+# - [ ] `model.requires_grad = False` freezes the model.
+#   > It only creates a new attribute with that name. `requires_grad_(False)`, with the underscore, freezes it.
+# - [ ] If you replace a layer after you've made the optimizer, the new layer is trained.
+#   > The optimizer holds the old layer's parameters, and never asks the model again.
+# - [x] A gradient of `None` after `backward` means that the loss doesn't depend on the parameter; one of zeros doesn't.
+#   > With weights of zero, the loss does depend on the first layer, but its gradient is zero.
+#
+# Hint: Who holds references to the parameters, and when did they get them?
+#
+# **`eval()` and `no_grad()`**
+# - [ ] `eval()` stops recording.
+#   > It sets the flags of the layers. A result in evaluation mode still requires grad, as in lab 4.
+# - [x] Under `no_grad()`, a batch normalization layer in training mode updates its running averages.
+#   > The layer looks at its mode, not at recording.
+# - [x] In evaluation mode, dropout does nothing.
+#   > In training, dropout already scales up the numbers that it keeps, so there's nothing to make up for: the input
+#   > passes through unchanged.
+# - [ ] `model.train()` restores the modes from before `model.eval()`.
+#   > It sets every module to training mode, even a part that was deliberately kept in evaluation mode.
+# - [x] A model in evaluation mode can be trained.
+#   > `eval()` doesn't stop recording, so gradients and steps work. Only some layers, such as dropout and batch
+#   > normalization, behave differently.
+#
+# Hint: Which of the two looks at layers, and which at recording?
+#
+# **Getting the same numbers again**
+# - [x] `torch.manual_seed` seeds the GPU's generators as well.
+#   > One call seeds PyTorch on all devices. Python's `random` and NumPy have their own seeds.
+# - [ ] Setting `os.environ["PYTHONHASHSEED"]` in the first line makes `hash("abc")` repeatable.
+#   > Python reads it when it starts, so inside the program it's too late.
+# - [x] Resuming a run with Adam bit for bit requires the optimizer's state.
+#   > It holds Adam's averages and step counts. Without them, the next step is a different one. Plain SGD without
+#   > momentum keeps no such state.
+# - [ ] Saving the seed is as good as saving a generator's state.
+#   > The seed takes you back to the beginning of the sequence. The state says how far the sequence has been drawn.
+# - [ ] `best = model.state_dict()` keeps the weights as they are at that moment.
+#   > It shares the model's own memory, which training changes in place. In the lab, only `deepcopy` still had the first
+#   > weight.
+#
+# Hint: What did one more draw change? What did deepcopy keep?
+
+# %% [markdown]
+# ## In your own words (2 points)
+#
+# A run with AdamW, dropout, a warm-up and a cosine stops after 30 of 60 epochs. A colleague has saved the model's
+# `state_dict()`. She loads it into a new model, makes a new optimizer, seeds everything with the run's seed, and calls
+# her training function for the remaining 30 epochs. The training loss, 0.009 before the stop, is 0.095 in the third
+# epoch after it. "The file must be broken," she says.
+#
+# In four to eight sentences, name two things missing from her file that explain the jump, with a small experiment for
+# each that would confirm it. In the end, the network gets 97.7% of the validation images right, much like the run
+# without a stop, which gets 98.5%. How would you show that a repaired script resumes exactly?
+
+# %% question: resumed_run [markdown] points=2
+# ### BEGIN SOLUTION
+# First, the position in the schedule: her training function starts again at step 0, so the rate warms up to its peak,
+# although by epoch 30 it should be down to about half of it. The experiment: print the rate of each step after the
+# restart, or pass the step number at which the run stopped, and see whether the jump goes away. Second, the optimizer's
+# state: Adam's averages and step counts start from nothing, so its first steps move every parameter by about the full
+# rate, however small its gradient is. The experiment: save `optimizer.state_dict()` too, and compare the losses of the
+# first steps after a restart with and without it. The states of the generators are also missing: seeding again repeats
+# the orders of the first 30 epochs, and dropout's draws, but that hardly explains a jump. The file isn't broken: the
+# loss of the loaded model, measured before any step, would show it. Equal accuracies prove nothing, since incomplete
+# checkpoints reach them too. To show that a resume is exact, run once without a stop and once with one, and compare all
+# weights with `torch.equal`.
+#
+# For grading: one point for two missing things that explain the jump, each with an experiment; one for comparing the
+# weights, or the loss of every step, to the last bit with a run that wasn't interrupted.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## On one sheet
+#
+# - The initial loss is about the log of the number of classes, and a network can memorize one batch.
+# - `None` in `.grad` means that the loss doesn't depend on a parameter; zeros mean that nothing gets through to it.
+# - An optimizer holds the parameters that it was given. It doesn't notice what you replace or add later.
+# - `eval()` sets modes; `no_grad()` stops recording. Restore the modes afterward.
+# - To repeat a run, you need the seeds of three libraries, deterministic algorithms, and the same machine and versions.
+# - To resume a run bit for bit, you need the model, the optimizer, the state of every generator, and the position in
+#   the run: epoch, schedule, batch. Compare the weights, not the accuracy.
+#
+# | call or rule | what it does or costs |
+# |---|---|
+# | weights with a standard deviation of $\sqrt{2/n}$ | preserve the scale through layers with ReLU |
+# | parameters with two or more dimensions | decay; biases and normalization weights don't |
+# | `module.requires_grad_(False)` | freezes a module; without the underscore, nothing is frozen |
+# | a sweep by factors of three | choose the best rate by the validation loss, not the largest that learns |
+# | `schedule.step()` | goes after `optimizer.step()` |
+# | `model.train()` | sets the mode of all modules: save the flags before `eval()` |
+# | clipping by the global norm | scales all gradients by one factor, once per window |
+#
+# Three questions to ask yourself:
+#
+# - Which check would have found this bug before the run began?
+# - Does my measurement change what it measures?
+# - If the run stopped now, what would I lose?
+#
+# Lab 6b asks what layers promise, and how to get data to them in time. Lab 7 asks where the memory goes.
