@@ -217,7 +217,7 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 #
 # Augmentation costs one percentage point on the clean scans and gains five on the noisy ones. With seeds 0 to 4, it
 # costs zero to three points and gains four to six. To reproduce the first row, call `train(load_pixels(), lambda batch:
-# batch)`. Lab 6 improves the training itself: the initial weights, the optimizer and the learning rate.
+# batch)`. Labs 6 and 6a improve the training itself: the optimizer, the number of epochs and the learning rate.
 
 # %% [markdown]
 # ### Your turn: rescale_rows_

@@ -660,6 +660,20 @@ except NotImplementedError:
 #     evaluation mode? If both are fine, try more data, weight decay or an earlier stop, and look at how the data was
 #     split.
 
+# %% [markdown]
+# ### Your turn: diagnose
+# Items 1 to 4 take one forward and one backward pass on one batch. Write them down as a function that names the problems
+# it finds, and leaves the model as it was.
+
+# %% given
+hint(
+    "Which parts of a model does a forward pass change, and how do you keep or restore them?",
+    "torch.autograd.grad(loss, parameters, allow_unused=True) returns the gradients and touches no .grad. Can you call "
+    "it if the loss doesn't require grad?",
+)
+
+# %% exercise: diagnose points=4 level=medium
+
 # %% quiz: interview points=3
 # ## Interview questions
 #

@@ -13,9 +13,9 @@
 # - name a bug in a training loop from its code, and fix it;
 # - write a test that finds bugs in a training step that you can't read.
 #
-# You need labs 6, 7, 9 and 10. Plan two sittings of about an hour for the text and the five core exercises:
-# `train_window`, `evaluate`, `Saver`, `bug_hunt` and `diagnose`. The two under *Further practice* earn no points. All
-# numbers were measured with PyTorch 2.13 on a CPU.
+# You need labs 6, 7, 9 and 10; lab 6a helps. Plan two sittings of about an hour for the text and the five core
+# exercises: `train_window`, `evaluate`, `Saver`, `bug_hunt` and `diagnose`. The two under *Further practice* earn no
+# points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # Where it says *Predict*, choose before you run the next cell. Below each exercise, a card shows its checks. Those
 # marked *later* run when the lab is marked: with the button *Mark my work*, or after you hand it in. A person reads the
@@ -250,7 +250,7 @@ hint(
 #
 # ## Saving a run
 #
-# If your digits run dies tonight, you want to resume it and get the same bits. In lab 6, you collected what a run needs
+# If your digits run dies tonight, you want to resume it and get the same bits. In lab 6a, you collected what a run needs
 # for that. Your script has more parts. A *scheduler* changes the learning rate and counts its steps. A *scaler* has a
 # scale and a counter. And the model may be compiled.
 

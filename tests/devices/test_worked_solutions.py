@@ -40,7 +40,7 @@ LIMITS: dict[str, dict[str, str]] = {
 }
 # Results that are rightly on the CPU although their arguments are not.
 ON_CPU = {
-    "06_training": {"checkpoint": "random states are tensors on the CPU"},
+    "06a_training_practice": {"checkpoint": "random states are tensors on the CPU"},
     "06c_data": {"pad_collate": "the docstring asks for lengths and labels in CPU memory"},
     "08_functions": {"grad_reverse": "vmap passes its own tensors, which wrap those of the device"},
     "12_capstone": {"evaluate": "the docstring asks for the matrix in CPU memory"},

@@ -108,7 +108,7 @@ def adam_step_(
 # state: a dict that -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
 # The parameters -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
 # params: one or more -> other_cases
-# A parameter whose .grad -> no_gradient
+# A parameter whose .grad -> own_steps, no_gradient
 # If state is empty -> empty_state
 # lr may vary -> other_cases
 # No .grad is changed -> same_leaves
@@ -198,6 +198,24 @@ with check(
             "the averages weren't corrected for starting at zero": uncorrected,
             "m, v and t didn't survive the call, so every step was a first step": forgotten,
             "the parameter didn't move: its own memory still holds the old numbers": [t, t],
+        },
+    )
+with check(
+    "own_steps",
+    "two steps of two parameters, the second of which has no gradient at first",
+    hint="How many steps has the second parameter taken after the first call?",
+):
+    t, g = [torch.tensor([1.0]), torch.tensor([1.0])], torch.tensor([0.5])
+    want = [[torch.tensor([0.9]), torch.tensor([1.0])], [torch.tensor([0.8]), torch.tensor([0.9])]]
+    late = (0.1 * 0.5 / (1 - 0.9**2)) / math.sqrt(0.001 * 0.5**2 / (1 - 0.999**2))
+    explain(
+        stepped_with(adam_step_, t, [[g, None], [g, g]], [0.1, 0.1])["after"],
+        want,
+        {
+            "the second parameter's first step counts as its second": [
+                want[0],
+                [want[1][0], 1 - 0.1 * late * torch.ones(1)],
+            ],
         },
     )
 
@@ -328,7 +346,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p.sub_((lr / (1 - b1**n)) * m / ((v / (1 - b2**n)) ** 0.5 + eps))
 
 
-# %% wrong "torch's own optimizer, kept in the state" fails=example,other_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves raises=RuntimeError
+# %% wrong "torch's own optimizer, kept in the state" fails=example,own_steps,other_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves raises=RuntimeError
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     if "optimizer" not in state:
         state["optimizer"] = torch.optim.AdamW(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
@@ -336,7 +354,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
     state["optimizer"].step()
 
 
-# %% wrong "no correction of the start at zero" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
+# %% wrong "no correction of the start at zero" fails=example,own_steps,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -349,7 +367,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * m / (v.sqrt() + eps)
 
 
-# %% wrong "one count of steps for all parameters" fails=no_gradient,empty_state,decay
+# %% wrong "one count of steps for all parameters" fails=own_steps,no_gradient,empty_state,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     state["t"] = t = state.get("t", 0) + 1
     with torch.no_grad():
@@ -363,7 +381,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "no gradient counts as a gradient of zero" fails=no_gradient,empty_state,decay
+# %% wrong "no gradient counts as a gradient of zero" fails=own_steps,no_gradient,empty_state,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -375,7 +393,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "a new tensor instead of the parameter" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves
+# %% wrong "a new tensor instead of the parameter" fails=example,own_steps,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
