@@ -417,8 +417,8 @@ show_curves(in_the_valley)
 # %% [markdown]
 # ## A good place to stop
 #
-# You've written a loop and an optimizer. Next are accumulation, early stopping, and the digits script. When you come
-# back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it
+# You've written a loop and an optimizer. Next are accumulation, early stopping and the digits script. When you return,
+# your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it
 # needs.
 
 # %% [markdown]

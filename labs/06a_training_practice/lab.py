@@ -239,8 +239,7 @@ hint(
 # %% [markdown]
 # A low loss on one batch shows that the loss, the gradients and the optimizer work together. It says nothing about
 # other images.
-
-# %% [markdown]
+#
 # ## Which parameters decay?
 #
 # *Optional.* Weight decay is meant for weights that multiply their inputs. A bias doesn't multiply anything. The weight
@@ -281,14 +280,14 @@ hint(
 # SGD raises an error.
 #
 # To share a weight between two modules, assign one Parameter to both. Some people write `a.weight.data = b.weight.data`
-# instead. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages,
-# and the first time the model is cast or moved, each Parameter gets its own memory.
+# instead. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages, and the
+# first time the model is cast or moved, each Parameter gets its own memory.
 #
 # ## A learning-rate sweep
 #
-# If you tune only one number, tune the learning rate. Its scale is logarithmic, so try rates that differ by
-# factors of about three, in short runs. Single-batch losses are noisy, so compare smoothed ones, and let the validation
-# loss decide.
+# If you tune only one number, tune the learning rate. Its scale is logarithmic, so try rates that differ by factors of
+# about three, in short runs. Single-batch losses are noisy, so compare smoothed ones, and let the validation loss
+# decide.
 
 
 # %% example
@@ -373,11 +372,11 @@ hint(
 #
 # ## Evaluation
 #
-# A measurement that changes what it measures spoils the next epoch. Lab 4 introduced the two switches, and
-# neither does the other's work: `eval()` sets the modes of the layers but doesn't stop recording; `no_grad()` stops
-# recording, but under it, a batch normalization layer in training mode still updates its averages. For validation, you
-# need both, and afterward, everything should be as before. `model.train()` isn't enough for that: it sets *all* modules
-# to training mode, even a pretrained part that was deliberately kept in evaluation mode.
+# A measurement that changes what it measures spoils the next epoch. Lab 4 introduced the two switches, and neither does
+# the other's work: `eval()` sets the modes of the layers but doesn't stop recording; `no_grad()` stops recording, but
+# under it, a batch normalization layer in training mode still updates its averages. For validation, you need both, and
+# afterward, everything should be as before. `model.train()` isn't enough for that: it sets *all* modules to training
+# mode, even a pretrained part that was deliberately kept in evaluation mode.
 #
 # ### Your turn: evaluate
 # Measure the loss and the accuracy, and leave no trace.
@@ -393,8 +392,7 @@ hint(
 # %% [markdown]
 # The modes are restored in `finally`, as in lab 4's `predict`. Otherwise, a bad batch whose error is caught further up
 # would leave the model in evaluation mode for the rest of training.
-
-# %% [markdown]
+#
 # ## A good place to stop
 #
 # You can now check a network before a run, choose its rate, and measure it without a trace. Next are the runs
@@ -406,8 +404,8 @@ hint(
 #
 # *Optional.* One bad batch can undo an hour of training. *Clipping by the global norm* takes the norm of all gradients,
 # as if they were a single long vector, and if it exceeds a limit, scales them all by the same factor, which preserves
-# their direction. If you accumulate, do it once per window, after the last `backward`. In the next cell, someone has multiplied one
-# batch's pixels by 100 by mistake.
+# their direction. If you accumulate gradients, do it once per window, after the last `backward`. In the next cell,
+# someone has multiplied one batch's pixels by 100 by mistake.
 
 
 # %% example
@@ -442,8 +440,7 @@ for limit in (math.inf, 1.0):
 #
 # `torch.nn.utils.clip_grad_norm_(parameters, 1.0)` does the same and also returns the norm before clipping, which is
 # worth plotting. Clipping each tensor, or each number, separately changes the direction.
-
-# %% [markdown]
+#
 # ## The same numbers again
 #
 # *Optional, up to "Stopping in the middle".* You can't find a bug in a run that you can't repeat.
@@ -560,8 +557,7 @@ hint(
 # %% [markdown]
 # Calling `torch.save` right after your function would have made the copy for you. If you keep the dict in memory or
 # save it in another thread, you need your own copy.
-
-# %% [markdown]
+#
 # ### The digits script, resumed
 #
 # Use your function on the digits script. The next cell trains a network for ten epochs. Then it trains a second one for
@@ -662,8 +658,8 @@ except NotImplementedError:
 
 # %% [markdown]
 # ### Your turn: diagnose
-# Items 1 to 4 take one forward and one backward pass on one batch. Write them down as a function that names the problems
-# it finds, and leaves the model as it was.
+# Items 1 to 4 take one forward and one backward pass on one batch. Write them as a function that names the problems it
+# finds, and leaves the model as it was.
 
 # %% given
 hint(
@@ -673,6 +669,40 @@ hint(
 )
 
 # %% exercise: diagnose points=4 level=medium
+
+# %% [markdown]
+# Try your tool on seven networks: those of this lab, before any step, and one whose last layer was replaced after the
+# optimizer was made. Which of the six with a problem does it miss, and which item on the list finds that one?
+
+# %% scratch
+untrained = {
+    "plain": plain_model(0),
+    "softmax at the end": nn.Sequential(plain_model(0), nn.Softmax(1)),
+    "ReLU at the end": nn.Sequential(plain_model(0), nn.ReLU()),
+    "hidden part detached": Detached(*plain_model(0)),
+    "all zeros": plain_model(0),
+    "pixels from 0 to 16": plain_model(0),
+    "last layer replaced": plain_model(0),
+}
+with torch.no_grad():
+    for parameter in untrained["all zeros"].parameters():
+        parameter.zero_()
+for text, model in untrained.items():
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    if text == "last layer replaced":
+        model[2] = nn.Linear(32, 10)
+    pixels_of = images if text == "pixels from 0 to 16" else scaled
+    try:
+        print(f"{text:22}", diagnose(model, optimizer, pixels_of[:64], classes[:64]))
+    except NotImplementedError:
+        print("This cell needs your diagnose.")
+        break
+
+# %% answer [markdown]
+# It misses the ReLU at the end: the loss starts near 2.30, no row sums to 1, and every parameter has a gradient that
+# isn't all zeros. Item 5 finds it, since the network can't memorize a batch. The softmax is `"probabilities"`, the
+# detached part `"graph"`, the zeros `"dead"`, the pixels from 0 to 16 `"loss"`, and the replaced layer `"optimizer"`.
+# One pass is cheap, but it doesn't replace the hundred steps of `overfit_one_batch`.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -744,7 +774,7 @@ hint(
 # - [ ] Saving the seed is as good as saving a generator's state.
 #   > The seed takes you back to the beginning of the sequence. The state says how far the sequence has been drawn.
 # - [ ] `best = model.state_dict()` keeps the weights as they are at that moment.
-#   > It shares the model's own memory, which training changes in place. In the lab, only `deepcopy` still had the first
+#   > It shares the model's own memory, which training changes in place. In lab 6, only `deepcopy` still had the first
 #   > weight.
 #
 # Hint: What did one more draw change? What did deepcopy keep?

@@ -101,7 +101,8 @@ def test_generators_are_made_for_the_device_of_new_tensors(labs: list[Lab]) -> N
         for cell in lab.cells
         if any("use_device()" in each.source for each in lab.cells) and "torch.Generator()" in cell.source
     }
-    assert on_cpu == {("06_training", "")}  # the order of the data, and the runs of `checkpoint`, which stay on the CPU
+    # the order of the data, and the runs of `checkpoint`, which stay on the CPU
+    assert on_cpu == {("06_training", ""), ("06a_training_practice", "")}
 
 
 def test_a_new_lab_runs_on_the_available_device(course_without_gradebook: Path) -> None:

@@ -79,8 +79,8 @@ def diagnose(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: T
     Details:
     - x (n, ...) is what the model takes, y is (n,), int64, with some of the classes from 0 to c - 1; n is at least 1, c
       at least 2. Neither is changed.
-    - The loss differs from log(c) by less than 0.9 or more than 1.1, and each sum from 1 by less than 2e-4 or more than
-      5e-3.
+    - The loss differs from log(c) by less than 0.9 or more than 1.1. If no number is negative, each sum differs from 1 by
+      less than 2e-4 or more than 5e-3.
     - A gradient of zeros is exactly 0, however small others are. No parameter is empty.
     - The .grad of a parameter may hold anything from earlier work. It doesn't count.
     - Frozen parameters are never a problem, whether the optimizer holds them or not.
@@ -121,6 +121,7 @@ def diagnose(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: T
 # x (n, ...) is -> alone, loss
 # Neither is changed -> keeps_batch
 # The loss differs -> loss
+# If no number is negative -> probabilities
 # A gradient of zeros -> dead
 # No parameter is empty -> dead
 # The .grad of -> old_gradients
@@ -142,7 +143,7 @@ def diagnose(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: T
     *("probabilities, optimizer, a layer isn't used",),
     *("too low a loss", "just near enough", "just too far", "few of the classes", "nan in x", "infinite loss"),
     *("sums of one, some numbers negative", "sums other than one", "all but one row", "sums almost one", "sigmoid"),
-    *("two groups", "missing from both groups", "an empty group", "others in the optimizer", "others, optimizer"),
+    *("two groups", "missing from both groups", "others in the optimizer", "others, optimizer"),
     *("copies in the optimizer", "a copy of one"),
     *("all of it is detached", "some units dead", "tiny gradients"),
     *("frozen", "frozen, optimizer", "frozen, none in the optimizer", "frozen, a part is detached"),
@@ -248,8 +249,6 @@ def arguments(draw, edge):
         groups = [[name for name in group if name not in missing] for group in groups]
     if "others" in edge:
         groups.append(["another", "one more"])
-    if edge == "an empty group":
-        groups.insert(0, [])
     if edge == "copies in the optimizer":
         copied = list(names)
     if edge == "a copy of one":
@@ -374,7 +373,7 @@ with check(
     weight=3,
     hint="Do you look into every group? How do you tell a parameter from a copy with the same numbers?",
 ):
-    assert_found(diagnose, "two groups", "missing from both groups", "an empty group", "others in the optimizer")
+    assert_found(diagnose, "two groups", "missing from both groups", "others in the optimizer")
     assert_found(diagnose, "others, optimizer", "copies in the optimizer", "a copy of one")
 with check(
     "graph",
@@ -477,7 +476,7 @@ def diagnose(model, optimizer, x, y):
     return [text for text, is_so in tests if is_so]
 
 
-# %% wrong "backward, which leaves its gradients behind" fails=keeps_grad
+# %% wrong "backward, which leaves its gradients behind" fails=no_trace,keeps_grad
 def diagnose(model, optimizer, x, y):
     for p in model.parameters():
         p.grad = None
@@ -503,7 +502,7 @@ def diagnose(model, optimizer, x, y):
     return found
 
 
-# %% wrong "nan isn't more than 1 off" fails=example
+# %% wrong "nan isn't more than 1 off" fails=loss
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -523,7 +522,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "only a loss that is too high" fails=example
+# %% wrong "only a loss that is too high" fails=loss
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -543,7 +542,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the logarithm of the classes in this batch" fails=example
+# %% wrong "the logarithm of the classes in this batch" fails=alone,together,loss,modes,probabilities,optimizer,graph,dead,old_gradients,frozen,shared
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -563,7 +562,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "ten classes, as always" fails=example
+# %% wrong "ten classes, as always" fails=example,loss,probabilities,dead
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -583,7 +582,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "sums of one are enough" fails=example
+# %% wrong "sums of one are enough" fails=probabilities
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -603,7 +602,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "numbers from 0 to 1 are enough" fails=example
+# %% wrong "numbers from 0 to 1 are enough" fails=example,alone,probabilities
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -623,7 +622,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "one row of probabilities is enough" fails=example
+# %% wrong "one row of probabilities is enough" fails=probabilities
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -643,7 +642,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the optimizer's first group only" fails=example
+# %% wrong "the optimizer's first group only" fails=alone,together,loss,modes,probabilities,optimizer,graph,dead,old_gradients,frozen,shared
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -663,7 +662,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "equal numbers are the same parameter" fails=example
+# %% wrong "equal numbers are the same parameter" fails=optimizer
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -686,7 +685,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "as many parameters as the optimizer has" fails=example
+# %% wrong "as many parameters as the optimizer has" fails=optimizer
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -706,7 +705,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the copy's parameters, which no optimizer knows" fails=example
+# %% wrong "the copy's parameters, which no optimizer knows" fails=example,alone,together,loss,modes,probabilities,optimizer,graph,dead,old_gradients,frozen,shared
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -726,7 +725,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "every parameter should be in the optimizer" fails=example
+# %% wrong "every parameter should be in the optimizer" fails=frozen
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -746,7 +745,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "frozen parameters get no gradient either" fails=example
+# %% wrong "frozen parameters get no gradient either" fails=old_gradients,frozen,shared
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -767,7 +766,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "a loss always requires grad" fails=example
+# %% wrong "a loss always requires grad" fails=graph
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -787,7 +786,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "zeros are no gradient" fails=example
+# %% wrong "zeros are no gradient" fails=example,alone,together,old_gradients
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -807,7 +806,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "no gradient counts as zeros" fails=example
+# %% wrong "no gradient counts as zeros" fails=example,alone,together,graph,old_gradients
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -827,7 +826,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "zeros only if all gradients are zeros" fails=example
+# %% wrong "zeros only if all gradients are zeros" fails=example,alone,together,old_gradients,frozen
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -847,7 +846,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "some zeros in a gradient" fails=example
+# %% wrong "some zeros in a gradient" fails=dead
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -867,7 +866,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "a gradient close to zero" fails=example
+# %% wrong "a gradient close to zero" fails=dead
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -887,7 +886,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "a gradient whose numbers add up to zero" fails=example
+# %% wrong "a gradient whose numbers add up to zero" fails=example,alone,together,loss,modes,probabilities,optimizer,dead,old_gradients,frozen,shared
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -907,7 +906,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "in evaluation mode" fails=example
+# %% wrong "in evaluation mode" fails=modes
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model).eval()
     logits = trial(x)
@@ -927,7 +926,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "in training mode" fails=example
+# %% wrong "in training mode" fails=modes
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model).train()
     logits = trial(x)
@@ -947,7 +946,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "on the model itself, whose averages move" fails=example
+# %% wrong "on the model itself, whose averages move" fails=keeps_model
 def diagnose(model, optimizer, x, y):
     trial = model
     logits = trial(x)
@@ -967,7 +966,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "evaluation mode so that nothing moves, and training mode afterward" fails=example
+# %% wrong "evaluation mode so that nothing moves, and training mode afterward" fails=keeps_model
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -988,7 +987,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "thawed first, so that everything has a gradient" fails=example
+# %% wrong "thawed first, so that everything has a gradient" fails=frozen,shared,keeps_model
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model.requires_grad_())
     logits = trial(x)
@@ -1008,7 +1007,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the first problem only" fails=example
+# %% wrong "the first problem only" fails=example,together
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -1028,7 +1027,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found][:1]
 
 
-# %% wrong "in alphabetical order" fails=example
+# %% wrong "in alphabetical order" fails=example,together
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -1070,7 +1069,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "backward onto what .grad held" fails=example
+# %% wrong "backward onto what .grad held" fails=old_gradients
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     for p, q in zip(trial.parameters(), model.parameters()):
@@ -1093,7 +1092,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "gradients set to None, to begin with" fails=example
+# %% wrong "gradients set to None, to begin with" fails=keeps_grad
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     model.zero_grad()
@@ -1114,7 +1113,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the optimizer's gradients set to zeros" fails=example
+# %% wrong "the optimizer's gradients set to zeros" fails=keeps_grad
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     optimizer.zero_grad(set_to_none=False)
@@ -1135,7 +1134,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "a step, and the weights put back" fails=example
+# %% wrong "a step, and the weights put back" fails=keeps_optimizer
 def diagnose(model, optimizer, x, y):
     trial, state = copy.deepcopy(model), copy.deepcopy(model.state_dict())
     old = [p.grad for p in model.parameters()]
@@ -1162,7 +1161,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the rate set to zero, so that nothing moves" fails=example
+# %% wrong "the rate set to zero, so that nothing moves" fails=keeps_optimizer
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
@@ -1183,11 +1182,10 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the batch normalized in place" fails=example
+# %% wrong "the batch normalized in place" fails=keeps_batch
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
-    x /= 2
     loss = F.cross_entropy(logits, y)
     trained = [p for p in trial.parameters() if p.requires_grad]
     grads = (None,) * len(trained)
@@ -1201,4 +1199,5 @@ def diagnose(model, optimizer, x, y):
         "graph": any(g is None for g in grads),
         "dead": any(g is not None and not g.any() for g in grads),
     }
+    x /= 2
     return [name for name, is_found in problems.items() if is_found]
