@@ -766,7 +766,7 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "a loss always requires grad" fails=graph
+# %% wrong "a loss always requires grad" fails=graph raises=RuntimeError
 def diagnose(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
