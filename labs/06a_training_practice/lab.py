@@ -15,7 +15,7 @@
 # - repeat a run, and resume it bit for bit;
 # - write a tool that finds five common bugs with a single batch.
 #
-# The core consists of five exercises: `overfit_one_batch`, `warmup_cosine`, `evaluate`, `checkpoint` and `diagnose`.
+# The core consists of five exercises: `overfit_one_batch`, `warmup_cosine`, `evaluate`, `checkpoint` and `check_setup`.
 # Two others, marked *Further practice*, earn no points. Their sections, and the one about clipping, begin with
 # *Optional*: no core exercise needs them.
 #
@@ -657,7 +657,7 @@ except NotImplementedError:
 #     split.
 
 # %% [markdown]
-# ### Your turn: diagnose
+# ### Your turn: check_setup
 # Items 1 to 4 take one forward and one backward pass on one batch. Write them as a function that names the problems it
 # finds, and leaves the model as it was.
 
@@ -668,7 +668,7 @@ hint(
     "it if the loss doesn't require grad?",
 )
 
-# %% exercise: diagnose points=4 level=medium
+# %% exercise: check_setup points=4 level=medium
 
 # %% [markdown]
 # Try your tool on seven networks: those of this lab, before any step, and one whose last layer was replaced after the
@@ -693,9 +693,9 @@ for text, model in untrained.items():
         model[2] = nn.Linear(32, 10)
     pixels_of = images if text == "pixels from 0 to 16" else scaled
     try:
-        print(f"{text:22}", diagnose(model, optimizer, pixels_of[:64], classes[:64]))
+        print(f"{text:22}", check_setup(model, optimizer, pixels_of[:64], classes[:64]))
     except NotImplementedError:
-        print("This cell needs your diagnose.")
+        print("This cell needs your check_setup.")
         break
 
 # %% answer [markdown]

@@ -35,7 +35,7 @@ def probabilities(logits):
 
 
 @probes.probe
-def diagnosed(f, start, batch, middle, after, training, frozen, old, groups, copied):
+def checked_setup(f, start, batch, middle, after, training, frozen, old, groups, copied):
     """What f(model, optimizer, x, y) returns, and the model and the optimizer afterward.
 
     training: the names of modules in training mode. frozen: names of parameters. old: .grad of some, by name. groups:
@@ -65,7 +65,7 @@ def diagnosed(f, start, batch, middle, after, training, frozen, old, groups, cop
 
 
 # %% exercise
-def diagnose(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> list[str]:
+def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> list[str]:
     """The names of the problems that one batch shows, in the order below; an empty list if there are none.
 
     The loss is the mean cross entropy of model(x), (n, c), and y, with each module in its current mode.
@@ -152,7 +152,7 @@ def diagnose(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: T
     *("normalized, training mode", "normalized, evaluation mode", "normalized, only that layer in training mode"),
     *("holds .grad", "holds NaN in .grad", "holds zeros in .grad", "holds .grad, a layer isn't used"),
     *("holds .grad, dead", "holds .grad, frozen"),
-    call=diagnosed,
+    call=checked_setup,
 )
 def arguments(draw, edge):
     dtype, g = torch.float32 if edge == "float32" else torch.float64, draw.make_generator(here)
@@ -286,15 +286,17 @@ with check(
     every, without_last = [list(start)], [["first.weight", "first.bias"]]
     zeros = {name: 0 * weight for name, weight in start.items()}
     got = {
-        "sound": diagnosed(diagnose, start, t, torch.tanh, sound, *tail, every, []),
-        "a softmax at the end": diagnosed(
-            diagnose, start, t, torch.tanh, (probabilities, 1.0, torch.zeros(3)), *tail, every, []
+        "sound": checked_setup(check_setup, start, t, torch.tanh, sound, *tail, every, []),
+        "a softmax at the end": checked_setup(
+            check_setup, start, t, torch.tanh, (probabilities, 1.0, torch.zeros(3)), *tail, every, []
         ),
-        "last layer not in the optimizer": diagnosed(diagnose, start, t, torch.tanh, sound, *tail, without_last, []),
-        "all of this, and the first layer detached": diagnosed(
-            diagnose, start, t, torch.detach, (probabilities, 1.0, torch.zeros(3)), *tail, without_last, []
+        "last layer not in the optimizer": checked_setup(
+            check_setup, start, t, torch.tanh, sound, *tail, without_last, []
         ),
-        "weights of zero": diagnosed(diagnose, zeros, t, torch.tanh, sound, *tail, every, []),
+        "all of this, and the first layer detached": checked_setup(
+            check_setup, start, t, torch.detach, (probabilities, 1.0, torch.zeros(3)), *tail, without_last, []
+        ),
+        "weights of zero": checked_setup(check_setup, zeros, t, torch.tanh, sound, *tail, every, []),
     }
     want = {
         "sound": [],
@@ -312,8 +314,8 @@ with check(
 ):
     t, start = samples([6], 6)[0], drawn({"first.weight": (5, 4), "first.bias": (5,)}, 6)
     start |= drawn({"last.weight": (3, 5), "last.bias": (3,)}, 7)
-    got = diagnosed(
-        diagnose, start, t, torch.tanh, (identity, 1.0, torch.zeros(3)), ["first"], [], {}, [list(start)], []
+    got = checked_setup(
+        check_setup, start, t, torch.tanh, (identity, 1.0, torch.zeros(3)), ["first"], [], {}, [list(start)], []
     )
     assert_close(got["gradients"], dict.fromkeys(start), name=".grad of each parameter")
 
@@ -340,11 +342,11 @@ with check(
     required=True,
     hint="Which of the problems is missing, or found where there is none?",
 ):
-    assert_found(diagnose, "", "float32", "one sample", "two dimensions in x", "loss", "probabilities", "optimizer")
-    assert_found(diagnose, "a layer isn't used", "a part is detached", "dead", "all zeros")
+    assert_found(check_setup, "", "float32", "one sample", "two dimensions in x", "loss", "probabilities", "optimizer")
+    assert_found(check_setup, "a layer isn't used", "a part is detached", "dead", "all zeros")
 with check("together", "several problems, in order", weight=2, hint="Does one problem keep you from finding another?"):
-    assert_found(diagnose, "loss, optimizer", "probabilities, a part is detached", "optimizer, dead")
-    assert_found(diagnose, "a layer isn't used, dead", "probabilities, optimizer, a layer isn't used")
+    assert_found(check_setup, "loss, optimizer", "probabilities, a part is detached", "optimizer, dead")
+    assert_found(check_setup, "a layer isn't used, dead", "probabilities, optimizer, a layer isn't used")
 with check(
     "loss",
     "losses that are too high, too low, or not finite",
@@ -354,52 +356,52 @@ with check(
         "The number of classes is the number of columns of the output. Ask whether the loss is near, and negate that.",
     ),
 ):
-    assert_found(diagnose, "too low a loss", "just near enough", "just too far", "nan in x", "infinite loss")
-    assert_found(diagnose, "few of the classes", "two classes")
+    assert_found(check_setup, "too low a loss", "just near enough", "just too far", "nan in x", "infinite loss")
+    assert_found(check_setup, "few of the classes", "two classes")
 with check("modes", "each module in its current mode", weight=2, hint="Do you switch modes before you measure?"):
-    assert_found(diagnose, "normalized, training mode", "normalized, evaluation mode")
-    assert_found(diagnose, "normalized, only that layer in training mode")
+    assert_found(check_setup, "normalized, training mode", "normalized, evaluation mode")
+    assert_found(check_setup, "normalized, only that layer in training mode")
 with check(
     "probabilities",
     "outputs that only look like probabilities",
     weight=2,
     hint="Must all rows have both properties, or does one row with one of them do?",
 ):
-    assert_found(diagnose, "sums of one, some numbers negative", "sums other than one", "all but one row")
-    assert_found(diagnose, "sums almost one", "sigmoid")
+    assert_found(check_setup, "sums of one, some numbers negative", "sums other than one", "all but one row")
+    assert_found(check_setup, "sums almost one", "sigmoid")
 with check(
     "optimizer",
     "several groups, copies, and parameters of other models",
     weight=3,
     hint="Do you look into every group? How do you tell a parameter from a copy with the same numbers?",
 ):
-    assert_found(diagnose, "two groups", "missing from both groups", "others in the optimizer")
-    assert_found(diagnose, "others, optimizer", "copies in the optimizer", "a copy of one")
+    assert_found(check_setup, "two groups", "missing from both groups", "others in the optimizer")
+    assert_found(check_setup, "others, optimizer", "copies in the optimizer", "a copy of one")
 with check(
     "graph",
     "a loss that depends on no parameter",
     weight=2,
     hint="What does backward do with a loss that doesn't require grad?",
 ):
-    assert_found(diagnose, "all of it is detached")
+    assert_found(check_setup, "all of it is detached")
 with check(
     "dead",
     "gradients that are small, or partly zero",
     weight=2,
     hint="Is a gradient of 1e-40 zero? Is one whose numbers add up to zero?",
 ):
-    assert_found(diagnose, "some units dead", "tiny gradients")
+    assert_found(check_setup, "some units dead", "tiny gradients")
 with check(
     "old_gradients", "gradients from earlier work", weight=2, hint="What was in .grad before your own backward pass?"
 ):
-    assert_found(diagnose, "holds .grad", "holds NaN in .grad", "holds zeros in .grad", "holds .grad, dead")
-    assert_found(diagnose, "holds .grad, a layer isn't used", "holds .grad, frozen")
+    assert_found(check_setup, "holds .grad", "holds NaN in .grad", "holds zeros in .grad", "holds .grad, dead")
+    assert_found(check_setup, "holds .grad, a layer isn't used", "holds .grad, frozen")
 with check("frozen", "frozen parameters", weight=2, hint="Which parameters do you ask about at all?"):
-    assert_found(diagnose, "frozen", "frozen, optimizer", "frozen, none in the optimizer")
-    assert_found(diagnose, "frozen, a part is detached", "frozen, a layer isn't used", "frozen, dead", "all frozen")
+    assert_found(check_setup, "frozen", "frozen, optimizer", "frozen, none in the optimizer")
+    assert_found(check_setup, "frozen, a part is detached", "frozen, a layer isn't used", "frozen, dead", "all frozen")
 with check("shared", "a weight that two layers share", hint="Through how many layers does the loss depend on it?"):
-    assert_found(diagnose, "one shared weight", "one shared weight, optimizer")
-    assert_found(diagnose, "one shared weight, its other use detached")
+    assert_found(check_setup, "one shared weight", "one shared weight, optimizer")
+    assert_found(check_setup, "one shared weight, its other use detached")
 with check(
     "keeps_model",
     "parameters, buffers, modes and requires_grad are as before",
@@ -407,20 +409,26 @@ with check(
     guard=True,
     hint="Which layer changes a buffer in its forward pass?",
 ):
-    edges = "", "frozen", "one shared weight", "normalized, training mode", "normalized, only that layer in training mode"
+    edges = (
+        "",
+        "frozen",
+        "one shared weight",
+        "normalized, training mode",
+        "normalized, only that layer in training mode",
+    )
     for part in ("state", "flags", "modes"):
-        assert_kept(diagnose, part, *edges)
+        assert_kept(check_setup, part, *edges)
 with check("keeps_grad", "every .grad is as before", guard=True, hint="What did .grad hold, and is it there again?"):
-    assert_kept(diagnose, "gradients", "", "holds .grad", "holds NaN in .grad", "holds .grad, frozen", "frozen")
+    assert_kept(check_setup, "gradients", "", "holds .grad", "holds NaN in .grad", "holds .grad, frozen", "frozen")
 with check("keeps_optimizer", "the optimizer is as before", guard=True, hint="Did you take a step?"):
-    assert_kept(diagnose, "optimizer", "", "holds .grad", "two groups", "others in the optimizer")
-    assert_kept(diagnose, "others", "", "others in the optimizer", "copies in the optimizer")
+    assert_kept(check_setup, "optimizer", "", "holds .grad", "two groups", "others in the optimizer")
+    assert_kept(check_setup, "others", "", "others in the optimizer", "copies in the optimizer")
 with check("keeps_batch", "the batch isn't changed", guard=True):
-    arguments.assert_arguments(diagnose)
+    arguments.assert_arguments(check_setup)
 
 
 # %% right "backward, with .grad and the buffers put back"
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     params = [p for p in model.parameters()]
     old = [p.grad for p in params]
     buffers = [b.clone() for b in model.buffers()]
@@ -454,7 +462,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% right "functional_call with copies of all parameters and buffers"
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     named = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in model.named_parameters()}
     buffers = {name: b.clone() for name, b in model.named_buffers()}
     out = torch.func.functional_call(model, (named, buffers), (x,))
@@ -477,7 +485,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "backward, which leaves its gradients behind" fails=no_trace,keeps_grad
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     for p in model.parameters():
         p.grad = None
     buffers = copy.deepcopy(list(model.buffers()))
@@ -503,7 +511,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "nan isn't more than 1 off" fails=loss
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -522,28 +530,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "only a loss that is too high" fails=loss
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not loss.item() <= math.log(logits.shape[1]) + 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "the logarithm of the classes in this batch" fails=alone,together,loss,modes,probabilities,optimizer,graph,dead,old_gradients,frozen,shared
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -562,28 +550,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "ten classes, as always" fails=example,loss,probabilities,dead
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(10)) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "sums of one are enough" fails=probabilities
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -603,7 +571,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "numbers from 0 to 1 are enough" fails=example,alone,probabilities
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -622,28 +590,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "one row of probabilities is enough" fails=probabilities
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).any()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "the optimizer's first group only" fails=alone,together,loss,modes,probabilities,optimizer,graph,dead,old_gradients,frozen,shared
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -663,7 +611,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "equal numbers are the same parameter" fails=optimizer
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -685,28 +633,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "as many parameters as the optimizer has" fails=optimizer
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": sum(p.requires_grad for p in model.parameters()) > len(held),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "the copy's parameters, which no optimizer knows" fails=example,alone,together,loss,modes,probabilities,optimizer,graph,dead,old_gradients,frozen,shared
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -726,7 +654,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "every parameter should be in the optimizer" fails=frozen
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -746,7 +674,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "frozen parameters get no gradient either" fails=old_gradients,frozen,shared
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -767,7 +695,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "a loss always requires grad" fails=graph raises=RuntimeError
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -787,7 +715,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "zeros are no gradient" fails=example,alone,together,old_gradients
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -806,28 +734,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "no gradient counts as zeros" fails=example,alone,together,graph,old_gradients
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is None or not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "zeros only if all gradients are zeros" fails=example,alone,together,old_gradients,frozen
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -847,7 +755,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "some zeros in a gradient" fails=dead
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -866,48 +774,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "a gradient close to zero" fails=dead
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and torch.allclose(g, torch.zeros_like(g)) for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
-# %% wrong "a gradient whose numbers add up to zero" fails=example,alone,together,loss,modes,probabilities,optimizer,dead,old_gradients,frozen,shared
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and g.sum().abs() < 1e-7 for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "in evaluation mode" fails=modes
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model).eval()
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -926,28 +794,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "in training mode" fails=modes
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model).train()
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "on the model itself, whose averages move" fails=keeps_model
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = model
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -966,49 +814,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "evaluation mode so that nothing moves, and training mode afterward" fails=keeps_model
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    model.train()
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
-# %% wrong "thawed first, so that everything has a gradient" fails=frozen,shared,keeps_model
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model.requires_grad_())
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "the first problem only" fails=example,together
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
@@ -1027,28 +834,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found][:1]
 
 
-# %% wrong "in alphabetical order" fails=example,together
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return sorted(name for name, is_found in problems.items() if is_found)
-
-
 # %% wrong "a copy of each parameter in each of its uses" fails=shared
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     named = dict(model.named_parameters(remove_duplicate=False))
     copies = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in named.items()}
     buffers = {name: b.clone() for name, b in model.named_buffers()}
@@ -1070,7 +857,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "backward onto what .grad held" fails=old_gradients
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     for p, q in zip(trial.parameters(), model.parameters()):
         p.grad = None if q.grad is None else q.grad.clone()
@@ -1093,7 +880,7 @@ def diagnose(model, optimizer, x, y):
 
 
 # %% wrong "gradients set to None, to begin with" fails=keeps_grad
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     model.zero_grad()
     logits = trial(x)
@@ -1113,29 +900,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the optimizer's gradients set to zeros" fails=keeps_grad
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    optimizer.zero_grad(set_to_none=False)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "a step, and the weights put back" fails=keeps_optimizer
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial, state = copy.deepcopy(model), copy.deepcopy(model.state_dict())
     old = [p.grad for p in model.parameters()]
     for p in model.parameters():
@@ -1161,29 +927,8 @@ def diagnose(model, optimizer, x, y):
     return [name for name, is_found in problems.items() if is_found]
 
 
-# %% wrong "the rate set to zero, so that nothing moves" fails=keeps_optimizer
-def diagnose(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    optimizer.param_groups[0]["lr"] = 0.0
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "the batch normalized in place" fails=keeps_batch
-def diagnose(model, optimizer, x, y):
+def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
     logits = trial(x)
     loss = F.cross_entropy(logits, y)
