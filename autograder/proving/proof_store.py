@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from autograder.base.atomic_files import write_atomically
 from autograder.base.digest import digest
 from autograder.model.course import Lab
 from autograder.model.fingerprint import PROOFS, digest_code
@@ -49,7 +50,7 @@ def save_proof(lab: Lab, proof: Proof) -> None:
     if new:
         records = load_records(lab.path.parent) | {lab.name: new}
         text = json.dumps({"code": compute_code_digest(), "labs": records}, indent=1, sort_keys=True)
-        (lab.path.parent / PROOFS_FILE).write_text(f"{text}\n", encoding="utf-8")
+        write_atomically(lab.path.parent / PROOFS_FILE, f"{text}\n")
 
 
 def _list_counts(proof: ExerciseProof) -> dict[str, Any]:
