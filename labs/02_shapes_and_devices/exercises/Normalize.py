@@ -79,8 +79,8 @@ class Normalize(nn.Module):
 
     Details:
     - mean, std: C is at least 1. They have any strides, and both are of the same floating-point dtype, which becomes
-      the module's; std is above 0. Neither requires grad, and neither is changed. Later changes to the caller's tensors
-      have no effect on the module.
+      the module's; std and its square are positive and finite. Neither requires grad, and neither is changed. Later
+      changes to the caller's tensors have no effect on the module.
     - x: any strides, and the module's dtype and device. It isn't changed. N may be 0.
     - Training and evaluation modes give the same result.
     """
