@@ -1197,6 +1197,11 @@ def leaky_cell(w, h, x):
     return 0.75 * h + 0.25 * torch.sin(w @ h) + x
 
 
+def summing_cell(w, h, x):
+    """Uses only the sum of all weights."""
+    return torch.tanh(w.sum() * h + x)
+
+
 @probes.probe
 def continued(window_gradients, cell, w, inputs, targets, k):
     """window_gradients from a first state that was itself computed from w, by one step."""

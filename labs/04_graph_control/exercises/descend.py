@@ -45,7 +45,7 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 @domain(
     reference,
     *("float64", "no steps", "one step", "lr 0", "zero gradient", "no axes", "one number", "no elements"),
-    *("transposed", "every second one", "expanded"),
+    *("equal slopes", "transposed", "every second one", "expanded"),
     *("requires grad", "no steps, requires grad", "from an operation", "holds .grad"),
     *("recording off", "an error", "an error, recording off"),
     contexts={"recording off": torch.no_grad, "an error, recording off": torch.no_grad},
@@ -61,6 +61,8 @@ def arguments(draw, edge):
     x = torch.randn(shape, generator=g, dtype=torch.float64 if edge == "float64" else torch.float32) * 2
     if edge == "zero gradient":
         f, x = bowl, torch.zeros_like(x)
+    if edge == "equal slopes":
+        f = torch.sum  # its gradient is one number, with stride 0
     x = draw.apply_gradient_state(draw.apply_layout(x, edge), edge)
     return undefined if "an error" in edge else f, x, lr, steps
 
@@ -100,8 +102,8 @@ with check(
     required=True,
     hint="Does every number come from the arguments? Is the gradient taken at the newest point?",
 ):
-    arguments.assert_results(descend, "", "float64", "one step", "no axes", "one number", "no elements")
-    arguments.assert_results(descend, "transposed", "every second one", "expanded")
+    arguments.assert_results(descend, "", "float64", "one step", "equal slopes", "no axes", "one number")
+    arguments.assert_results(descend, "no elements", "transposed", "every second one", "expanded")
 with check(
     "no_move",
     "no steps, a step of size zero, and a gradient of zero",

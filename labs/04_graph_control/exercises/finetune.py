@@ -54,7 +54,7 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
 @domain(
     reference,
     *("no batches", "one batch", "one sample", "one class", "the same batch twice", "lr 0", "transposed"),
-    *("training mode", "evaluation mode", "only BatchNorm evaluated", "head in evaluation mode"),
+    *("scores far apart", "training mode", "evaluation mode", "only BatchNorm evaluated", "head in evaluation mode"),
     *("trunk frozen", "some frozen", "head holds .grad"),
     call=finetuned,
 )
@@ -69,6 +69,9 @@ def arguments(draw, edge):
     ]
     if edge == "the same batch twice":
         batches = batches[:1] * 2
+    if edge == "scores far apart":  # by about 200, and the first sample of each batch has the lowest one
+        linear[1].copy_(torch.arange(classes) * 200)
+        batches = [(x, torch.cat([y[:1] * 0, y[1:]])) for x, y in batches]
     modes = {
         "training mode": [True] * 7,
         "evaluation mode": [False] * 7,
@@ -125,7 +128,7 @@ with check(
 ):
     for trial in arguments.iter_trials(
         finetune,
-        *("", "one batch", "one sample", "one class", "the same batch twice", "lr 0", "transposed"),
+        *("", "one batch", "one sample", "one class", "the same batch twice", "lr 0", "transposed", "scores far apart"),
         *("training mode", "evaluation mode", "only BatchNorm evaluated", "trunk frozen", "some frozen"),
     ):
         got, want = trial.report.result, trial.case.report.result

@@ -54,11 +54,13 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 @domain(
     reference,
     *("float64", "windows of one", "one window", "longer than the sequence", "whole windows", "a last window of one"),
+    *("equal slopes", "equal slopes, windows of one"),
     *("one step", "one number", "zero state", "transposed", "every second one", "expanded"),
     *("h requires grad", "h from an operation", "w holds .grad", "w holds NaN", "h holds .grad"),
 )
 def arguments(draw, edge):
-    k = {"windows of one": 1, "a last window of one": 4}.get(edge, draw(st.integers(2, 3)))
+    k = {"a last window of one": 4}.get(edge, draw(st.integers(2, 3)))
+    k = 1 if edge.endswith("windows of one") else k
     length = {
         "one window": k,
         "longer than the sequence": k - 1,
@@ -87,7 +89,8 @@ def arguments(draw, edge):
         h.grad = torch.full((d,), 7.0)
     if edge == "h from an operation":
         h = h * 2
-    return draw(st.sampled_from([tanh_cell, leaky_cell])), w, h, inputs, targets, k
+    cell = summing_cell if "equal slopes" in edge else draw(st.sampled_from([tanh_cell, leaky_cell]))
+    return cell, w, h, inputs, targets, k
 
 
 # %% checks
@@ -141,6 +144,7 @@ with check(
         window_gradients, "", "float64", "windows of one", "one window", "longer than the sequence"
     )
     arguments.assert_results(window_gradients, "whole windows", "a last window of one", "one step", "one number")
+    arguments.assert_results(window_gradients, "equal slopes", "equal slopes, windows of one")
     arguments.assert_results(window_gradients, "zero state", "transposed", "every second one", "expanded")
 with check(
     "first_state",
