@@ -9,8 +9,8 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
       elements share memory, and memory next to the elements isn't touched. The list may be empty.
     - limit is 0 or more, and may be infinity.
     - NaN stays NaN and isn't counted.
-    - The list still holds the same tensors. Their requires_grad and .grad aren't changed, and neither is the grad mode: recording may
-      be on or off when the function is called.
+    - The list still holds the same tensors. Their requires_grad and .grad aren't changed, and neither is the grad mode:
+      recording may be on or off when the function is called.
     """
     ### BEGIN SOLUTION
     changed = 0
@@ -51,7 +51,7 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
         "transposed",
         "every second one",
     ),
-    *("on the limit, float32", "parts of one tensor", "some hold .grad", "recording off"),
+    *("just outside", "on the limit, float32", "parts of one tensor", "some hold .grad", "recording off"),
     contexts={"recording off": torch.no_grad},
 )
 def arguments(draw, edge):
@@ -74,6 +74,7 @@ def arguments(draw, edge):
         parts = [p.sign() * (limit * 0.9 * p.sin().abs() if edge == "all inside" else limit + p.abs()) for p in parts]
     special = {"NaN": (math.nan, 5.0)}
     special |= dict.fromkeys(["infinities", "infinities and an infinite limit"], (math.inf, -math.inf))
+    special["just outside"] = (limit * (1 + 1e-12), -limit * (1 + 1e-12))
     special |= {"on the limit": (limit, -limit), "on the limit, float32": (limit, -limit)}
     if edge in special:
         for p in parts:
@@ -144,7 +145,7 @@ with check(
     for edges in (
         ("", "float32", "mixed dtypes", "one parameter", "limit 0", "infinite limit", "on the limit"),
         ("all inside", "all outside", "infinities", "no axes", "no elements", "transposed", "every second one"),
-        ("on the limit, float32", "infinities and an infinite limit"),
+        ("just outside", "on the limit, float32", "infinities and an infinite limit"),
     ):
         assert_clamped(clamp_params_, *edges)
         arguments.assert_results(clamp_params_, *edges)
