@@ -25,7 +25,8 @@ def overlap(a: Tensor, b: Tensor) -> bool:
 # %% domain
 @domain(
     reference,
-    *("0-dim", "empty", "expanded", "one view twice", "side by side", "interleaved", "once in the middle"),
+    *("0-dim", "empty", "empty twice", "expanded", "one view twice", "one tensor twice"),
+    *("side by side", "interleaved", "once in the middle"),
     *("separate memory", "equal values", "bool", "uint8", "bfloat16", "complex64", "requires grad"),
 )
 def arguments(draw, edge):
@@ -43,7 +44,9 @@ def arguments(draw, edge):
         other = {"0-dim": ((), ()), "empty": ((n, 0), (1, 1)), "expanded": ((n, 3), (1, 0))}[edge]
         views[draw(st.integers(0, 1))] = (*other, draw(st.integers(0, 20)))
     offset = draw(st.integers(0, 5))
-    if edge == "one view twice":
+    if edge == "empty twice":
+        views[0] = ((draw(st.integers(1, 3)), 0), (1, 1), offset)
+    if edge in ("one view twice", "empty twice"):
         views[1] = views[0]
     if edge == "side by side":
         views = [((3,), (1,), offset), ((4,), (1,), offset + 3)]
@@ -58,7 +61,8 @@ def arguments(draw, edge):
     other = base.clone().detach() if edge in ("separate memory", "equal values") else base.detach()
     if edge == "equal values":
         base, other = base * 0 + 3, other * 0 + 3
-    return base.as_strided(*views[0]), other.as_strided(*views[1])
+    a, b = base.as_strided(*views[0]), other.as_strided(*views[1])
+    return a, a if edge == "one tensor twice" else b
 
 
 # %% checks
@@ -115,7 +119,7 @@ with check(
     t = torch.zeros(1000)
     assert_close(overlap(t[600:], t), True)
     assert_close(overlap(t[::3], t[999:]), True)
-    arguments.assert_results(overlap, "", "one view twice")
+    arguments.assert_results(overlap, "", "one view twice", "one tensor twice")
 with check(
     "side_by_side",
     "adjacent slices of one storage",
@@ -152,8 +156,10 @@ with check("expanded", "expanded and 0-dim tensors", weight=2, hint="Which slot 
 with check(
     "empty", "an empty tensor overlaps nothing", guard=True, hint="What is the address of an empty tensor's storage?"
 ):
-    arguments.assert_results(overlap, "empty")
+    arguments.assert_results(overlap, "empty", "empty twice")
     assert_close(overlap(torch.empty(0), torch.empty(0)), False)
+    for t in (torch.empty(0), torch.ones(2, 3)[:, 1:1]):
+        assert_close(overlap(t, t), False)
 with check(
     "dtypes",
     "any dtype",
