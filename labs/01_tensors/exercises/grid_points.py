@@ -1,6 +1,15 @@
+# %% given
+# The checks call your function through this probe, too.
+@probes.probe
+def asked_twice(function, *arguments):
+    """The second result for the same arguments, after the caller has written to the first."""
+    function(*arguments).fill_(-1)
+    return function(*arguments)
+
+
 # %% exercise
 def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
-    """n evenly spaced points, the first of which is start. Returns float32 of shape (n,).
+    """n evenly spaced points, the first of which is start. Returns a new float32 tensor of shape (n,).
 
     If endpoint is True, the last of two or more points is stop, so the step is (stop - start) / (n - 1). If it's False,
     the last point is one step before stop, so the step is (stop - start) / n.
@@ -19,7 +28,7 @@ def grid_points(start: float, stop: float, n: int, endpoint: bool) -> Tensor:
 
 # %% promises
 # n evenly spaced points -> example, other_cases
-# Returns float32 -> shape_dtype, point_count
+# Returns a new -> shape_dtype, point_count, new_tensor
 # If endpoint is True -> example, other_cases
 # If it's False -> example, other_cases
 # Each point is off -> no_drift, other_cases
@@ -151,6 +160,9 @@ with check(
                 want = torch.tensor([start + step * i for i in range(n)])
                 assert_close(grid_points(start, stop, n, endpoint), want, check_dtype=False)
     assert_points(grid_points, "n is 2", "n is 2, no end", "steps below float64")
+with check("new_tensor", "a new tensor at each call", hint="Who may write to a tensor that your function returned?"):
+    assert_close(asked_twice(grid_points, 1.0, 3.0, 5, True), torch.tensor([1.0, 1.5, 2.0, 2.5, 3.0]))
+    assert_close(asked_twice(grid_points, 1.0, 3.0, 4, False), torch.tensor([1.0, 1.5, 2.0, 2.5]))
 with check("none_or_one", "no points, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
     assert_points(grid_points, "n is 0", "n is 1", "n is 1, no end")
 with check("same_ends", "start equal to stop", hint="What is the step here? Which functions reject such a step?"):
@@ -201,18 +213,18 @@ def grid_points(start, stop, n, endpoint):
     return torch.arange(start, end, step)[:n]
 
 
-# %% wrong "endpoint makes no difference" fails=example,other_cases,point_count,no_drift
+# %% wrong "endpoint makes no difference" fails=example,other_cases,point_count,new_tensor,no_drift
 def grid_points(start, stop, n, endpoint):
     return torch.linspace(start, stop, n)
 
 
-# %% wrong "without the end means one point less" fails=example,other_cases,point_count,none_or_one,no_drift,same_ends
+# %% wrong "without the end means one point less" fails=example,other_cases,point_count,new_tensor,none_or_one,no_drift,same_ends
 def grid_points(start, stop, n, endpoint):
     points = torch.linspace(start, stop, n)
     return points if endpoint else points[:-1]
 
 
-# %% wrong "n points make n steps" fails=example,other_cases,point_count,no_drift
+# %% wrong "n points make n steps" fails=example,other_cases,point_count,new_tensor,no_drift
 def grid_points(start, stop, n, endpoint):
     return start + (stop - start) / max(n, 1) * torch.arange(n)
 
@@ -233,6 +245,6 @@ def grid_points(start, stop, n, endpoint):
     return start + step * torch.arange(n)
 
 
-# %% wrong "NumPy's dtype is PyTorch's" fails=shape_dtype,example,other_cases,point_count,none_or_one,same_ends,no_drift
+# %% wrong "NumPy's dtype is PyTorch's" fails=shape_dtype,example,other_cases,point_count,new_tensor,none_or_one,same_ends,no_drift
 def grid_points(start, stop, n, endpoint):
     return torch.from_numpy(np.linspace(start, stop, n, endpoint=endpoint))
