@@ -99,7 +99,7 @@ def energy_of(x):
 
 @domain(
     reference,
-    *("now", "backward", "silent", "ok", "one number", "no elements", "equal numbers", "the sign decides"),
+    *("now", "backward", "silent", "ok", "one number", "no elements", "zeros", "equal numbers", "the sign decides"),
     *("an error of 0.004", "an error of 0.0002", "steep, an error of 0.004", "steep, an error of 0.0002"),
     *("NotImplementedError", "another exception", "another exception at backward", "no axes"),
     *("every second one", "requires grad", "from an operation", "holds .grad"),
@@ -107,6 +107,7 @@ def energy_of(x):
 def arguments(draw, edge):
     groups = {"now": NOW, "backward": BACKWARD, "silent": SILENT, "ok": OK, "one number": [swapped, touchy, case_h]}
     groups |= {"no elements": [case_b, case_c, case_h], "equal numbers": [swapped], "the sign decides": [fickle]}
+    groups |= {"zeros": [case_c, case_d, harmless, careful]}
     groups |= {"NotImplementedError": [unfinished], "another exception": [picky], "no axes": [energy_of]}
     groups |= {"another exception at backward": [refuses_at_backward]}
     f = draw(st.sampled_from(groups.get(edge, [touchy, careful, case_a, case_b, case_e, case_f, case_h])))
@@ -117,6 +118,8 @@ def arguments(draw, edge):
     x = x[torch.randperm(n, generator=draw.make_generator(here))] * draw(st.sampled_from([1, -1]))
     if edge == "equal numbers":
         x[:] = x[:1].clone()
+    if edge == "zeros":
+        x.zero_()
     return f, draw.apply_gradient_state(draw.apply_layout(x, edge), edge)
 
 
@@ -220,7 +223,7 @@ with check(
     ):
         t = torch.tensor(t, dtype=torch.float64)
         assert_close([outcome(f, t) for f in cases], want)
-    arguments.assert_results(outcome, "", "now", "backward", "silent", "ok", "one number", "no axes")
+    arguments.assert_results(outcome, "", "now", "backward", "silent", "ok", "one number", "zeros", "no axes")
 with check(
     "all_cases",
     "all fourteen cases, with other numbers",
