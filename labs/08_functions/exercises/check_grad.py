@@ -12,11 +12,14 @@ def judged(judge, matrix, claimed, rate, shape, x):
 
 
 @probes.probe
-def judged_with_weight(judge, weight, grad, x):
-    """The verdict on sin(weight @ x), where weight requires grad, and what is in its .grad then."""
+def judged_with_weight(judge, weight, grad, x, is_cut):
+    """The verdict on sin(weight @ x), where weight requires grad, and what is in its .grad then.
+
+    If is_cut, x is detached in there.
+    """
     weight = weight.detach().clone().requires_grad_()
     weight.grad = grad
-    return judge(lambda x: (weight @ x.reshape(-1)).sin(), x), weight.grad
+    return judge(lambda x: (weight @ (x.detach() if is_cut else x).reshape(-1)).sin(), x), weight.grad
 
 
 # %% exercise
@@ -136,13 +139,15 @@ def arguments(draw, edge):
     return matrix, claimed, 50.0 if edge == "steep" else 1.0, shape, x
 
 
-@domain(reference, "no .grad", call=judged_with_weight)
+@domain(reference, "no .grad", "a history without x", call=judged_with_weight)
 def weight_held(draw, edge):
     inputs, g = draw(st.integers(1, 3)), draw.make_generator(here)
     weight, grad, x = (
         torch.randn(size, dtype=torch.float64, generator=g) for size in ((2, inputs), (2, inputs), inputs)
     )
-    return weight, None if edge else grad, x
+    if edge == "a history without x":  # the true slopes are large
+        weight, x = weight.sign() * (weight.abs() + 0.5), 0.1 * x
+    return weight, None if edge == "no .grad" else grad, x, edge == "a history without x"
 
 
 # %% checks
@@ -291,13 +296,17 @@ with check(
     t_flat = with_backward(lambda x: (x > 0.1).to(x.dtype), lambda x, y, up: 0 * up)
     assert_close([check_grad(t_step, t), check_grad(t_flat, t)], [False, True], name="your verdicts")
 with check(
-    "constant_result", "a result without history has a derivative of zero", weight=2, hint="What has no grad_fn?"
+    "constant_result",
+    "a result whose history doesn't include x has a derivative of zero",
+    weight=2,
+    hint="What has no grad_fn? And what does autograd know of weight * x.detach()?",
 ):
     t = torch.tensor([0.5, -1.5], dtype=torch.float64)
     t_cases = [(lambda x: torch.full((2, 3), 2.0, dtype=x.dtype), t), (lambda x: 3 * x.detach() ** 2, t)]
     t_cases += [(lambda x: torch.full((3,), 4.0, dtype=x.dtype), t.clone().requires_grad_())]
     t_cases += [(lambda x: torch.ones(3, dtype=x.dtype, requires_grad=True).cumsum(0), t)]
     assert_close([check_grad(f, at) for f, at in t_cases], [True, False, True, True], name="your verdicts")
+    weight_held.assert_results(check_grad, "a history without x")
 with check(
     "shapes",
     "matrices, transposed ones, a single number",

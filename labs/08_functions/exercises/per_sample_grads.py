@@ -120,7 +120,7 @@ def drawn_state(model, generator):
     *("float32", "one sample", "one input", "one class", "square", "two axes", "the same class"),
     *("nothing frozen", "one parameter trained", "only the unused one frozen", "training mode", "evaluation mode"),
     *("shared", "shared, evaluation mode", "shared, weight frozen", "shared, weight trained"),
-    *("transposed", "every second one", "expanded"),
+    *("transposed", "every second one", "expanded", "logits far apart"),
     call=left_by,
 )
 def arguments(draw, edge):
@@ -131,7 +131,7 @@ def arguments(draw, edge):
         "one class": (n, inputs, 1),
         "square": (4, 4, 4),
     }.get(edge, (n, inputs, outputs))
-    g, dtype = draw.make_generator(here), torch.float32 if edge == "float32" else torch.float64
+    g, dtype = draw.make_generator(here), torch.float32 if edge in ("float32", "logits far apart") else torch.float64
     x = torch.randn(n, inputs, 2, dtype=dtype, generator=g)
     x = x if edge == "two axes" else x[..., 0].clone()
     y = torch.randint(0, inputs if "shared" in edge else outputs, (n,), generator=g)
@@ -139,6 +139,9 @@ def arguments(draw, edge):
         y[:] = y[0]
     model = Shared(inputs).to(dtype) if "shared" in edge else Small(inputs, outputs, dtype)
     state = drawn_state(model, g)
+    if edge == "logits far apart":  # the first class has a probability below float32's smallest number
+        state["last.bias"] += torch.linspace(-100.0, 100.0, outputs)
+        y[0] = 0
     names = [name for name, _ in model.named_parameters()]
     grads = {name: torch.randn(state[name].shape, dtype=dtype, generator=g) for name in names}
     grads[draw(st.sampled_from(names))] = None
@@ -223,7 +226,7 @@ with check(
         per_sample_grads,
         *("", "float32", "one sample", "one input", "one class", "square", "two axes", "the same class"),
         *("nothing frozen", "one parameter trained", "only the unused one frozen", "training mode", "evaluation mode"),
-        *("transposed", "every second one", "expanded"),
+        *("transposed", "every second one", "expanded", "logits far apart"),
     ):
         assert_close(trial.report.result["found"], trial.case.report.result["found"])
 with check(
