@@ -2,9 +2,9 @@
 def count_skips(scales: list[float]) -> int:
     """Return the smallest number of skipped steps that explains a log of loss scales.
 
-    scales: positive floats that get_scale() returned now and then, in order; there may be one or none. The list isn't
-    changed. Between two of them, there may have been any number of steps. A skipped step halves the scale. The scale
-    also doubles after good steps.
+    scales: floats between 1e-100 and 1e100 that get_scale() returned now and then, in order; there may be one or none.
+    The list isn't changed. Between two of them, there may have been any number of steps. A skipped step halves the
+    scale. The scale also doubles after good steps.
     """
     ### BEGIN SOLUTION
     return sum(max(0, round(math.log2(before / after))) for before, after in pairwise(scales))
@@ -13,7 +13,7 @@ def count_skips(scales: list[float]) -> int:
 
 # %% promises
 # Return the smallest number -> example, other_cases, odd_scales
-# scales: positive floats -> none_or_one, odd_scales
+# scales: floats between -> none_or_one, odd_scales
 # The list isn't changed -> keeps_list
 # Between two of them -> example, other_cases, odd_scales
 # A skipped step halves -> example, other_cases, odd_scales
