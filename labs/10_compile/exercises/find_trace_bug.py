@@ -75,7 +75,7 @@ def weighted(x, rows):
     reference,
     *("more rows", "small and large", "one column", "right", "NaN for both", "inf for both", "NaN for the trace"),
     *("NaN for the model", "close", "a column for a row", "another order", "the trace refuses", "the model refuses"),
-    "the model takes only the example",
+    *("the model takes only the example", "tiny results", "large results"),
     call=found_among,
 )
 def arguments(draw, edge):
@@ -101,6 +101,9 @@ def arguments(draw, edge):
             return (x.clamp(min=0) if is_kind["negative"] == edge.endswith("trace") else x).sqrt()
         if edge == "close":
             return x * (1.0000005 if is_kind["negative"] else 1.00005 if is_kind["large"] else 1)
+        if edge in ("tiny results", "large results"):  # the tolerances are 1e-8 and, relative, 1e-5
+            changes = {"tiny results": (3, 3), "large results": (1.000004, 1.00003)}[edge]
+            return x * (1e-6 if "tiny" in edge else 1e3) * (changes[is_kind["large"]] if any(is_kind.values()) else 1)
         if edge == "a column for a row":
             return torch.full_like(x, 1.5).mean(1, keepdim=is_kind["negative"])
         if edge == "the model refuses" and is_kind["negative"] or "only" in edge and not torch.equal(seen, example):
@@ -156,7 +159,7 @@ with check(
     weight=3,
     hint="What is NaN == NaN? Is NaN close to 0? How close is close?",
 ):
-    arguments.assert_results(find_trace_bug, "NaN for both", "inf for both", "close")
+    arguments.assert_results(find_trace_bug, "NaN for both", "inf for both", "close", "tiny results", "large results")
     arguments.assert_results(find_trace_bug, "NaN for the trace", "NaN for the model")
 with check(
     "traced_rightly",
@@ -180,6 +183,8 @@ with check(
         hunted(find_trace_bug, source("x.mul_(2)", "return x if x.abs().max() > 0.2 else -x"), t.clone()), want[0]
     )
     assert_close(hunted(find_trace_bug, source("x.add_(1)", "return 2 * x"), t.clone()), want[1])
+    t_lines = ["x.mul_(2)", "if x.abs().max() <= 0.2:", "    x.neg_()", "return x"]  # the result is the input itself
+    assert_close(hunted(find_trace_bug, source(*t_lines), t.clone()), want[0])
 with check("keeps_input", "the example isn't changed", guard=True):
     t = torch.linspace(0.5, 1.5, 6).reshape(2, 3)
     want = {"found": -t, "example": t.clone()}
@@ -204,7 +209,7 @@ def find_trace_bug(model, example):
     return next((x for x in candidates(example) if not same(outcome(model, x), outcome(traced, x))), None)
 
 
-# %% right "assert_close as the comparison"
+# %% right "assert_close with the tolerances of allclose"
 def find_trace_bug(model, example):
     traced = trace(model, example.clone())
     for x in candidates(example):
@@ -213,7 +218,7 @@ def find_trace_bug(model, example):
         except Exception:
             continue
         try:
-            torch.testing.assert_close(traced(x.clone()), want, equal_nan=True)
+            torch.testing.assert_close(traced(x.clone()), want, rtol=1e-5, atol=1e-8, equal_nan=True)
         except Exception:
             return x
 

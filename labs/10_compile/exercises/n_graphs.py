@@ -1,11 +1,11 @@
 # %% given
 @probes.probe
-def counted(count, source, sizes, before=(), ask=len):
+def counted(count, source, sizes, before=(), ask=len, times=1, needs_grad=False):
     """What count(made, x) returns for an x of each of these sizes: ones, or minus ones if the size is negative.
 
     made is the function in this source, already compiled for the sizes in before. Here, Dynamo creates at most two
     graphs per function instead of eight (see "The recompile limit"). If made calls ask(x), which returns a number,
-    Dynamo doesn't look into it.
+    Dynamo doesn't look into it. times: how often made gets the same x. needs_grad: x.requires_grad.
     """
     namespace = {"seen": [], "torch": torch, "ask": torch.compiler.disable(lambda x: ask(x))}
     exec(source, namespace)
@@ -14,7 +14,8 @@ def counted(count, source, sizes, before=(), ask=len):
     with torch._dynamo.config.patch(recompile_limit=2):
         for size in before:
             compiled(torch.ones(size))
-        return [count(made, torch.full((abs(size),), math.copysign(1.0, size))) for size in sizes]
+        inputs = [torch.full((abs(size),), math.copysign(1.0, size), requires_grad=needs_grad) for size in sizes]
+        return [count(made, *[x] * times) for x in inputs]
 
 
 def product_and_sum(x, y):
@@ -39,7 +40,7 @@ def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
 
 
 # %% promises
-# How many graphs Dynamo -> example, several_breaks, break_at_end, called_once, two_tensors
+# How many graphs Dynamo -> example, several_breaks, break_at_end, called_once, same_arguments, two_tensors
 # torch.compile has -> example, several_breaks, break_at_end, called_once, two_tensors
 # A graph that runs -> repeated_graphs
 # Earlier calls and -> called_again, compiled_before
@@ -120,6 +121,15 @@ with check(
 ):
     t = written("large = ask(x) > 5", "x.add_(1)", "if large:", "    x = x * 2", "    " + PRINT, MATH)
     assert_close(counted(n_graphs, t, [3], ask=lambda x: x.sum().item()), [1])
+with check(
+    "same_arguments",
+    "functions that ask whether x is y, and whether x requires grad",
+    hint="Does fn get the arguments themselves, or copies of them?",
+):
+    t = written("if x is y:", "    x = x + 1", "    " + PRINT, MATH).replace("made(x)", "made(x, y)")
+    assert_close(counted(n_graphs, t, [3], times=2), [2])
+    t = written("if x.requires_grad:", "    x = x + 1", "    " + PRINT, MATH)
+    assert_close(counted(n_graphs, t, [3], needs_grad=True), [2])
 with check(
     "called_again", "the same size again, and other sizes", weight=2, hint="What is left over from earlier calls?"
 ):
@@ -261,10 +271,11 @@ def n_graphs(fn, *args):
     return len(found["graphs"])
 
 
-def counted(count, source, sizes, before=(), ask=len):
+def counted(count, source, sizes, before=(), ask=len, times=1, needs_grad=False):
     namespace = {"seen": [], "torch": torch, "ask": lambda x: ask(x)}
     exec(source, namespace)
-    return [count(namespace["made"], torch.ones(size)) for size in sizes]
+    inputs = [torch.ones(size, requires_grad=needs_grad) for size in sizes]
+    return [count(namespace["made"], *[x] * times) for x in inputs]
 
 
 # %% right "the number of unique graphs, counted by Dynamo"
