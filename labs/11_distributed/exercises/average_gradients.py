@@ -14,8 +14,10 @@ def averaged_on(rank, world_size, function, weights, grads):
     return {name: model.get_parameter(name).grad for own in grads for name in own}
 
 
-def state_on(rank, world_size, function, weights, grads):
+def state_on(rank, world_size, function, weights, grads, frozen):
     model = with_gradients(weights, grads[rank])
+    for p in model.parameters():
+        p.requires_grad_(p.requires_grad and not frozen)
     function(model)
     return probes.state_of(model), {name: p.grad for name, p in model.named_parameters()}
 
@@ -27,9 +29,9 @@ def averaged(function, weights, grads):
 
 
 @probes.probe
-def state_after(function, weights, grads):
-    """Each rank's weights, and all its gradients, after function(model)."""
-    return in_group(state_on, function, weights, grads, world_size=len(grads))
+def state_after(function, weights, grads, frozen=False):
+    """Each rank's weights, and all its gradients, after function(model). frozen: all of its parameters are."""
+    return in_group(state_on, function, weights, grads, frozen, world_size=len(grads))
 
 
 def of_layers(names, values):
@@ -41,9 +43,9 @@ def average_gradients(model: nn.Module) -> None:
     """Replace the gradients of model on every rank by their means over all ranks. Every rank calls this after backward.
 
     A parameter without a gradient on some ranks counts as zeros there, and has the mean on all ranks afterwards. One
-    without a gradient on any rank keeps the gradient None. Frozen parameters keep what they have, None or a gradient.
-    The parameters, their order, and which ones are frozen are the same on all ranks. All have the same dtype, float32
-    or float64, and so do the means. Weights are not changed.
+    without a gradient on any rank keeps the gradient None. Frozen parameters keep what they have, None or a gradient,
+    even if all are frozen. The parameters, their order, and which ones are frozen are the same on all ranks. All have
+    the same dtype, float32 or float64, and so do the means. Weights are not changed.
     """
     ### BEGIN SOLUTION
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -73,6 +75,7 @@ def average_gradients(model: nn.Module) -> None:
 @domain(
     reference,
     *("no gradients", "gradients of one layer", "gradients of zeros", "float64", "frozen ones hold gradients"),
+    "all frozen",
     call=state_after,
 )
 def arguments(draw, edge):
@@ -82,7 +85,7 @@ def arguments(draw, edge):
         weights, grads = ({name: t.double() / 3 for name, t in values.items()} for values in (weights, grads))
     layers = {"no gradients": [], "gradients of one layer": ["right"]}.get(edge, ["left", "right", "never"])
     grads = of_layers([*layers, "frozen"] if edge == "frozen ones hold gradients" else layers, grads)
-    return weights, [{name: t * (edge != "gradients of zeros") for name, t in grads.items()}]
+    return weights, [{name: t * (edge != "gradients of zeros") for name, t in grads.items()}], edge == "all frozen"
 
 
 # %% checks
@@ -143,9 +146,12 @@ with check(
         },
         name="your gradients",
     )
-with check("no_gradient", "a rank without any gradients", weight=2, hint="Which of its parameters take part?"):
+with check(
+    "no_gradient", "ranks without gradients, and one with a NaN", weight=2, hint="Which of its parameters take part?"
+):
     weights = drawn(make_branches(4), 6)
     t = [{}, of_layers(["left", "right"], drawn(make_branches(4), 7)), {}]
+    t[1]["left.weight"][1, 0] = math.nan
     want = [mean_of(t)] * 3
     assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
 with check("float64", "float64", weight=1, hint="What dtype are they sent in?"):
@@ -159,7 +165,7 @@ with check(
     want = [[copy.deepcopy(weights), dict.fromkeys(weights) | copy.deepcopy(t[0] | t[1])]] * 2
     assert_close(state_after(average_gradients, weights, t), want, name="weights and gradients")
 with check("frozen", "frozen parameters keep the gradient that they have", hint="Which parameters does a step use?"):
-    arguments.assert_results(average_gradients, "frozen ones hold gradients")
+    arguments.assert_results(average_gradients, "frozen ones hold gradients", "all frozen")
     weights = drawn(make_branches(3), 11)
     t = [drawn(make_branches(3), seed) for seed in (12, 13)]
     want = [[copy.deepcopy(weights), mean_of(t) | copy.deepcopy(of_layers(["frozen"], own))] for own in t]

@@ -1,9 +1,13 @@
 # %% given
 def make_normed(state, frozen=()):
-    """A model with batch normalization, two more buffers, this state, and frozen parameters with these names."""
+    """A model with batch normalization, two more buffers, this state, and frozen parameters with these names.
+
+    The last weight isn't contiguous.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2))
+    model[2].weight = nn.Parameter(model[2].weight.detach().t().contiguous().t())
     model.register_buffer("times", torch.zeros(2, dtype=torch.float64))
     model.register_buffer("mask", torch.zeros(3, dtype=torch.bool))
     model.load_state_dict(state, strict=False)
@@ -58,9 +62,9 @@ def same_start(model: nn.Module) -> None:
     """Give model, on every rank, the values of rank 0: all parameters and all buffers. Every rank calls this.
 
     Models have the same structure on all ranks, and some parameters require grad. Parameters and buffers may have any
-    dtypes, and are all in model.state_dict(). Values are equal to the last bit afterwards, whatever they were. The
-    parameters stay the same objects, so an optimizer created earlier still updates them. Each keeps its requires_grad
-    and its .grad.
+    dtypes, need not be contiguous, and are all in model.state_dict(). Values are equal to the last bit afterwards,
+    whatever they were. The parameters stay the same objects, so an optimizer created earlier still updates them. Each
+    keeps its requires_grad and its .grad.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
