@@ -9,7 +9,7 @@ class Session:
         torch.manual_seed(seed)
         norm = nn.BatchNorm1d(6)
         self.model = nn.Sequential(nn.Linear(4, 6, bias=False), norm, nn.Dropout(0.4), nn.Linear(6, 3))
-        self.model[2].add_module("my_orig_mod", nn.Linear(1, 1))  # looks like a name from torch.compile
+        self.model[2].add_module("my_orig_mod", nn.Linear(1, 1, dtype=torch.float64))  # like a name from torch.compile
         self.model.to(here)
         self.model.load_state_dict(start, strict=False)
         self.optimizer = optimizer(self.model.parameters(), **settings)
@@ -50,15 +50,19 @@ def refuses(load):
 
 
 @probes.probe
-def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=False):
-    """A run that is saved at its start and after some epochs: the second file, or the state some epochs later."""
+def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=""):
+    """A run that is saved at its start and after some epochs: the second file, or the state some epochs later.
+
+    to_path: "str" or "Path".
+    """
     with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
         session, file = Session(*run, compiled=compiled), io.BytesIO()
         saver = make(*session.parts())
         saver.save(io.BytesIO(), 0)
         session.go(before)
-        saver.save(folder + "/run" if to_path else file, before)
-        written = pathlib.Path(folder, "run").read_bytes() if to_path else file.getvalue()
+        path = pathlib.Path(folder, "run")
+        saver.save({"str": str(path), "Path": path}.get(to_path, file), before)
+        written = path.read_bytes() if to_path else file.getvalue()
         if see == "file":
             return written
         if see == "safe":
@@ -67,7 +71,7 @@ def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=Fal
 
 
 @probes.probe
-def loaded_by(make, run, written, see="model", after=0, compiled=False, from_path=False):
+def loaded_by(make, run, written, see="model", after=0, compiled=False, from_path=""):
     """Loads into another run, which is one epoch old: its state some epochs later, or what load returns."""
     with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
         session, path = Session(*run, compiled=compiled), pathlib.Path(folder, "run")
@@ -76,7 +80,7 @@ def loaded_by(make, run, written, see="model", after=0, compiled=False, from_pat
         session.go(1)
         if see == "refused":
             return refuses(lambda: saver.load(io.BytesIO(written)))
-        epoch = saver.load(str(path) if from_path else io.BytesIO(written))
+        epoch = saver.load({"str": str(path), "Path": path}.get(from_path) or io.BytesIO(written))
         return epoch if see == "epoch" else session.go(after).state()[see]
 
 
@@ -102,7 +106,7 @@ class Saver:
     def save(self, file, epoch: int) -> None:
         """Write the state of all parts, of PyTorch's own generators (CPU and CUDA), and epoch, with one torch.save.
 
-        file: a path, or a binary file open for writing. torch.load can read the file with weights_only=True. Saving
+        file: a path, str or Path, or a binary file open for writing. torch.load can read the file with weights_only=True. Saving
         changes nothing in the run.
         """
         ### BEGIN SOLUTION
@@ -115,7 +119,7 @@ class Saver:
     def load(self, file) -> int:
         """Read what save wrote, with weights_only=True, into the parts, and return epoch.
 
-        file: a path, or a binary file open for reading. If torch.load raises pickle.UnpicklingError, load does too.
+        file: a path, str or Path, or a binary file open for reading. If torch.load raises pickle.UnpicklingError, load does too.
         Either this Saver or the one that wrote the file may have a compiled model, or both. Otherwise both runs are
         built alike.
         """
@@ -137,11 +141,11 @@ class Saver:
 # model may come from torch.compile -> compiled
 # generator: on the CPU -> bit_for_bit, compiled
 # Write the state of all parts -> example, bit_for_bit, scale_and_rate, compiled, epoch
-# file: a path, or a binary file open for writing -> bit_for_bit
+# file: a path, str or Path, or a binary file open for writing -> bit_for_bit
 # torch.load can read -> weights_only, raises
 # Saving changes nothing -> example, bit_for_bit, compiled, not_disturbed
 # Read what save wrote -> example, bit_for_bit, scale_and_rate, compiled, epoch
-# file: a path, or a binary file open for reading -> bit_for_bit
+# file: a path, str or Path, or a binary file open for reading -> bit_for_bit
 # If torch.load raises -> weights_only, raises
 # Either this Saver -> compiled
 # Otherwise both runs -> example, bit_for_bit, scale_and_rate, compiled
@@ -194,7 +198,7 @@ def not_interrupted(seed, number, optimizer, scaling, epochs):
         return Session(*run_of(seed, number, optimizer, scaling)[0]).go(epochs).state()
 
 
-def resumed(make, seed, optimizer, scaling, before, after, see, compiled=(False, False), path=False):
+def resumed(make, seed, optimizer, scaling, before, after, see, compiled=(False, False), path=""):
     """What is seen of a run that resumes from another one's file."""
     first, calls = run_of(seed, seed, optimizer, scaling)
     written = saved_by(make, first, before, compiled=compiled[0], to_path=path)
@@ -214,7 +218,7 @@ with check(
 ):
     for n, part, scaling, before, after in ((1, SGD, ON, 3, 4), (2, ADAM, OFF, 1, 5), (3, ADAM, ON, 0, 3)):
         want = not_interrupted(n, n, part, scaling, before + after)["model"]
-        got = resumed(Saver, n, part, scaling, before, after, "model", path=n == 3)
+        got = resumed(Saver, n, part, scaling, before, after, "model", path=["", "Path", "str"][n - 1])
         assert_close(got, want, name="the resumed model")
         first = saved_by(Saver, run_of(n, n, part, scaling)[0], before, "model", after)
         assert_close(got, first, rtol=0, atol=0, name="the resumed model, bit for bit")
@@ -522,7 +526,7 @@ class Saver:
         return torch.load(file)["epoch"]
 
 
-def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=False):
+def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=""):
     start, first, data, optimizer, settings, scaling, seed = run
     if see == "safe":
         return True
@@ -533,7 +537,7 @@ def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=Fal
         return file.getvalue() if see == "file" else session.go(after).state()[see]
 
 
-def loaded_by(make, run, written, see="model", after=0, compiled=False, from_path=False):
+def loaded_by(make, run, written, see="model", after=0, compiled=False, from_path=""):
     _, first, data, optimizer, settings, scaling, _ = run
     if see == "refused":
         return True

@@ -130,6 +130,18 @@ def kept(grads):
     return grads
 
 
+def last_bias_lost(grads):
+    return [*grads[:-1], None]
+
+
+def biases_lost(grads):
+    return [None if grad is None or grad.dim() == 1 else grad for grad in grads]
+
+
+def last_layer_lost(grads):
+    return [*grads[:-2], None, None]
+
+
 def also_a_mean(logits, y):
     return -(logits.log_softmax(1) * F.one_hot(y, logits.shape[1])).sum() / len(y)
 
@@ -206,6 +218,10 @@ with check("input", "a batch that is changed", weight=2, hint="What do you compa
 with check("dead", "parameters without a gradient", weight=3, hint="Which parameters move in each call?"):
     for place in ("start", "middle", "end"):
         assert_close(diagnosed(diagnose, acts_of(["dead"], place)), ["dead"], name="the flaws")
+    for lost in (last_bias_lost, biases_lost, last_layer_lost):
+        t = acts_of()
+        t.insert(t.index(("backward", None)) + 1, ("grads", lost))
+        assert_close(diagnosed(diagnose, t), ["dead"], name="the flaws")
 with check("sum", "a sum instead of a mean", weight=3, hint="How large is the gradient that was used?"):
     for place, clear in (("start", zeros), ("end", none)):
         assert_close(diagnosed(diagnose, acts_of(["sum"], place, clear)), ["sum"], name="the flaws")

@@ -41,9 +41,9 @@ class Routed(nn.Module):
 
 
 def made_of(part):
-    """A weight gives a linear layer, None an in-place ReLU, a number a Counting, a function a Called.
+    """A weight gives a linear layer, None an in-place ReLU, an int a Counting, a function a Called.
 
-    A list of parts gives a Sequential, a tuple a Routed, in which the name of an earlier part refers to that part.
+    A float gives a Called that multiplies by it, and has a child that is None. A list of parts gives a Sequential, a tuple a Routed, in which the name of an earlier part refers to that part.
     """
     if isinstance(part, Tensor):
         layer = nn.Linear(part.shape[1], part.shape[0], bias=False)
@@ -53,6 +53,10 @@ def made_of(part):
         return Routed(*part) if isinstance(part, tuple) else nn.Sequential(*map(made_of, part))
     if part is None:
         return nn.ReLU(inplace=True)
+    if isinstance(part, float):
+        layer = Called(lambda x, training: x * part)
+        layer.register_module("extra", None)
+        return layer
     return Counting(part) if isinstance(part, int) else Called(part)
 
 
@@ -144,7 +148,7 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
     reference,
     *("in place first", "twice in a row", "again later", "one never runs", "none runs", "two names", "similar names"),
     *("a block", "a block in a block", "a block twice", "an empty block", "a block of another class", "its own result"),
-    *("one layer", "no rows", "one row", "float64", "all train", "none trains", "only the model trains"),
+    *("a child that is None", "one layer", "no rows", "one row", "float64", "all train", "none trains", "only the model trains"),
     *("raises first", "raises last", "raises in a block"),
     call=traced,
 )
@@ -167,6 +171,7 @@ def arguments(draw, edge):
         "an empty block": [[]],
         "a block of another class": [([("b", None), ("a", weight())], ["a", "b"])],
         "its own result": [unchanged_x],
+        "a child that is None": [-1.5],
         "raises in a block": [[weight(), failing]],
         "raises first": [failing],
         "raises last": [failing],
@@ -235,7 +240,7 @@ with check(
     assert_entries(forward_trace, "", "in place first", "twice in a row", "again later", "one never runs", "none runs")
     assert_entries(forward_trace, "two names", "similar names", "a block", "a block in a block", "a block twice")
     assert_entries(forward_trace, "an empty block", "a block of another class", "its own result")
-    assert_entries(forward_trace, "no rows", "one row", "float64")
+    assert_entries(forward_trace, "a child that is None", "no rows", "one row", "float64")
 with check("one_layer", "a model that is one layer", weight=1, hint="What's the model's own name in named_modules()?"):
     assert_entries(forward_trace, "one layer")
 with check("own_memory", "each output has its own memory", guard=True, hint="Which calls return new memory?"):
