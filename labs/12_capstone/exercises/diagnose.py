@@ -130,16 +130,12 @@ def kept(grads):
     return grads
 
 
-def last_bias_lost(grads):
-    return [*grads[:-1], None]
+def first_bias_lost(grads):
+    return [grads[0], None, *grads[2:]]
 
 
-def biases_lost(grads):
-    return [None if grad is None or grad.dim() == 1 else grad for grad in grads]
-
-
-def last_layer_lost(grads):
-    return [*grads[:-2], None, None]
+def last_weight_lost(grads):
+    return [*grads[:-2], None, grads[-1]]
 
 
 def also_a_mean(logits, y):
@@ -218,7 +214,7 @@ with check("input", "a batch that is changed", weight=2, hint="What do you compa
 with check("dead", "parameters without a gradient", weight=3, hint="Which parameters move in each call?"):
     for place in ("start", "middle", "end"):
         assert_close(diagnosed(diagnose, acts_of(["dead"], place)), ["dead"], name="the flaws")
-    for lost in (last_bias_lost, biases_lost, last_layer_lost):
+    for lost in (first_bias_lost, last_weight_lost):
         t = acts_of()
         t.insert(t.index(("backward", None)) + 1, ("grads", lost))
         assert_close(diagnosed(diagnose, t), ["dead"], name="the flaws")
