@@ -134,8 +134,8 @@ def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[st
 
 
 def choose_style(place: int) -> tuple[str, str]:
-    """Return the color and dash of the line with this number."""
-    return COLORS[place % len(COLORS)], DASHES[place % len(DASHES)]
+    """Return the color and dash of the line with this number. A color that's used again has another dash."""
+    return COLORS[place % len(COLORS)], DASHES[(place + place // len(COLORS)) % len(DASHES)]
 
 
 def draw_legend(
