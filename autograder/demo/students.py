@@ -96,9 +96,9 @@ def _iter_rounds(lab: Lab, right: bool) -> Iterator[list[Answer]]:
 def _submit_answers(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer]) -> DemoSubmission:
     """Submit the chosen answers, and the reference for the rest, since exercises may use what earlier ones define."""
     solutions = {**right, **{a.exercise: a.source for a in chosen}}
-    return _make_submission(
-        student, fill_notebook(lab, solutions), sum(compute_notebook_points(lab, solutions).values())
-    )
+    points = compute_notebook_points(lab, solutions)
+    earned = sum(points[e.name] / e.points * e.worth for e in lab.exercises)  # further practice earns nothing
+    return _make_submission(student, fill_notebook(lab, solutions), earned)
 
 
 def _add_warnings(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:

@@ -81,13 +81,13 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # | | change | accuracy |
 # |---|---|---|
 # | | none | 10% |
-# | 1 | replace `(scans - 8)` with `(scans.float() - 8)` | about 75% |
+# | 1 | replace `(scans - 8)` with `(scans.float() - 8)` | 74% to 80% |
 # | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, with the same indentation | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
-# (After change 1, we measured 74% to 80%, depending on the number of threads: without change 2, tiny rounding
-# differences grow during training.) You've trained your first network. This lab explains the first and third changes;
-# lab 3 explains the second.
+# (Without change 2, tiny rounding differences grow during training, so the accuracy depends on the number of threads.
+# If it's 80% already, change 2 seems to do nothing.) You've trained your first network. This lab explains the first and
+# third changes; lab 3 explains the second.
 
 # %% [markdown]
 # ## Making tensors
@@ -177,8 +177,8 @@ print(len(torch.arange(1, 1.3, 0.1)), "elements:", torch.arange(1, 1.3, 0.1))
 
 # %% [markdown]
 # The first has three elements and the second has four. The number of elements is (end - start) / step, rounded up. None
-# of 0.1, 0.3 and 1.3 is exact in binary, so neither quotient is exactly 3: the first is 2.9999999999999996, and the
-# second is 3.0000000000000004, which rounds up to 4. With floats, `arange` can't guarantee a length, as its
+# of 0.1, 0.3 and 1.3 is exact in binary, so rounding can make the quotient miss 3: the first is 2.9999999999999996, and
+# the second is 3.0000000000000004, which rounds up to 4. With floats, `arange` can't guarantee a length, as its
 # documentation says. `linspace(start, end, steps)` can, because you specify the number of points.
 #
 # ### Your turn: grid_points
@@ -205,13 +205,13 @@ hint(
 # %% [markdown]
 # ## Elementwise operations and the matrix product
 #
-# `*` and `@` both multiply two matrices. Their results differ but often have the same shape, so mixing them up raises
-# no error.
+# `*` and `@` both multiply two matrices. If those are square, the results differ but have the same shape, so mixing
+# them up raises no error.
 #
 # `+`, `-`, `*`, `/`, `**`, comparisons, and functions such as `torch.sqrt` work *elementwise*: each element is combined
 # with the one at the same position in the other tensor. `@` is the matrix product: its element `[i, j]` is the sum of
 # row `i` of the left matrix times column `j` of the right one. `sum`, `mean`, `amax` and others *reduce* a tensor over
-# all its elements, or over one dimension, which is then removed. Work out the five results first.
+# all its elements, or over one dimension, which is then removed. Work out the six results first.
 
 # %% example
 left = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -223,16 +223,15 @@ print("left.amax(dim=1)", left.amax(dim=1).tolist())
 print("five matrices at once:", tuple((torch.ones(5, 2, 3) @ torch.ones(5, 3, 4)).shape))
 
 # %% [markdown]
-# `*` multiplied four pairs of numbers, and `@` computed four sums of two products. `sum(dim=0)` adds along dimension 0,
-# which leaves one sum per column. `@` takes shapes (n, k) and (k, m), and returns shape (n, m). With more dimensions,
-# `@` multiplies matrices in the last two and treats the others as a batch: (5, 2, 3) @ (5, 3, 4) is five matrix
-# products. Lab 2 explains what `*` does with two different shapes.
+# `sum(dim=0)` adds along dimension 0, which leaves one sum per column. `@` takes shapes (n, k) and (k, m), and returns
+# shape (n, m). With more dimensions, `@` multiplies matrices in the last two and treats the others as a batch:
+# (5, 2, 3) @ (5, 3, 4) is five matrix products. Lab 2 explains what `*` does with two different shapes.
 
 # %% [markdown]
 # ## Joining, splitting and sorting
 #
 # This section is further practice. The script's `split` cut the images into batches, and its `argmax` picked the digit
-# with the highest score. Here they are with their relatives. Predict each result first.
+# with the highest score. Predict each result first.
 
 # %% example
 first, second = torch.zeros(2, 3), torch.ones(2, 3)
@@ -614,7 +613,8 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 
 # %% [markdown]
 # NaN times anything is NaN, so multiplication can't remove it. `torch.where(condition, a, b)` doesn't compute with the
-# values: it takes `a` where the condition is True, and `b` elsewhere. `masked_fill(mask, value)` works similarly.
+# values: it takes `a` where the condition is True, and `b` elsewhere. `x.masked_fill(~mask, 0)` is the same as
+# `torch.where(mask, x, 0)`: it fills where its own mask is True, so you have to invert yours with `~`.
 #
 # The mean along `dim=1` of a (3, 3) tensor has shape (3,). Shapes are aligned from the right, so these three means line
 # up with the *columns*: the mean of row j is subtracted from element (i, j), instead of the mean of row i. The shapes
@@ -753,7 +753,7 @@ print("loss of their softmax:       ", twice.item())
 # The last two lines explain the third change. PyTorch's `nn.functional.cross_entropy(scores, labels)` takes scores and
 # computes the log-softmax itself. If the network also ends in a softmax, the loss sees only numbers from 0 to 1, so it
 # can't fall below 1.46. Worse, near 0 and 1, a softmax hardly reacts to its scores. If a wrong class has a score of 5
-# and the others have 0, the slope that training follows is 90 times smaller. Lab 6 returns to this.
+# and the others have 0, the norm of the scores' gradient is 90 times smaller. Lab 6 returns to this.
 #
 # ### Your turn: cross_entropy
 # Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,
@@ -817,8 +817,8 @@ for text, made in ways.items():
 #
 # Now for the other direction. `weights` has `requires_grad=True`, so PyTorch records every computation with it in order
 # to compute gradients later. NumPy can't record computations, so `.numpy()` raises an error. `weights.detach()` returns
-# a tensor whose computations aren't recorded. A colleague uses it to scale the numbers for a plot. What does the last
-# line of the next cell print?
+# a tensor with `requires_grad=False`. A colleague uses it to scale the numbers for a plot. What does the last line of
+# the next cell print?
 
 # %% example
 weights = torch.ones(3, requires_grad=True, device="cpu")  # NumPy doesn't support GPUs
@@ -871,9 +871,11 @@ hint(
 # %% exercise: ingest points=3 level=medium further
 
 # %% [markdown]
-# `torch.from_numpy(array).float()` passes a quick test because the conversion copies a float64 array. As soon as
-# someone passes a float32 array to save memory, the result is an alias. How would you test your own code for such a
-# bug?
+# float64 keeps all but the last of the 19 digits of 2**60 + 2**36 + 1. What's left is halfway between two float32
+# numbers, and the tie goes the wrong way.
+#
+# `torch.from_numpy(array).float()` passes a quick test because it copies a float64 array. If someone passes a float32
+# array to save memory, the result is an alias. How would you test your own code for such a bug?
 
 # %% answer [markdown]
 # Run the test once for each input dtype, including float32: call the function, write to the array, and compare the
@@ -912,7 +914,7 @@ for text, (p, q) in pairs.items():
 # %% [markdown]
 # The first and last pairs overlap, but in all four pairs, the addresses of the first elements differ, and the storages
 # start at the same address. So neither answers the question: you have to compare the slots that the tensors read. In
-# the third pair, the two tensors are interleaved like the fingers of two hands, without an element in common.
+# the third pair, the two tensors are interleaved, without an element in common.
 #
 # ### Your turn: overlap
 # Find the exact answer. The tensors are small, so you don't need a clever method. You can use your `slots` function; if

@@ -8,7 +8,7 @@
 #
 # - add and remove a batch dimension without affecting the others;
 # - predict what broadcasting does with two shapes;
-# - implement multi-head attention;
+# - divide features among heads, and compute attention in each;
 # - tell from sizes and strides whether a `view` is possible;
 # - write code that runs on any device.
 #
@@ -47,7 +47,7 @@ from labkit import (
 # %% [markdown]
 # ## A network that got worse
 #
-# This is the script from lab 1, which reached 88% after three fixes. Only the last lines are new. Run the script. What
+# This is the script from lab 1, which reached 88% after three fixes. Only the last lines are new. Run it. What
 # do the two losses say about the network, and what does the accuracy say?
 
 # %% scratch
@@ -159,7 +159,7 @@ hint(
 # %% answer [markdown]
 # In any function that reduces over the batch, such as a loss or batch statistics: given a single sample of shape (D,),
 # it would treat the D features as D samples. An error is also better in training code, where a missing batch dimension
-# is almost always a bug. Accepting both forms is helpful when people pass single images by hand.
+# is almost always a bug.
 
 # %% [markdown]
 # ## The same shape, different values
@@ -190,8 +190,8 @@ plt.show()
 # %% [markdown]
 # In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones from channel 1. With
 # `permute`, each row is one pixel, such as 10 and 20. With `reshape`, each pair holds two neighbors from one channel.
-# There's no error, only a scrambled image, from which a model would learn less. In the other direction, use
-# `permute(2, 0, 1)`.
+# There's no error, only a scrambled image. If all are scrambled alike, a fully connected layer learns just as well, but
+# a convolution relies on neighboring pixels. In the other direction, use `permute(2, 0, 1)`.
 #
 # These operations fall into three families:
 #
@@ -199,7 +199,7 @@ plt.show()
 #   copies: what you write to it appears in the original too. If that's impossible, it raises an error. `reshape`
 #   returns a view if it can, and copies if it must.
 # - `permute`, `transpose`, `movedim`, `.mT` (which swaps the last two): the same dimensions in a different order. They
-#   never copy; they only reorder the strides, which say how many slots in memory to move per step along each dimension.
+#   never copy; they only reorder the strides.
 # - `einsum("chw->hwc", image)`: the same as `permute(1, 2, 0)`, with letters instead of numbers.
 #
 # `einsum` can do more: it aligns dimensions with the same letter, multiplies the elements, and sums over any letter
@@ -219,10 +219,10 @@ print(tuple(torch.einsum("btd->d", query).shape))
 #
 # ### Your turn: split_heads
 # *Attention*, which you'll write below, lets each position in a sequence collect information from others. It does so in
-# several *heads*, because a single one can follow only one pattern at a time, such as looking at the previous word.
-# Each head gets its own features: with 8 features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and
-# so on. The head dimension then moves next to the batch dimension, so each head can compute independently. Do you split
-# or transpose first?
+# several *heads*, because a single one can follow only one pattern at a time, such as looking at the previous word. A
+# linear layer first mixes all features, and the heads divide its output: if that has 8 features and there are 4 heads,
+# head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next to the batch
+# dimension, so each head can compute independently. Do you split or transpose first?
 
 # %% given
 hint(
@@ -234,7 +234,8 @@ hint(
 
 # %% [markdown]
 # A common first attempt is `x.view(batch, heads, time, -1)`. The shape is right and the loss falls, but each head sees
-# a mixture of positions. Which values in a test tensor would expose any wrong order?
+# only one stretch of the sequence, with the features of each position cut into several rows. Which values in a test
+# tensor would expose any wrong order?
 
 # %% answer [markdown]
 # A reshaped `torch.arange(n)`: all elements differ, so you'll notice any that are out of order. Also choose sizes that
@@ -338,8 +339,8 @@ hint(
 # %% exercise: safe_mse points=3 level=easy
 
 # %% [markdown]
-# In a library, this much checking is worthwhile: the error appears where the mistake is, not three days later in a
-# plot. In your own code, `assert p.shape == t.shape` is enough.
+# In a library, this much checking is worthwhile: the error appears where the mistake is. In your own code,
+# `assert p.shape == t.shape` is enough.
 
 # %% [markdown]
 # ## Why the network got worse
@@ -370,11 +371,13 @@ print(f"right: {matches.float().mean():.1%}")
 # %% [markdown]
 # ## Attention
 #
-# Every transformer is built around attention, which is also a popular interview question. You've already written the
-# first step, `split_heads`. The next step multiplies matrices for each sample and head.
+# Every transformer is built around attention, which is also a popular interview question. It starts with linear layers
+# and your `split_heads`, and then multiplies matrices for each sample and head.
 #
-# `@` multiplies matrices in the last two dimensions: `(t, d) @ (d, s)` gives `(t, s)`. All earlier dimensions are batch
-# dimensions, which are broadcast according to the rules above. The last two never are: the two sizes `d` must be equal.
+# If both operands have at least two dimensions, `@` multiplies matrices in the last two: `(t, d) @ (d, s)` gives
+# `(t, s)`. All earlier dimensions are batch dimensions, which are broadcast according to the rules above. The last two
+# never are: the two sizes `d` must be equal. (A 1-D operand counts as a row on the left of `@` or a column on the
+# right, and the result doesn't have that dimension.)
 
 # %% predict: batched_product
 # **Predict.** What's the shape of `torch.zeros(2, 4, 5, 3) @ torch.zeros(4, 3, 7)`?
@@ -425,8 +428,9 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
 # %% [markdown]
 # A product of two independent standard normal numbers has a variance of 1, and the variances of independent products
 # add up. So a score has a variance of `d` and a standard deviation of $\sqrt d$, here 8. Without the division, one
-# position gets nearly all the weight. Training then stalls, because weights near 0 or 1 hardly react to their scores: a
-# weight w changes at the rate w(1 - w), whose median here is 0.000007. With the division, it's 0.06.
+# position gets nearly all the weight. For queries and keys of this size, training then slows, because weights near 0 or
+# 1 hardly react to their scores: a weight w changes at the rate w(1 - w). Over all weights in the example, the median
+# rate is 0.000007; with the division, it's 0.06.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
 # attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
@@ -461,8 +465,8 @@ hint(
 # %% answer [markdown]
 # The first position sees only itself, so its weight is 1, and its result is `v[..., 0, :]`, unchanged. If every score
 # in a row is minus infinity, subtracting the largest gives -inf - (-inf), so every weight is NaN. The causal mask never
-# produces such a row, because each position sees itself. But a padding mask can, so set the weights of such rows to 0
-# before you multiply by v. If you replace only the result, the gradients of v are still NaN.
+# produces such a row, because each position sees itself. But a padding mask can, so leave the scores of such rows
+# finite, and set their results to 0. If you replace NaN only after the softmax, gradients can still be NaN.
 
 # %% [markdown]
 # `scaled_dot_product_attention(q, k, v, is_causal=True)` does all this in one operation. Its fast kernels never store
@@ -580,6 +584,10 @@ hint(
 
 # %% exercise: view_strides points=4 level=hard further
 
+# %% answer [markdown]
+# You must give up when a new size doesn't divide the number of elements left in the block: that dimension would have to
+# span two blocks. When only 1 is left, continue with the next block.
+
 # %% [markdown]
 # ## Devices
 #
@@ -617,9 +625,8 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 # call `model.to(device)` as a statement, but `x.to(device)` without an assignment has no effect.
 #
 # ### A second device
-# Every machine has a second device, called `meta`. Normally, its tensors have a shape but no values. In this lab, it
-# can also imitate a GPU: inside `with probes.TwoDevices()`, its tensors do have values, and follow the same rules as
-# tensors on a GPU.
+# Even without a GPU, PyTorch has a second device, `meta`. It isn't hardware: its tensors have a shape and dtype but no
+# values. Inside `with probes.TwoDevices()`, they get values and follow the same rules as tensors on a GPU.
 
 # %% predict: two_devices
 # **Predict.** `far` is on the second device, `near` is on the CPU, and both have shape (3,). Which lines raise an
@@ -661,9 +668,9 @@ with probes.TwoDevices() as elsewhere:
 # The last line shows the fix: `device=far.device`. Would your `attention` run on the second device?
 
 # %% answer [markdown]
-# Look at the causal mask. `torch.ones(t, t, dtype=torch.bool)` creates it on the CPU, so `masked_fill` gets scores and
-# a mask on different devices and raises an error. Add `device=q.device`, or call `torch.ones_like(scores,
-# dtype=torch.bool)`. The operands of the softmax and both products are on q's device anyway.
+# Look at the causal mask. `torch.ones(t, t, dtype=torch.bool)` creates it on the CPU, so
+# `masked_fill` gets tensors on different devices and raises an error. Add `device=q.device`, or call
+# `torch.ones_like(scores, dtype=torch.bool)`. All other operands are on q's device anyway.
 
 # %% [markdown]
 # ### Your turn: sum_device
@@ -691,8 +698,8 @@ hint(
 # - *parameters*, created by `nn.Parameter(...)`, are trained;
 # - *buffers*, created by `self.register_buffer("name", tensor)`, aren't trained.
 #
-# Both are moved by `to`, cast by `double()` and `half()`, and included in `state_dict()`, a dict of names and tensors.
-# You save that dict to save a model, and `load_state_dict` copies its values back into a module.
+# Both are moved by `to`, cast by `double()` and `half()` if their dtype is floating-point, and included in
+# `state_dict()`, a dict of names and tensors. To save a model, save this dict; `load_state_dict` copies it back.
 #
 # What about a tensor that's simply assigned, as in `self.table = tensor`? Below, three modules add the same table to
 # their input. `probes.on_second_device` moves each module and its input to the second device, calls the module there,
@@ -919,8 +926,7 @@ hint(
 # %% exercise: windows points=3 level=medium further
 
 # %% [markdown]
-# In PyTorch, this is `x.unfold(-1, k, step)`. You can write a convolution as the product of such windows and a kernel,
-# and a max pooling layer as their maximum. What would you do about the memory that `windows(signal, 100, 1) -
+# In PyTorch, this is `x.unfold(-1, k, step)`. What would you do about the memory that `windows(signal, 100, 1) -
 # windows(signal, 100, 1).mean(-1, keepdim=True)` takes?
 
 # %% answer [markdown]
@@ -933,9 +939,8 @@ hint(
 # %% [markdown]
 # ## Every pair of points
 #
-# This section is further practice. Broadcasting is useful when it's intentional. To pair each point in `a` with each
-# point in `b`, give `a` shape `(n, 1, d)` and `b` shape `(1, m, d)`. What's the shape of their difference? In the
-# picture, n = 4, m = 5 and d = 3.
+# This section is further practice. To pair each point in `a` with each point in `b`, give `a` shape `(n, 1, d)` and `b`
+# shape `(1, m, d)`. What's the shape of their difference? In the picture, n = 4, m = 5 and d = 3.
 
 # %% example
 show_broadcasting((4, 1, 3), (1, 5, 3))
@@ -994,8 +999,7 @@ hint(
 # tensors inside tuples inside dicts. Before the model sees a batch, all its tensors have to be moved, and
 # floating-point ones may have to be cast to the model's dtype. `module.to(device, dtype)` casts floating-point and
 # complex tensors, and leaves integers alone: `to(torch.float64)` turns a complex64 buffer into float64 and discards its
-# imaginary part, with a warning. (`module.double()` casts only floating-point tensors.) What would happen if you cast
-# labels to bfloat16?
+# imaginary part, with a warning. What would happen if you cast labels to bfloat16?
 
 # %% example
 class_numbers = torch.tensor([255, 256, 257, 1000])
@@ -1082,7 +1086,7 @@ hint(
 #   > Without an argument, `squeeze` removes every dimension of size 1, leaving (28,). That's how the grayscale image
 #   > lost its channel.
 # - [ ] `torch.zeros(5, 10).squeeze(0)` raises an error.
-#   > That dimension has size 5, so `squeeze` silently does nothing. This is a trap because there's no error.
+#   > That dimension has size 5, so `squeeze` silently does nothing.
 # - [x] `torch.zeros(3)[:, None]` has shape (3, 1).
 #   > `None` in an index inserts a dimension of size 1 at that position, here after the first.
 # - [x] `torch.zeros(3).unsqueeze(-1)` has shape (3, 1).
@@ -1130,8 +1134,7 @@ hint(
 #   > The one in `AsAttribute` stayed on the CPU, which raised an error on the second device. Only parameters and
 #   > buffers move.
 # - [x] `torch.zeros(3, device=x.device)` is on the same device as `x`.
-#   > `device=x.device` uses the input's device. Without it, the tensor is created on the CPU, which is a common
-#   > mistake.
+#   > `device=x.device` uses the input's device. Without it, the tensor is created on the CPU.
 # - [x] A buffer is in the `state_dict` unless it was registered with `persistent=False`.
 #   > Buffers are saved by default, as the one in `AsBuffer` was. `persistent=False` is for values that can be
 #   > recomputed.
@@ -1187,7 +1190,7 @@ hint(
 # - Tell a batch from a sample by the number of dimensions, never by a size.
 # - `reshape` keeps the order of the elements; `permute` changes it. Test with values and sizes that all differ.
 # - Broadcasting aligns shapes from the right.
-# - `@` multiplies matrices in the last two dimensions and broadcasts the others.
+# - `@`, for operands with two or more dimensions, multiplies matrices in the last two and broadcasts the others.
 # - Attention: `softmax(q @ k.mT / sqrt(d)) @ v`; if it's causal, set later scores to minus infinity before the softmax.
 # - A view is possible if each new dimension stays within one block of dimensions that can be joined.
 # - All operands must be on the same device, except for Python numbers, 0-dim CPU tensors and CPU indices in brackets.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Autograd: what is recorded, and what backward does
 #
-# Your loss goes down, but one of your layers never learns. There's no error: one line cuts that layer off from the
-# loss, and the rest of the network learns around it. To find the line, you have to know what PyTorch records during a
-# computation and how `backward` uses it. The part of PyTorch that handles both is called autograd.
+# Your loss goes down, but one of your layers never learns. There's no error: a detour through NumPy cuts that layer off
+# from the loss, and the rest of the network learns around it. To find such a cut, you have to know what PyTorch records
+# during a computation and how `backward` uses it. The part of PyTorch that handles both is called autograd.
 #
 # After this lab, you'll be able to
 #
@@ -11,13 +11,14 @@
 # - compute the gradient of a matrix expression by hand;
 # - write `backward` yourself, in plain Python, for a list of recorded operations;
 # - compute a gradient, or all the derivatives of several outputs (the Jacobian), without side effects;
-# - explain where gradients accumulate, and add them up correctly over batches of different sizes;
-# - find the line that cuts off a gradient, and fix it;
-# - change a gradient during the backward pass.
+# - explain where gradients accumulate, and clear them;
+# - find where a gradient is cut off, and fix it;
+# - optionally, add up gradients over batches of different sizes, and change one during the backward pass.
 #
 # This lab builds on lab 1. Plan on two to three hours, in two or three sittings, for the text and the core: the five
-# exercises headed *Your turn*. *Further practice* is optional, earns no points and takes a good hour more. Only these
-# exercises need the three sections that begin with "Optional". All numbers were measured with PyTorch 2.13 on a CPU.
+# exercises headed *Your turn*. *Further practice* is optional, earns no points and takes a good hour more. Three
+# sections that begin with "Optional" prepare for it, so you may skip them too. All numbers were measured with PyTorch
+# 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
@@ -88,7 +89,7 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # The loss falls from 1.91 to 0.63, so everything seems to work. But the network recognizes only 81% of the new images
 # instead of 88%. That isn't bad luck: across 20 seeds, this script got 78% to 85% right, and the original got 87% to
 # 89%. One of the two layers still has its random initial weights. You'll return to the script twice: first to see why
-# it needs `zero_grad`, then to find the broken line.
+# it needs `zero_grad`, then to repair it.
 
 # %% [markdown]
 # ## One derivative, three ways
@@ -153,8 +154,8 @@ print("value", y.item(), "  slope", x.grad.item())
 # $$x^3 + 2x^2 - 5x + 3 = ((1 \cdot x + 2) \cdot x - 5) \cdot x + 3$$
 #
 # Each step computes `value = value * x + c`. What happens to the slope in such a step? First work through $x^2 + 3x +
-# 1$ at 2 on paper; its slope there is 7. The docstring mentions `no_grad` and `inference_mode`, in which nothing is
-# recorded; lab 4 explains them. Plain multiplications and additions work there too.
+# 1$ at 2 on paper; its slope there is 7. `no_grad` and `inference_mode`, in the docstring's last line, are two ways to
+# turn autograd off, which lab 4 explains. Plain multiplications and additions work there without further effort.
 
 # %% given
 hint(
@@ -166,9 +167,10 @@ hint(
 # %% exercise: value_and_slope points=2 level=easy
 
 # %% [markdown]
-# You carried the derivative *forward*, along with the value. With a million inputs, you'd carry a million slopes.
-# Autograd goes forward once, recording what it does, and then *backward* through the recorded operations, once for all
-# the inputs.
+# By the product rule, each step replaced the slope with `slope * x + value`, using the value from before the step. You
+# carried the derivative *forward*, along with the value. With a million inputs, you'd carry a million slopes. Autograd
+# goes forward once, recording what it does, and then *backward* through the recorded operations, once for all the
+# inputs.
 
 # %% [markdown]
 # ## What is recorded?
@@ -205,12 +207,12 @@ for text, result in results.items():
 #
 # ### The graph as it really is
 #
-# To find the line that cuts off a layer, you follow the recorded operations, which form a graph. Many diagrams show
-# tensors as boxes and operations as arrows, but PyTorch's graph doesn't work that way. Its *nodes* are backward
-# functions. A recorded operation adds one, or several if it's composed of other operations, as `cross_entropy` is. A
-# tensor's `grad_fn` is the node of the operation that computed it. Its *edges* show where a node sends the gradients
-# that it computes: `next_functions` holds a pair for each tensor that went into the operation, and sometimes one for a
-# plain number too. Each pair consists of the next node and the index of the output that was used, in case that node's
+# To find what cuts off a layer, you follow the recorded operations, which form a graph. Many diagrams show tensors as
+# boxes and operations as arrows, but PyTorch's graph doesn't work that way. Its *nodes* are backward functions. A
+# recorded operation adds one, or several if it's composed of other operations, as `cross_entropy` is. A tensor's
+# `grad_fn` is the node of the operation that computed it. Its *edges* show where a node sends the gradients that it
+# computes: `next_functions` holds a pair for each tensor that went into the operation, and sometimes one for a plain
+# number too. Each pair consists of the next node and the index of the output that was used, in case that node's
 # operation has several.
 #
 # The next cell computes `log(2 * a + 1)` and walks through its graph. The number 1 is an input to the addition. What
@@ -249,8 +251,7 @@ show_graph(loss, {"W": W, "b": b, "v": v})
 # %% [markdown]
 # `square` was recorded as a power, so its node is `PowBackward0`. `MvBackward0` is the node of the matrix-vector
 # product. Where's `v`? `MvBackward0` keeps its values but doesn't send it a gradient, so `v` isn't in the graph. Don't
-# rely on these names: they may differ in another version of PyTorch or on another device. None of this course's checks
-# use them.
+# rely on these names: they may differ in another version of PyTorch or on another device.
 #
 # Change the expression in the next cell. Can you make a graph in which two paths reach the same node?
 
@@ -423,8 +424,8 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 
 # %% [markdown]
 # ### Your turn: manual_grads
-# Compute the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()`,
-# which turns recording off, so autograd can't do the work for you.
+# Compute the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()` and
+# `torch.inference_mode()`, where nothing is recorded, so autograd can't do the work for you.
 
 # %% given
 hint(
@@ -448,8 +449,9 @@ hint(
 # %% [markdown]
 # ## Backward in plain Python
 #
-# You've worked out the gradients of one expression. `backward` works for any, and all that it knows is how to
-# differentiate a single operation. You'll now write it yourself, for numbers instead of tensors.
+# If you want an early break, take it here. You've worked out the gradients of one expression. `backward` works for any,
+# and all that it knows is how to differentiate a single operation. You'll now write it yourself, for numbers instead of
+# tensors.
 #
 # A recorded computation is sometimes called a *tape*: a list of steps, in the order in which they ran. Here, each step
 # has an operation, the names of its inputs, and the name of its output. `run_forward` follows a tape from top to bottom
@@ -516,9 +518,10 @@ hint(
 # %% exercise: backpropagate points=3 level=medium
 
 # %% [markdown]
-# That's all that `backward` does: it goes back through what was recorded, and each step multiplies and adds. In
-# *reverse mode*, one walk gives the slopes of one result with respect to all values. In *forward mode*, which
-# `value_and_slope` used, one walk gives the slopes of all values with respect to one input.
+# On paper, the last step sends -0.5379 to `residual` twice, once for each input, which adds up to -1.0758. That's all
+# that `backward` does: it goes back through what was recorded, and each step multiplies and adds. In *reverse mode*,
+# one walk gives the slopes of one result with respect to all values. In *forward mode*, which `value_and_slope` used,
+# one walk gives the slopes of all values with respect to one input.
 #
 # PyTorch's tape is the graph. It's recorded while your code runs, and `backward` visits only the nodes that the result
 # depends on. The values are tensors; the next section shows what becomes of the factors.
@@ -613,8 +616,7 @@ print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * 
 # `retain_graph=True` keeps everything for another pass; lab 4 comes back to it.
 #
 # ### Your turn: jacobian
-# Build the whole Jacobian from vector-Jacobian products. You can skip the folded cell below: it only defines functions
-# to try your solution on. Which `v` gives exactly one row of the Jacobian?
+# Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of the Jacobian?
 
 
 # %% given folded
@@ -728,9 +730,9 @@ for way in ("zero_", "None"):
 # "this tensor got no gradient". The optimizers in lab 6 skip a parameter without a gradient, but may still move one
 # whose gradient is all zeros.
 #
-# `optimizer.zero_grad()` sets each `.grad` to `None`. Adding it was the second fix in lab 1. The next cell trains the
-# digits network with and without it, and prints the norm (the square root of the sum of the squares) of the gradient of
-# the output layer's weights. What norms do you expect after 1, 5 and 15 steps?
+# `optimizer.zero_grad()` sets each `.grad` to `None`. The next cell trains the digits network with and without it, and
+# prints the norm (the square root of the sum of the squares) of the gradient of the output layer's weights. What norms
+# do you expect after 1, 5 and 15 steps?
 
 # %% scratch
 for clear in (True, False):
@@ -754,9 +756,9 @@ for clear in (True, False):
 # %% [markdown]
 # With `zero_grad`, the norm stays about the same: 0.49, 0.43, 0.60. Without it, the norm grows from 0.49 to 1.74 and
 # then 3.59, because every step follows the sum of all gradients so far, including those computed from weights that have
-# long since changed. The network gets 54% right instead of 88%, and even that was luck: across 20 seeds, we measured
-# about 20% to 54% without `zero_grad`, and 87% to 89% with it. In lab 1, the same line made a smaller difference. Why?
-# Set the learning rate to 0.03 and try again.
+# long since changed. The network gets 54% right instead of 88%, and other seeds do worse: across 20 of them, we
+# measured about 20% to 54% without `zero_grad`, and 87% to 89% with it. In lab 1, the same line made a smaller
+# difference. Why? Set the learning rate to 0.03 and try again.
 
 # %% answer [markdown]
 # Both networks get 81% now. Across 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it. Adding
@@ -803,8 +805,7 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# You now know which operations are recorded, what `backward` computes, and where it adds up gradients. Next, you'll
-# find the broken line in the digits script; the optional sections cover batches, hooks and large graphs. When you come
+# Next, you'll repair the digits script; the optional sections cover batches, hooks and large graphs. When you come
 # back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells
 # it needs.
 
@@ -847,8 +848,8 @@ print(f"all samples at once   {full}")
 # %% [markdown]
 # With equal sizes, the only difference is rounding. With the small last batch, an entry that should be 0.89 is 2.27.
 # The recipe gives each batch the same weight, so a sample in the batch of 2 counts five times as much as one in a batch
-# of 10. Every dataset whose size isn't a multiple of the batch size ends with a smaller batch. An exact recipe weights
-# each batch by its number of samples.
+# of 10. A dataset whose size isn't a multiple of the batch size ends with a smaller batch, unless you drop it (a
+# `DataLoader` does with `drop_last=True`). An exact recipe weights each batch by its number of samples.
 #
 # ### Your turn: stream_gradient
 # Make the recipe exact for batches of any size. A batch may even be empty, for example if a filter removed all of its
@@ -929,8 +930,8 @@ with warnings.catch_warnings():
 # ### Your turn: scaled_peak
 # The next function was ported from NumPy. It computes a weighted sum of each row of `x`, selects the row with the
 # largest sum, and scales it by the root mean square of all the sums (the square root of the mean of their squares).
-# Someone added `requires_grad=True` to silence an error. The function's values are right, but its gradients aren't. Fix
-# it.
+# When only `w` required grad, `backward` raised an error, and someone added `requires_grad=True` to silence it. The
+# function's values are right, but its gradients aren't. Fix it.
 
 
 # %% given
@@ -952,8 +953,8 @@ hint(
 # %% exercise: scaled_peak points=3 level=medium
 
 # %% [markdown]
-# Setting `requires_grad=True` on the last line hid the bug. Without it, `backward` raises an error when only `w`
-# requires grad.
+# Setting `requires_grad=True` on the last line hid the bug. Without it, you get the error, but only if `x` doesn't
+# require grad. Otherwise, `w.grad` silently stays `None`.
 #
 # ### Finding the layer
 #
@@ -966,7 +967,7 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
     print(text, "has no gradient" if gradient is None else f"has a gradient with norm {gradient.norm():.2f}")
 
 # %% [markdown]
-# Now follow the computation from the loss back to that layer, and find the line that cuts the graph. Fix the `network`
+# Now follow the computation from the loss back to that layer, and find where the graph is cut. Fix the `network`
 # function in this lab's first script. Then run the script and the cell above again.
 
 # %% answer [markdown]
@@ -983,9 +984,9 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # gradient. The broken network learned as much as it did because an output layer can do a lot with 64 random features.
 
 # %% [markdown]
-# In lab 4, dropout and validation after each epoch are added to this script, and it trains worse until you fix it. A
-# missing gradient doesn't always mean a cut, though. If a parameter's `.grad` is `None` after `backward`, what else
-# could that mean?
+# In lab 4, dropout and validation after each epoch are added to this script, and its accuracy looks worse until you fix
+# how it's measured. A missing gradient doesn't always mean a cut, though. If a parameter's `.grad` is `None` after
+# `backward`, what else could that mean?
 
 # %% answer [markdown]
 # The loss may not use the parameter. The parameter may be frozen, so that it doesn't require grad, or it may not be a
@@ -1077,8 +1078,8 @@ hint(
 # %% exercise: clamped_residual points=3 level=medium further
 
 # %% [markdown]
-# In training, gradients are usually clipped after `backward`, in the parameters' `.grad`. Could that do what your hook
-# does?
+# The hook belongs on a tensor that only the branch uses, such as `x.view_as(x)`. In training, gradients are usually
+# clipped after `backward`, in the parameters' `.grad`. Could that do what your hook does?
 
 # %% answer [markdown]
 # No. After `backward`, the contributions of all paths have been added up. A hook runs earlier, while they're still
@@ -1123,9 +1124,9 @@ show_graph(halve_until_small(x), {"x": x})
 # Optional: only the further exercise `graph_size` needs this section.
 #
 # If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step and
-# fills your memory. To detect that, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. That
-# sounds like a short recursion. The next cell tries it on a tensor that's repeatedly added to itself. How many
-# nodes does the graph have after 3, 6, 9 and 12 additions? What will the recursion count?
+# fills your memory. To detect that, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. The
+# next cell tries it, as a short recursion, on a tensor that's repeatedly added to itself. How many nodes does the graph
+# have after 3, 6, 9 and 12 additions? What will the recursion count?
 
 
 # %% given
@@ -1164,10 +1165,9 @@ for _ in range(5):
 print(len(ids), "different ids,", len(nodes), "different nodes")
 
 # %% [markdown]
-# All five nodes had the same id. In the first loop, nothing refers to a node after its id was read, so it's freed, and
-# Python may give the id to the next object. The same happens when you traverse the graph of `f(x)` after the result is
-# gone. Keeping the result helps, but not in older versions of PyTorch: there, the Python object that you get for a node
-# may be freed although the graph still uses the node. So store the nodes themselves in your set, not their ids.
+# On our machine, all five nodes had the same id. In the first loop, nothing refers to a node after its id was read, so
+# it's freed, and Python may give the id to the next object. The same happens when you traverse the graph of `f(x)`
+# after the result is gone. So store the nodes themselves in your set, not their ids.
 #
 # ### Your turn: graph_size
 # Count the distinct nodes, even in large and deep graphs.

@@ -1,10 +1,9 @@
 # %% [markdown]
 # # Controlling the graph
 #
-# You added a validation loop to your training script, and now the accuracy is too low, memory grows with every epoch,
-# and the model trains differently, all without raising an error. Validation is where you first have to *control* the
-# graph: to decide what autograd records, what it keeps, and what gets a gradient. You need that control for every model
-# that you validate, fine-tune or train on long sequences.
+# You added a validation loop to your training script, and now the accuracy that it prints is too low and memory grows
+# with every epoch. The first fix then changes how the model trains, and nothing raises an error. Validation is where
+# you first have to *control* the graph: to decide what autograd records, what it keeps, and what gets a gradient.
 #
 # After this lab, you'll be able to
 #
@@ -53,8 +52,9 @@ here = use_device()  # where new tensors are created: on the GPU if there is one
 # ## Validation made my training worse
 #
 # This is the digits script from lab 1, with validation after each epoch and a Dropout layer, which sets each output of
-# the ReLU to zero with probability 0.5 while the network trains. At the end, `probes.saved_bytes` runs `validate` once
-# more and counts the bytes that its graph holds for `backward`, without the input and the parameters. Run the cell.
+# the ReLU to zero with probability 0.5 in training mode, and doubles the others. At the end, `probes.saved_bytes` runs
+# `validate` once more and counts the bytes that its graph holds for `backward`, without the input and the parameters.
+# Run the cell.
 
 # %% scratch
 pixels = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8
@@ -99,10 +99,11 @@ print(f"each loss in the list holds {held:,} bytes for a backward pass that neve
 # | 2 | `network.train()`, as the first line of each epoch | 89% | 0.41 | 150 | 87,916 |
 # | 3 | `with torch.no_grad():` in `validate`, around the three lines below it | 89% | 0.41 | 150 | 0 |
 #
-# At first, validation ran with about half of the ReLU outputs dropped. Change 1 fixes the measurement and saves the
-# bytes held for Dropout's mask and output. But now, training continues without Dropout after the first epoch, which the
-# accuracy doesn't show. Until change 3, each loss in the list keeps its graph alive. `losses.append(loss.item())` would
-# prevent that too, since a Python number has no graph. This lab explains all three changes.
+# Despite this section's title, training was fine at first, and only the measurement was wrong: validation ran with
+# about half of the ReLU outputs dropped. Without dropping any, the same network gets 90% right. Change 1 fixes that and
+# saves the bytes held for Dropout's mask and output. But it breaks training, which now continues without Dropout after
+# the first epoch, and the accuracy of 89% doesn't show it. Until change 3, each loss in the list keeps its graph alive.
+# `losses.append(loss.item())` would prevent that too, since a Python number has no graph.
 
 # %% [markdown]
 # ## Recording, off and on
@@ -293,8 +294,8 @@ print("tolist()        ", listed)
 #
 # ### Your turn: descend
 # Implement gradient descent, and return every point that it visits. Your function leaves the caller's tensor unchanged
-# and works even if the caller has turned recording off. The docstring's rule on storage applies only to the points that
-# you return; a leaf that you make for a step may share a point's memory.
+# and works even if the caller has turned recording off. Each point that you return needs its own memory, but a leaf
+# that you only use to compute a gradient may share a point's.
 
 
 # %% given
@@ -358,8 +359,8 @@ for stop in (False, True):
 # %% [markdown]
 # The losses are equal, but the gradients have opposite signs. With the stop, `w` increases, and the prediction moves
 # toward the target. Without it, `w` decreases: the target falls faster than the prediction, so moving the target lowers
-# the loss. The printed loss doesn't show the difference, but the next picture does. It shows the two paths from `w` to
-# the loss, and the gradient that flows back along each. On the right, the path through the target is cut.
+# the loss. The printed loss doesn't show the difference, but the next picture does: look at the gradients on the two
+# paths from `w` to the loss. On the right, the path through the target is cut.
 
 # %% example
 figure, axes = plt.subplots(1, 2, figsize=(9, 2.6))
@@ -604,19 +605,19 @@ show_saliency(dict(zip(maps, scans, strict=False)), maps)
 # %% [markdown]
 # ## A good place to stop
 #
-# You've finished the first half: what is recorded, what it keeps in memory, where a gradient stops, and what a frozen
-# part does. Next, you'll make predictions without side effects, train a new head on a frozen trunk, go through a graph
-# twice, and cut a long history. When you come back after a break, the kernel may have restarted: choose *Run > Run All
-# Above Selected Cell*, or press *Check*, which runs the cells it needs.
+# You've finished the first half. Next, you'll make predictions without side effects, train a new head on a frozen
+# trunk, go through a graph twice, and cut a long history. When you come back after a break, the kernel may have
+# restarted: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## `eval()` and `no_grad()`
 #
 # These two switches are often confused with each other, and the digits script needed both. `model.eval()` affects
 # layers: it sets `training` to False on every module in the model, and some layers check that flag. In training mode,
-# Dropout sets some elements to zero at random; BatchNorm uses the mean and variance of the batch, and updates a running
-# mean and variance. In evaluation mode, Dropout returns its input unchanged, and BatchNorm uses the running values.
-# `no_grad` affects only autograd.
+# `Dropout(p)` sets each element to zero with probability `p` and multiplies the others by `1 / (1 - p)`, so the
+# expected value stays the same; BatchNorm uses the mean and variance of the batch, and updates a running mean and
+# variance. In evaluation mode, Dropout returns its input unchanged, and BatchNorm uses the running values. `no_grad`
+# affects only autograd.
 #
 # So what do the two layers do under `no_grad` without `eval()`? And does `eval()` change what is recorded?
 
@@ -641,7 +642,7 @@ print("eval   : result requires grad", norm(shifted_batch).requires_grad)
 #
 # Afterward, training continues, and every module should be back in its previous mode. Does `model.train()` ensure that?
 # The model in the next cell has a BatchNorm that was deliberately put in evaluation mode, as is common for pretrained
-# parts. Look at the model's flags.
+# parts.
 
 # %% example
 torch.manual_seed(0)
@@ -658,8 +659,7 @@ print("after  ", {name: module.training for name, module in model.named_modules(
 # running values in the next step.
 #
 # ### Your turn: predict
-# Write a function that makes predictions without leaving a trace. The long folded cell is only for the checks: run it
-# and skip to the exercise.
+# Write a function that makes predictions without leaving a trace.
 
 
 # %% given folded
@@ -771,9 +771,9 @@ hint(
 # %% exercise: predict points=4 level=medium
 
 # %% [markdown]
-# If validation leaves the modes wrong, they stay wrong from the first epoch on, and the losses just look a little odd,
-# as they did in the digits script. If its `validate` calls `predict`, the script needs none of the three changes: the
-# scores have no graph, so the loss has none either.
+# If validation leaves the modes wrong, they stay wrong from the first epoch on, and you may not notice, as after change
+# 1 in the digits script. If its `validate` calls `predict`, the script needs none of the three changes: the scores have
+# no graph, so the loss has none either.
 #
 # `module.training = flag` sets one flag, while `module.train(flag)` also sets it for every module inside. With `train`,
 # you'd have to work from the outside in, and even that wouldn't be enough if two parts share a module. In the model
@@ -896,18 +896,20 @@ print("even or odd, a whole network from the 20 images", measure(whole, whole_he
 
 # %% [markdown]
 # From 20 images, the new head learns to get 89% right, compared with 78% on an untrained trunk and 86% for a whole
-# network trained on them. With each seed from 1 to 8, it was the best of the three. With the old head, the accuracy is
-# exactly what it was, because the trunk hasn't changed.
+# network trained on them. With each seed from 1 to 8, it was the best of the three. The old head's accuracy is exactly
+# what it was, because the trunk hasn't changed.
 #
-# But always measure these baselines. When we trained a trunk on the digits 0 to 4 only, and a new head for 5 to 9 on
-# all their images, it got 85% right, but 93% on an untrained trunk: a trunk that has only had to tell 0 to 4 apart may
-# discard what sets 5 to 9 apart, while random features keep some of everything. Training the trunk too also led to 93%,
-# but with the old head, accuracy fell from 91% to 87%.
+# But always measure baselines, the obvious one too. The trunk was trained on labels that determine whether a digit is
+# even, so the old head's digit modulo 2 needs no new labels. It's right for 93% of the images, and it beat the new head
+# with each of the eight seeds.
+#
+# A trunk can also hurt. When we trained a trunk on the digits 0 to 4 only, and a new head for 5 to 9 on all their
+# images, it got 85% right, but 93% on an untrained trunk: the trained one may discard what sets 5 to 9 apart.
 
 # %% [markdown]
 # ## Inference mode
 #
-# This section is optional: of the core, only one question of the quiz is about it.
+# This section is optional, but one scored question of the quiz, *`no_grad` and `inference_mode`*, depends on it.
 #
 # There's a stricter version of `no_grad`, and confusing the two causes an error far from its source. A tensor created
 # inside `torch.inference_mode()` is an *inference tensor*. It's slightly cheaper to create because it has no version
@@ -1068,9 +1070,10 @@ show_kept(layers, batch)
 # %% [markdown]
 # The normal curve is a hill: each Tanh adds its result in the forward pass and frees it in the backward pass. With
 # `retain_graph=True`, the climb and the peak are the same, so nothing is doubled, but there's no descent: everything
-# stays until the last tensor that uses the graph is gone. The picture leaves out gradients. They grow while nothing is
-# freed, so with them, this model's peak is 804 KiB instead of 548. With `no_grad`, there's no hill. With `detach()` at
-# the end, there's the whole climb, and then a cliff.
+# stays until the last tensor that uses the graph is gone. The picture shows only what's kept for `backward`. The
+# gradients come on top, and they add up while nothing is freed: with them, the peak is 804 KiB with `retain_graph=True`
+# and 548 without. With `no_grad`, there's no hill. With `detach()` at the end, there's the whole climb, and then a
+# cliff.
 
 # %% [markdown]
 # People usually reach for `retain_graph=True` because they have two losses from one forward pass. Do they need it? The
@@ -1182,8 +1185,10 @@ plt.show()
 
 # %% [markdown]
 # ### Your turn: window_gradients
-# Cut the graph between windows: keep the state's value but drop its history, so that only one window's graph is in
-# memory at any time. (`torch.func`, which the docstring rules out, is a subject of lab 8.)
+# Compute the gradient for a single update from a sequence whose whole graph wouldn't fit in memory. Cut the graph
+# between windows: keep the state's value but drop its history. Then only one window's graph is in memory at any time.
+# Add up the windows' gradients; the optimizer step is up to the caller. (`torch.func`, which the docstring rules out,
+# is a subject of lab 8.)
 
 
 # %% given
@@ -1225,8 +1230,9 @@ hint(
 
 # %% answer [markdown]
 # As large as memory and the time per optimizer step allow, and at least as long as the dependency that the network
-# should learn. Memory grows with `k`; the total time spent in backward passes doesn't. A small `k` also gives more
-# optimizer steps per sequence. If a larger `k` no longer improves the validation loss, `k` is large enough.
+# should learn. Memory grows with `k`; the total time spent in backward passes doesn't. If the optimizer takes a step
+# after each window, a small `k` also gives more steps per sequence. If a larger `k` no longer improves the validation
+# loss, `k` is large enough.
 
 # %% [markdown]
 # ## Gradients of gradients
@@ -1265,8 +1271,8 @@ derivatives("retain_graph=True", retain_graph=True)
 derivatives("create_graph=True", create_graph=True)
 
 # %% [markdown]
-# `retain_graph=True` isn't enough. It keeps the forward graph, so you can go through it again, but it doesn't record
-# the backward pass. `create_graph=True` does, and it also keeps the old graph, which the new one is connected to.
+# `retain_graph=True` isn't enough. `create_graph=True` records the backward pass, and it also keeps the old graph,
+# which the new one is connected to.
 #
 # Use `torch.autograd.grad` for this. `y.backward(create_graph=True)` works too, but it warns about a reference cycle:
 # the graph of `x.grad` refers to `x`, and `x` holds `x.grad`. Python's garbage collector can't see this cycle, so
@@ -1338,8 +1344,9 @@ hint(
 # %% exercise: hvp points=4 level=hard further
 
 # %% [markdown]
-# `grad_outputs=v` computes `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common approach
-# differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? And if `v` is passed as
+# The gradient of a linear function is a constant, so it has no graph to differentiate, and the product is zero.
+# Otherwise, `grad_outputs=v` computes `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common
+# approach differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? And if `v` is passed as
 # `grad_outputs`?
 
 # %% answer [markdown]
@@ -1351,11 +1358,12 @@ hint(
 # ## A loss that contains a gradient
 #
 # A loss term that isn't connected to the weights does nothing, even though the printed loss looks right. This section
-# presents the classic example. A *critic* is a model that gives each sample a score, which shouldn't change abruptly.
-# So the gradient of the score with respect to the *sample* should have a norm (the square root of its sum of squares)
-# of 1. The *gradient penalty* is the mean of $(\text{norm} - 1)^2$ over the samples, and it's added to the critic's
-# loss. It's measured at points between a real sample and a generated (fake) one: `mix * real + (1 - mix) * fake`, with
-# one number `mix` per sample.
+# presents the classic example. A *critic* is a model that gives each sample a score, which mustn't change abruptly: the
+# gradient of the score with respect to the *sample* should have a norm (the square root of its sum of squares) of at
+# most 1. In the theory of Wasserstein GANs, the best such critic has a norm of 1 between real and generated (fake)
+# samples, so 1 is the target. The *gradient penalty* is the mean of $(\text{norm} - 1)^2$ over the samples, and it's
+# added to the critic's loss. It's measured between a real sample and a fake one, at `mix * real + (1 - mix) * fake`,
+# with one number `mix` per sample.
 #
 # Training differentiates the penalty with respect to the critic's weights. The next cell computes the penalty twice for
 # a critic with two weights. What changes?
@@ -1372,7 +1380,7 @@ for create in (False, True):
 
 # %% [markdown]
 # The losses are equal, and both versions produce a gradient. But without `create_graph=True`, the penalty is a
-# constant: it's part of the number that you print, but it has no effect, so nothing in training reduces it.
+# constant: it's part of the number that you print, but nothing in training reduces it.
 #
 # ### Your turn: gradient_penalty
 # Write the gradient penalty. Each sample's norm is taken over all of its own numbers. One detail to consider: what is

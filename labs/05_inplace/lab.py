@@ -139,7 +139,7 @@ for statement in (
 #
 # Each line ends with the tensor's *version counter*, which goes up with each write to the tensor. Every tensor has one
 # except the inference tensors from lab 4, and autograd relies on it. In the last line, though, the values changed but
-# the counter didn't. Keep that line in mind.
+# the counter didn't.
 #
 # How much memory does an in-place write save? The next cell measures the peak amount of newly allocated memory.
 # `million` holds a million numbers of 4 bytes each. Predict the result on each line.
@@ -157,8 +157,8 @@ for text, f in {
 # The three lines allocate two new tensors, one, and none. Remember the middle line: the product is new and nothing else
 # refers to it, so the addition can write into it without surprising a caller.
 #
-# A write can't change its target's shape or dtype, and each element of the target should have its own place in memory.
-# What will these four writes do?
+# Arithmetic in place, such as `add_`, can't change its target's shape or dtype, and each element of the target should
+# have its own place in memory. What will these four writes do?
 
 # %% example
 row = torch.tensor([1.0, 2.0, 3.0], device="cpu")  # on a GPU, the last write may give a different result
@@ -387,10 +387,11 @@ for text, f in {
 
 # %% [markdown]
 # Compare the first column with the other two. Each of these writes is counted, and causes an error exactly when it hits
-# a saved tensor. `exp`, `sqrt`, `sigmoid` and `relu` compute their derivative from the output, so you can overwrite
-# their input. `log` and the power need the input, so you can overwrite their output. Addition doesn't keep any tensors,
-# and neither does multiplication by a plain number. Other activations differ: `leaky_relu` and `elu` keep their input
-# unless you use them in place, in which case they keep their output.
+# a saved tensor. `exp`, `sqrt`, `sigmoid` and `relu` compute their derivative from the output, so they don't need their
+# input; `log` and the power don't need their output. You may overwrite what no node keeps; here, the product that made
+# `h` doesn't keep it either. Addition keeps no tensors, and multiplication by a plain number keeps at most that number.
+# Other activations differ: `leaky_relu` and `elu` keep their input unless you use them in place, in which case they
+# keep their output.
 #
 # The next picture steps through a computation line by line. The columns show version counters, in orange where the line
 # wrote to that tensor. On the right are the saved tensors: green if unchanged, red if their counter has moved on.
@@ -526,11 +527,11 @@ for text in (
 # tensor itself and finds the new memory there.
 #
 # That's why `with torch.no_grad(): w -= lr * w.grad` is better than `w.data -= lr * w.grad`. In an ordinary loop, both
-# give the same numbers. But if the weights are ever updated between a forward pass and its backward pass, the first
-# raises an error, whereas the second trains on wrong gradients.
+# give the same numbers. But if you update a weight while a node keeps it for `backward`, the first raises an error,
+# whereas the second trains on wrong gradients.
 #
-# There's one more way past the counter: a custom operation that stores a tensor as an ordinary attribute. Lab 8 shows
-# the right way to store one.
+# Another way past the counter is a custom operation that stores a tensor as an ordinary attribute. Lab 8 shows the
+# right way to store one.
 #
 # ### Counted, and still wrong
 # Here's the write to overlapping windows again, this time with gradients. It's recorded and counted, and no node keeps
@@ -679,8 +680,8 @@ print(x.grad)
 # %% answer [markdown]
 # `"now"`: the error is raised on the line that causes it, as in two of the cases. Five fail at `backward`, where the
 # message names the operation, but you still have to find the write. Three are silent, and you'd notice only that the
-# model learns badly. In this lab's last exercise, you'll write a function that catches all of these. The worked
-# solution, which your instructor can release after the due date, gives a reason for each case.
+# model learns badly. The worked solution, which your instructor can release after the due date, gives a reason for each
+# case.
 
 # %% [markdown]
 # ### Silencing an error
@@ -732,8 +733,8 @@ hint(
 # %% exercise: soft_gate points=3 level=medium
 
 # %% [markdown]
-# `h *= g` can stay. The product `x * w` keeps `x` and `w`, `exp` keeps its output, and no earlier node keeps `h`. How
-# much memory does this write save?
+# `h *= g` can stay. The product `x * w` keeps `x`, `w` or both, `exp` keeps its output, and no earlier node keeps `h`.
+# How much memory does this write save?
 
 # %% answer [markdown]
 # None, because autograd copies `h` first. On our machine, `probes.live_bytes` measured a peak of 5,000,000 bytes for a
@@ -798,8 +799,9 @@ print("gradient of new", new.grad.tolist())
 # longer affects the result. `h[1] = new` and `h[mask] = 0` behave the same way.
 #
 # ### Spoiled numbers
-# The overwritten row's gradient is 0 whatever its numbers were, even NaN. But instead of writing in place, you could
-# multiply by a mask of zeros and ones or call `torch.where`. Predict both lines of output.
+# At the overwritten row, the gradient is 0 whatever its numbers were, even NaN. Does that 0 survive the operation that
+# made the row? Below, a square comes first, and then, instead of a write, a mask of zeros and ones or `torch.where`.
+# Predict both lines of output.
 
 # %% example
 spoiled = torch.tensor([1.0, float("nan")], requires_grad=True)
@@ -814,8 +816,9 @@ for text, f in {
 
 # %% [markdown]
 # NaN times 0 is NaN, so the mask doesn't help. `where` takes the value from its other argument, but the gradient is NaN
-# too: `where` sends a 0 back to the square, which multiplies it by twice its input, and that's NaN. So replace a bad
-# number *before* the operation that can't handle it.
+# too: `where` sends a 0 back to the square, which multiplies it by twice its input, and that's NaN. A write is no
+# safer: after `h = t.square()` and `h[1] = 0`, the gradient is NaN for the same reason. So replace a bad number
+# *before* the operation that can't handle it.
 #
 # ### Your turn: replace_rows
 # Put new rows into a matrix without leaving a trace of the old ones.
@@ -889,9 +892,10 @@ hint(
 # happens? What if the step had used `.data`?
 
 # %% answer [markdown]
-# The step now falls between a forward pass and its backward pass. A product `x * w` keeps `w`, and the step counts as a
-# write to `w`, so the second `backward` raises an error. With `.data`, there would be no error, but the second gradient
-# would be computed with the new weights.
+# The step now falls between a forward pass and its backward pass. If a node keeps a weight, the step counts as a write
+# to it, so the second `backward` raises an error. (A product `x * w` keeps `w` if `x` requires grad, as a hidden
+# layer's input does; input data doesn't.) With `.data`, there would be no error, but the second gradient would be
+# computed with the new weights.
 
 # %% [markdown]
 # ## Write, evaluate, undo
@@ -1007,8 +1011,9 @@ hint(
 # The version counter isn't reset. It counted two more writes, and you can't un-count them. A graph that keeps `w` will
 # refuse its backward pass, even though `w` holds the right numbers again.
 #
-# You can write through `w.data`: the counter ignores such writes. That's safe here, since the right numbers are back
-# before any backward pass. Or evaluate the loss first and record the graph afterward.
+# You can write through `w.data`: the counter ignores such writes. That's safe if the loss calls `autograd.grad` only on
+# graphs that it records itself: the right numbers are back before any other backward pass. Or evaluate the loss first
+# and record the graph afterward.
 
 # %% [markdown]
 # ## A running average in a forward pass
@@ -1030,8 +1035,8 @@ for _ in range(3):
     print("average", [round(v, 2) for v in average.tolist()], " requires_grad", average.requires_grad, " nodes", count)
 
 # %% [markdown]
-# The buffer became the result of an operation. Its history grows by two nodes per batch, the product and the sum, and
-# every batch's graph stays in memory. So the update belongs under `no_grad`.
+# The buffer became the result of an operation. The first batch adds one node to its history, the sum, and each later
+# one also adds the product. Every batch's graph stays in memory. So the update belongs under `no_grad`.
 #
 # That's only half the answer. Suppose the layer divides its input by the average. What if it's called twice before
 # `backward`, as in a network that sees two views of each image?
@@ -1086,11 +1091,11 @@ hint(
 # clone?
 
 # %% answer [markdown]
-# No. In training mode, it normalizes by the batch's statistics and only writes to the running ones, so they don't
-# affect the gradient. In evaluation mode, it uses the running statistics without writing to them. A single call never
-# does both. But the layer's node does keep the running statistics, and the layer's own update isn't counted: if you
-# call the layer in evaluation mode, then in training mode, and then run `backward` for the first call, the gradient is
-# silently wrong.
+# Not within one call. In training mode, it normalizes by the batch's statistics and only writes to the running ones, so
+# they don't affect the gradient. In evaluation mode, it uses the running statistics without writing to them. Across
+# calls, it would help: the node keeps the running statistics, and the layer's own update isn't counted. If you call the
+# layer in evaluation mode, then in training mode, and then run `backward` for the first call, the gradient is silently
+# wrong.
 
 # %% [markdown]
 # ## Finding the line
@@ -1256,7 +1261,7 @@ hint(
 #
 # Hint: Which of the five writes to x gave 6 instead of an error?
 #
-# **What's kept for `backward`** of `y`, where `h` requires grad and isn't a leaf
+# **What's kept for `backward`** of `y`, where `h = x * 3` and `x` is a leaf that requires grad
 # - [x] `y = h.exp()` keeps `y`.
 #   > `exp` is its own derivative, so its output is what the node needs.
 # - [x] `y = h.log()` keeps `h`.
@@ -1264,9 +1269,10 @@ hint(
 # - [ ] `y = h + 1` keeps `h`.
 #   > The derivative is 1, whatever `h` is, so the node doesn't keep any tensors.
 # - [ ] After `y = h.sigmoid()`, `h.zero_()` makes `backward` fail.
-#   > The derivative is y * (1 - y), so `sigmoid` keeps its output. You may overwrite the input.
+#   > The derivative is y * (1 - y), so `sigmoid` keeps `y`. The product doesn't keep `h` either, so you may overwrite
+#   > it.
 # - [ ] After `y = h * 2`, `y.zero_()` makes `backward` fail.
-#   > The factor is a plain number, so the product doesn't keep any tensors, and a write to `y` does no harm.
+#   > The factor is a plain number, so the product keeps neither `h` nor `y`, and a write to `y` does no harm.
 #
 # Hint: Look again at the table of what each operation keeps.
 #
@@ -1341,8 +1347,8 @@ hint(
 # - A recorded write is part of the history, even through a view. An overwritten value gets a gradient of 0.
 # - A write through a view whose elements overlap is recorded and counted, but its gradient is silently wrong.
 # - Write to memory that nothing else refers to: a fresh result or a clone.
-# - In training, saved tensors take up memory. In place, ReLU keeps as much as before; LeakyReLU and ELU keep half as
-#   much.
+# - In training, saved tensors take up memory. In a stack of `Linear` layers, ReLU in place keeps as much as before;
+#   LeakyReLU and ELU keep half as much.
 #
 # | write | what happens |
 # |---|---|
@@ -1353,9 +1359,9 @@ hint(
 # | to `x.data` or through a NumPy array | not counted: gradients may be silently wrong |
 # | to overlapping windows (`unfold`, `as_strided`) | no error, but no guarantee for values or gradients |
 # | `with torch.no_grad(): w -= lr * w.grad` | the update that an optimizer sees |
-# | `exp`, `sqrt`, `sigmoid`, `relu` | keep their output: you may overwrite the input |
+# | `exp`, `sqrt`, `sigmoid`, `relu` | keep their output: you may overwrite the input if no other node keeps it |
 # | `leaky_relu`, `elu` | keep their input, or in place, their output |
-# | `log`, `h ** 2` | keep their input: you may overwrite the output |
+# | `log`, `h ** 2` | keep their input: you may overwrite the output if no other node keeps it |
 # | `h.index_copy(0, rows, new)` | a clone, then a write |
 #
 # Ask yourself three questions before you write in place:

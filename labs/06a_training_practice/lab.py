@@ -73,9 +73,9 @@ training = TensorDataset(scaled[:1000], classes[:1000])
 # ## How many parameters, and how do they start?
 #
 # `sum(p.numel() for p in model.parameters())` counts the numbers that training may change. A tensor used in two places
-# is counted once, but `state_dict()` lists it twice, so count with `parameters()`. A classifier with layer sizes 784,
-# 512, 256 and 10, and an `nn.BatchNorm1d` after each hidden layer, has 537,354 of these numbers, and 16 entries in its
-# `state_dict()`.
+# is counted once, but `state_dict()` lists it twice, so count with `parameters()`. For example, a classifier of 28 x 28
+# images, with layer sizes 784, 512, 256 and 10 and an `nn.BatchNorm1d` after each hidden layer, has 537,354 of these
+# numbers, and 16 entries in its `state_dict()`, including buffers.
 #
 # `nn.Linear` starts with small random weights. Do they have to be random? The next cell trains a network with sizes 64,
 # 32 and 10 for 20 steps on all 1,000 samples, once starting from PyTorch's initial weights and once from all zeros.
@@ -242,9 +242,8 @@ hint(
 #
 # ## Which parameters decay?
 #
-# *Optional.* Weight decay is meant for weights that multiply their inputs. A bias doesn't multiply anything. The weight
-# of a normalization layer does, but pulling it toward zero shrinks all that the layer returns, as far as the loss's
-# gradient lets it. Many recipes decay neither.
+# *Optional.* Many recipes let only weight matrices and kernels decay, not biases or the weights of normalization
+# layers. That's a convention, and the evidence that it helps is weak.
 #
 # An optimizer takes *parameter groups*: a list of dicts, each with the key `"params"` and its own options. How would
 # you distinguish a weight from the other parameters: by its name, its module's type, or its shape?
@@ -329,8 +328,10 @@ show_curves(sweep)
 # 0.03: its validation loss is the lowest for all three orders of the data, at 0.16, 0.21 and 0.13, compared with 0.19,
 # 0.23 and 0.19 for 0.01. With 0.1, the network still learns, but its results range from 0.18 to 0.31, and with 0.3, no
 # run gets below 1.3. The largest rate that still learns is close to that edge, and in a longer run, one unlucky batch
-# is enough to cross it. The larger the rate, the less the loss settles at the end, so for a longer run, use the best
-# rate or a third of it.
+# is enough to cross it.
+#
+# Short runs favor large rates, because small ones need more steps. After 10 epochs instead of 3, 0.01 and 0.03 come out
+# about equal, at 0.11 to 0.13 and 0.10 to 0.14. So lab 6, which trains for 10 epochs or more, could use 0.01.
 
 # %% [markdown]
 # ### A schedule
@@ -340,10 +341,10 @@ show_curves(sweep)
 # lowers the rate to zero along half a cosine wave.
 #
 # Why start small? In its first step, Adam moves every parameter by about the full rate, however small its gradient is.
-# For the sweep's network, a rate of 0.1 takes the loss from 2.37 to 4.66 in two steps. With 10 steps of warm-up, the
-# loss falls from the start, and large rates become usable: with 0.3 and a cosine, the validation loss after 60 steps is
-# 0.4 to 0.6 across five orders of the data, compared with 1.2 to 2.0 without the warm-up. At 0.03, the warm-up makes no
-# clear difference.
+# In runs of the sweep's network outside this notebook, a rate of 0.1 takes the loss from 2.37 to 4.66 in two steps.
+# With 10 steps of warm-up, the loss falls from the start, and large rates become survivable: with 0.3 and a cosine, the
+# validation loss after 60 steps is 0.4 to 0.6 across five orders of the data, compared with 1.2 to 2.0 without the
+# warm-up. A constant 0.03 is still better, at 0.13 to 0.21, and there, the warm-up makes no clear difference.
 #
 # At which step should the rate reach its peak, and what should it be at step 0?
 
@@ -366,9 +367,10 @@ hint(
 # %% exercise: warmup_cosine points=2 level=easy
 
 # %% [markdown]
-# `torch.optim.lr_scheduler.LambdaLR(optimizer, f)` multiplies the optimizer's own rate by `f(step)`. Call its `step()`
-# after `optimizer.step()`. If you call it before, the first value is skipped, and PyTorch warns you. Call it once per
-# step or once per epoch, whichever your function counts.
+# `torch.optim.lr_scheduler.LambdaLR(optimizer, f)` multiplies the optimizer's own rate by the factor `f(step)`. So give
+# the optimizer the peak rate, and your function a peak of 1: `lambda step: warmup_cosine(step, 10, 60, 1.0)`. Call the
+# scheduler's `step()` after `optimizer.step()`. If you call it before, the first value is skipped, and PyTorch warns
+# you. Call it once per step or once per epoch, whichever your function counts.
 #
 # ## Evaluation
 #
@@ -490,7 +492,9 @@ torch.use_deterministic_algorithms(False)
 # GPU, you can set all three, but they have no effect.
 #
 # ### Your turn: deterministic
-# Put all of this into a context manager, `with deterministic(3): ...`, that leaves everything as it was.
+# Put all of this into a context manager, `with deterministic(3): ...`, that leaves everything as it was. It doesn't
+# reach generators of your own, the hash seed, or the number of threads. And if cuBLAS has run before the block, its
+# variable may come too late.
 
 # %% exercise: deterministic points=1 level=medium further
 
@@ -635,16 +639,16 @@ except NotImplementedError:
 # %% [markdown]
 # ## The loss doesn't go down: what to check
 #
-# Each section of this lab and the last one has given you a check. Here they are in the order in which to make them,
-# cheapest first.
+# Here are the checks of this lab and the last one, roughly by cost: 1 to 4 take one pass, 5 to 8 a few steps or a look
+# at your data and code, and 9 to 11 whole runs. Looking costs little, so do 6 and 7 as early as you like.
 #
 # 1. The loss before the first step: is it about $\log$ of the number of classes? If not, look at the inputs' scale and
 #    the initial weights.
 # 2. The logits: does each row sum to 1? Then there's a softmax at the end that doesn't belong there.
 # 3. The parameters: is every layer in `named_parameters()` and in the optimizer?
-# 4. The gradients: after `backward`, does every parameter have one that isn't all zeros? `None` means that the loss
-#    doesn't depend on the parameter: a layer isn't used, or something is detached. Zeros mean that it does, but that
-#    something on the way, such as a dead ReLU or weights of zero, lets nothing through.
+# 4. The gradients: after `backward`, does every parameter that requires grad have one that isn't all zeros? `None`
+#    means that no recorded path leads from the loss to it: a layer isn't used, or something is detached. Zeros mean
+#    that there is a path, but that something on the way, such as a dead ReLU or weights of zero, lets nothing through.
 # 5. A single batch: does its loss reach zero without dropout, at some rate? If not, there's a bug.
 # 6. The samples: look at a few. Do the labels match the images? A network memorizes wrong labels, too.
 # 7. The order: is `zero_grad` anywhere but between `backward` and `step` (lab 6)?
@@ -658,8 +662,7 @@ except NotImplementedError:
 
 # %% [markdown]
 # ### Your turn: check_setup
-# Items 1 to 4 take one forward and one backward pass on one batch. Write them as a function that names the problems it
-# finds, and leaves the model as it was.
+# Write items 1 to 4 as a function that names the problems it finds on one batch, and leaves the model as it was.
 
 # %% given
 hint(
@@ -742,8 +745,10 @@ for text, model in untrained.items():
 #   > It only creates a new attribute with that name. `requires_grad_(False)`, with the underscore, freezes it.
 # - [ ] If you replace a layer after you've made the optimizer, the new layer is trained.
 #   > The optimizer holds the old layer's parameters, and never asks the model again.
-# - [x] A gradient of `None` after `backward` means that the loss doesn't depend on the parameter; one of zeros doesn't.
-#   > With weights of zero, the loss does depend on the first layer, but its gradient is zero.
+# - [x] If a parameter requires grad, a gradient of `None` after `backward` means that no recorded path leads to it; one
+#   of zeros doesn't.
+#   > A detached layer has `None`, though it affects the loss. With weights of zero, a path leads to the first layer,
+#   > but its gradient is zero.
 #
 # Hint: Who holds references to the parameters, and when did they get them?
 #
@@ -812,7 +817,8 @@ for text, model in untrained.items():
 # ## On one sheet
 #
 # - The initial loss is about the log of the number of classes, and a network can memorize one batch.
-# - `None` in `.grad` means that the loss doesn't depend on a parameter; zeros mean that nothing gets through to it.
+# - If a parameter requires grad, `None` in `.grad` means that no recorded path leads to it; zeros mean that one
+#   does, but that nothing gets through.
 # - An optimizer holds the parameters that it was given. It doesn't notice what you replace or add later.
 # - `eval()` sets modes; `no_grad()` stops recording. Restore the modes afterward.
 # - To repeat a run, you need the seeds of three libraries, deterministic algorithms, and the same machine and versions.
@@ -822,7 +828,7 @@ for text, model in untrained.items():
 # | call or rule | what it does or costs |
 # |---|---|
 # | weights with a standard deviation of $\sqrt{2/n}$ | preserve the scale through layers with ReLU |
-# | parameters with two or more dimensions | decay; biases and normalization weights don't |
+# | parameters with two or more dimensions | decay, by convention; biases and normalization weights don't |
 # | `module.requires_grad_(False)` | freezes a module; without the underscore, nothing is frozen |
 # | a sweep by factors of three | choose the best rate by the validation loss, not the largest that learns |
 # | `schedule.step()` | goes after `optimizer.step()` |
@@ -835,4 +841,4 @@ for text, model in untrained.items():
 # - Does my measurement change what it measures?
 # - If the run stopped now, what would I lose?
 #
-# Lab 6b asks what layers promise, and how to get data to them in time. Lab 7 asks where the memory goes.
+# Lab 6b asks what layers promise, and lab 6c how to get data to them in time. Lab 7 asks where the memory goes.

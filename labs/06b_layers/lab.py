@@ -66,10 +66,10 @@ for numbers in (kernel, picture, edges):
 #
 # ## Right in training, wrong in use
 #
-# Two convolutions make a better digit reader if you use it correctly. Two other layers follow each of them.
+# Two convolutions make a better digit reader if you use it correctly. Each is followed by a ReLU and two other layers.
 #
-# - A norm layer *normalizes* the output: it brings each channel to mean 0 and variance 1. So the next layer gets
-#   numbers of about the same size, however the weights before it change, and training is faster.
+# - A norm layer *normalizes* the output. The one here, batch norm, brings each channel to mean 0 and variance 1. So the
+#   next layer gets numbers of about the same size, however the weights before it change, and training is faster.
 # - `nn.MaxPool2d(2)` keeps the largest number in each 2 x 2 square. Two of these halve each side twice, from 8 to 2, so
 #   the last layer gets 32 · 2 · 2 = 128 numbers.
 #
@@ -263,20 +263,21 @@ hint(
 # batch, the divisor is larger in evaluation mode, by a factor of nearly $\sqrt{m / (m - 1)}$ for m numbers per channel.
 #
 # While a language model trains, batch norm would mix a batch's sequences, including their padding, and leak information
-# from later tokens into earlier ones. In use, running averages would replace those statistics, so the model would
-# compute something other than what it was trained for.
+# from later tokens into earlier ones. The model could learn to rely on it, but in use, the later tokens don't exist
+# yet.
 
 # %% [markdown]
 # ### How many values does a convolution return?
 #
 # *Further practice; the core continues at "A state to pass along".* If the size that you pass to the first `nn.Linear`
 # after a convolution is wrong, the model raises an error. To compute it, count the windows that the kernel reads. A
-# kernel's weights along a dimension are called *taps*. Four settings matter.
+# kernel's weights along a dimension are called *taps*. Besides their number, three settings matter.
 #
 # - `padding`: how many zeros are added at *each* end.
 # - `dilation`: the distance between taps. With 1, they're neighbors. With 2, a kernel of size 3 spans 5 positions.
 # - `stride`: the distance from one window to the next. Windows that would extend past the end are left out.
-# - `groups`: doesn't affect the size. Each output channel reads only `in_channels / groups` input channels.
+#
+# `groups` doesn't affect the size: with it, each output channel reads only `in_channels / groups` input channels.
 #
 # ### Your turn: out_size
 # Count the windows along one dimension. For an image, you'd do this for the height and for the width.
@@ -299,11 +300,12 @@ hint(
 # A digit reader that followed the pen would read a sequence, using layers that remember. If you misread the shape of
 # what they remember, or keep too little of it, the model still runs.
 #
-# An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start out as zeros. At each step, it
-# computes from the input and the old h how much of c to keep and what to add to it. The new h, computed from c, is also
-# the step's output.
+# An LSTM reads a sequence step by step. Its *state* is two tensors, h and c, which start out as zeros. From the input
+# and the old h, each step computes three things: how much of c to keep, what to add to it, and how much of the new c to
+# show. What it shows is the new h, which is also the step's output.
 #
-# The LSTM below has two layers, of which the second reads the first one's output. It reads in both directions.
+# The LSTM below has two layers, of which the second reads the first one's output. It reads in both directions, and each
+# layer has a state for each direction.
 
 # %% predict: state_shape
 # **Predict.** The input is (N, T, F) = (3, 5, 4), the hidden size is 6, and `batch_first=True`. What's the shape of h?
@@ -342,9 +344,9 @@ print("h[3] is the first backward output:", torch.equal(h[3], backward_half[:, 0
 # three weights, the *projections*. The token's query is compared with its own key and those of all earlier tokens, and
 # the result is the weighted mean of their values.
 #
-# So the next token needs the earlier keys and values, but not the earlier queries. Later tokens don't change these keys
-# and values, so you can store them. That's a *KV cache*. Without it, the 1,000th token costs a thousand projections,
-# although 999 of the results are already known.
+# So the next token needs the earlier keys and values, but not the earlier queries. As long as no layer lets a token see
+# later ones, these keys and values never change, so you can store them. That's a *KV cache*. Without it, the 1,000th
+# token costs a thousand projections, although 999 of the results are already known.
 #
 # ### Your turn: attend_next
 # The next tokens can be a single token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
@@ -470,8 +472,9 @@ finally:
         handle.remove()
 
 # %% [markdown]
-# `torch.isfinite` is False for inf, -inf, and nan. The inf was in the input, so no layer's output was finite. One bad
-# number leads to many more, so you need only the *first* layer.
+# `torch.isfinite` is False for inf, -inf, and nan. The inf was in the input, and here, no layer's output was finite.
+# (If all numbers had been -inf, the ReLU would have returned zeros.) One bad number usually leads to more, so you need
+# only the *first* layer.
 #
 # First in what order? Modules run when `forward` calls them, not in the order in which they're defined. A forward hook
 # runs once its module's `forward` has returned. If a model calls a block, and the block calls two layers, the hooks run
@@ -559,7 +562,8 @@ hint(
 # ## What the script gained
 #
 # The digits script began this lab with the fully connected network of lab 6. The table shows how many of the 297 unseen
-# scans it reads correctly, one at a time.
+# scans it reads correctly, one at a time. We measured the first row separately, with that network trained on this lab's
+# 1,500 scans.
 #
 # | the script | right |
 # |---|---|
@@ -568,15 +572,15 @@ hint(
 # | the same with `eval()` | 99% |
 #
 # A better network made the script worse, because one of its layers was used in the wrong mode. The missing line gains
-# more than the convolutions.
+# seven points, more than the new network, optimizer, and epochs together.
 #
-# The script still holds all its scans in one tensor. Lab 6c reads them from folders, as you'd read photos, and at first
+# The script's scans are mixed and in memory. Lab 6c sorts them by digit, as if they came from ten folders, and at first
 # the same network gets only 26% of them right.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements.
+# For each question, find *all* true statements, among a to d.
 #
 # **Layers**
 # - [x] Under `torch.no_grad()`, a batch norm in training mode still changes its buffers.

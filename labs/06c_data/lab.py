@@ -206,17 +206,19 @@ draw_lanes({**read, "your program": program}, "seconds")
 # The order is the sampler's. The workers take turns, so each of them gets every second batch. Each copy has counted to
 # 3, while your own dataset was never asked. Without workers, it counts to 6.
 #
-# Two settings and a rule belong to workers:
+# Also good to know:
 #
 # - `prefetch_factor`: how many batches are requested from each worker in advance, 2 by default.
 # - `persistent_workers=True`: the workers survive from epoch to epoch and keep their copies, so changes that you make
-#   to the dataset after the first epoch don't reach them. Without it, each epoch starts new workers with new copies.
+#   to the dataset after they've started don't reach them. Without it, each epoch starts new workers with new copies.
 # - An exception in a worker reaches your program when its batch is due, with the worker's traceback as its message. If
 #   its type can't be created from just a message, a RuntimeError arrives instead.
 #
-# How does a worker get its copy? Here, on Linux, a *fork* copies your process, including everything that the notebook
-# has defined. macOS and Windows *spawn* a new Python process, which imports what it needs but can't import a notebook.
-# There, put the dataset class in its own file and, in a script, start training under `if __name__ == "__main__":`.
+# How does a worker get its copy? On Linux, the cell above asks for a *fork*, which copies your process, including
+# everything that the notebook has defined. A forked worker can't use CUDA if your program has already used it. macOS
+# and Windows *spawn* a new Python process, which imports what it needs but can't import a notebook. Since Python 3.14,
+# Linux by default uses a *forkserver*, with the same limits as spawn. In both cases, put the dataset class in its own
+# file and, in a script, start training under `if __name__ == "__main__":`.
 #
 # ### The digits, with two workers
 #
@@ -350,8 +352,9 @@ class Stream(IterableDataset):
 print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)])
 
 # %% [markdown]
-# Each worker has a copy of the dataset, and each copy yields everything; without workers, 6 items arrive. Dividing the
-# work is the dataset's own job: `get_worker_info()` tells it which worker this is and how many there are.
+# Each worker has a copy of the dataset, and each copy yields everything; without workers, 6 items arrive, and the
+# printed numbers are None, as `info` is. Dividing the work is the dataset's own job: `get_worker_info()` tells it which
+# worker this is and how many there are.
 #
 # ### Your turn: my_part
 # Write a function that divides up the items, even if they never end.
@@ -394,7 +397,9 @@ hint(
 # ```
 #
 # The function that copies chooses the queue. In the steps' queue, copy 3 runs after step 1, because it's launched
-# later. In another queue, they can overlap, but step 3 has to wait for copy 3; the next section shows how.
+# later. In another queue, they can overlap, but step 3 has to wait for copy 3; the next section shows how. Also, call
+# the batch's `record_stream` with the steps' queue, or PyTorch may reuse its memory for a later copy while a step still
+# reads it.
 #
 # You can write such an iterator as a *generator*, a function with `yield`. Its first line runs on the first `next()`,
 # and at each `yield`, it pauses until the next one. A caller that stops early can end it with `close()`, which raises
@@ -554,14 +559,14 @@ hint(
 # %% [markdown]
 # ## What the script gained
 #
-# The script of this lab reads its scans from ten folders. The network, the optimizer, and the number of epochs stayed
-# the same; only how the scans reach the network changed.
+# In the script, a sorted tensor and a `sleep` stand in for ten folders. The network, the optimizer, and the number of
+# epochs stayed the same; only how the scans reach the network changed.
 #
 # | change | before | after |
 # |---|---|---|
 # | a new order for each epoch | 26% right | 98% right |
-# | two workers read | at least 0.30 s to read an epoch | at least 0.16 s |
-# | batches read one step ahead | 102 ms an epoch spent waiting | 10 ms |
+# | two workers read | computed: at least 0.30 s to read an epoch | at least 0.16 s |
+# | batches read one step ahead | measured: 102 ms an epoch spent waiting | 10 ms |
 #
 # The first change is about correctness, and every script needs it. The others only save time, and only if the script
 # waits for its data. So measure the waiting first, as `train_and_wait` does; lab 7b shows how to find it in a profile.
@@ -572,7 +577,7 @@ hint(
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements.
+# For each question, find *all* true statements, among a to d.
 #
 # **Batches**
 # - [x] With `shuffle=False`, a dataset that's sorted by class trains a network badly, without an error.

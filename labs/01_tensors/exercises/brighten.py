@@ -3,8 +3,8 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
     """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then clamped to the range from 0 to 255.
 
     image: uint8, any shape and strides, not changed. gain: above 0, at most 1e8. offset: from -255 to 255.
-    Returns a new uint8 tensor of image's shape. If float32 can't distinguish a product from the midpoint between two
-    integers, the product may be rounded either way.
+    Returns a new uint8 tensor of image's shape. If float32 can't tell a product from a number that ends in .5,
+    the product may be rounded either way.
     """
     ### BEGIN SOLUTION
     wide = gain * (image.to(torch.float32) + offset)

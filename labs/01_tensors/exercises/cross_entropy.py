@@ -8,8 +8,8 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     Details:
     - logits: float32 or float64, any finite numbers up to 1e4 in magnitude.
     - n and c are at least 1, and any strides are allowed. Neither argument is changed.
-    - The result is finite, and off by at most 1e-6 * m, or 1e-14 * m for float64, where m is the largest abs(logit),
-      but at least 1.
+    - The result is finite, and its error is at most 1e-6 (for float64, 1e-14) times the largest abs(logit), or times 1
+      if all are smaller.
     """
     ### BEGIN SOLUTION
     lowered = logits - logits.amax(dim=1, keepdim=True)

@@ -114,7 +114,8 @@ with check(
     weight=2,
     hint=(
         "Which scores are above the diagonal, and what should the softmax turn them into?",
-        "Before the softmax, set the scores with j > i to -inf: torch.ones(t, t, dtype=torch.bool).triu(1) marks them.",
+        "Before the softmax, set the scores with j > i to -inf: torch.ones(t, t, dtype=torch.bool).triu(1) marks them "
+        "on the CPU; on another device, pass device=q.device too.",
     ),
 ):
     q, k = torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 2, 4)

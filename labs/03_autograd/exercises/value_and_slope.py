@@ -4,7 +4,8 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 
     coefficients: at least one number, with the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
     x: any shape, float32 or float64; zero is allowed. Returns (value, slope), both of x's shape and dtype.
-    If x requires grad, value.sum().backward() gives x the right gradient; with one coefficient, it doesn't have to.
+    If x requires grad, value.sum().backward() gives x the right gradient; with only one coefficient, value is
+    constant, so it needn't be connected to x.
     Works inside torch.no_grad() and torch.inference_mode() too. coefficients and x aren't changed.
     """
     ### BEGIN SOLUTION

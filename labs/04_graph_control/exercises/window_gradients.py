@@ -13,7 +13,8 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
     Details:
     - cell doesn't change its arguments.
     - w (d, d) is a leaf that requires grad.
-    - h may or may not require grad, may be the result of recorded operations, even on w, and is treated as a constant.
+    - h may or may not require grad, and may be the result of recorded operations, even on w: it's treated as a constant,
+      so no gradient flows back through it to w.
     - T, d and k are at least 1. w, h, inputs and targets are all float32 or all float64, with any strides.
     - The arguments aren't changed, and neither are their .grad.
     """

@@ -71,7 +71,7 @@ def adam_step_(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
 ) -> None:
-    """One step of AdamW in place, with the same results as torch.optim.AdamW but written without torch.optim.
+    """One step of AdamW in place, as torch.optim.AdamW takes it with the same arguments, but without torch.optim.
 
     With weight_decay 0, it's a step of Adam. Otherwise, a parameter p is also reduced by lr * weight_decay * p, with p
     from before the step; the decay isn't part of the gradient.

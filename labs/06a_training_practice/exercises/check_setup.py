@@ -72,21 +72,21 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
     "loss": the loss isn't finite, or differs from log(c) by more than 1.
     "probabilities": in model(x), no number is negative, and each row's sum is within 1e-3 of 1.
     "optimizer": a parameter that requires grad isn't in any of the optimizer's groups.
-    "graph": the loss doesn't depend on a parameter that requires grad: its gradient is None.
+    "graph": the loss has no recorded path to a parameter that requires grad: its gradient is None.
     "dead": the gradient of a parameter that requires grad isn't None, but consists of zeros.
     Afterward, the model, every .grad and the optimizer are as before.
 
     Details:
     - x (n, ...) is what the model takes, y is (n,), int64, with some of the classes from 0 to c - 1; n is at least 1, c
       at least 2. Neither is changed.
-    - The loss differs from log(c) by less than 0.9 or more than 1.1. If no number is negative, each sum differs from 1 by
-      less than 2e-4 or more than 5e-3.
+    - The loss differs from log(c) by less than 0.9 or more than 1.1. If no number is negative, each sum differs from 1
+      by less than 2e-4 or more than 5e-3.
     - A gradient of zeros is exactly 0, however small others are. No parameter is empty.
     - The .grad of a parameter may hold anything from earlier work. It doesn't count.
     - Frozen parameters are never a problem, whether the optimizer holds them or not.
     - A parameter that two modules share is one parameter. A copy of a parameter isn't that parameter.
     - The optimizer may have several groups, and may hold parameters of other models.
-    - It may be that the loss depends on no parameter, or that none requires grad.
+    - It may be that no recorded path leads to any parameter, or that none requires grad.
     - The model that's as before includes its parameters, buffers, modes and requires_grad.
     """
     ### BEGIN SOLUTION

@@ -64,8 +64,9 @@ def broken_off(context, seed, is_interrupt):
 # %% exercise
 @contextmanager
 def deterministic(seed: int) -> Iterator[None]:
-    """A block that gives the same numbers on every run, or raises an error. When it ends, all settings are as before.
+    """A block that gives the same numbers on every run, as far as the settings below can, or raises an error.
 
+    When it ends, all settings are as before.
     Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators start from this seed. Operations without a
     deterministic algorithm raise an error: a warning isn't enough. cuDNN's `deterministic` is True, and its `benchmark`
     is False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".

@@ -30,7 +30,7 @@ def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -
 
     Details:
     - The dots stand for any number of dimensions, including none.
-    - x: float32 or float64, with any strides; no size is 0. Its numbers are divided into groups of at least two.
+    - x: float32 or float64, with any strides; no size is 0. Its numbers are averaged in groups of at least two.
     - eps is above 0, and a variance may be 0.
     - Numbers may be far from 0 compared with their variance: the mean square minus the squared mean would be
       inaccurate.

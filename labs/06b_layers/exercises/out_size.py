@@ -3,8 +3,8 @@ def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -
     """The number of values that a convolution returns along one dimension, an int: one for each window that fits.
 
     size is the input's size. padding is added at both ends. The kernel has `kernel` taps that are dilation apart: 1
-    means neighbors. stride is the distance between the starts of two windows. A window that would extend past the end, padding included,
-    is left out. Raises ValueError if not even one window fits.
+    means neighbors. stride is the distance between the starts of two windows. A window that would extend past the end,
+    padding included, is left out. Raises ValueError if not even one window fits.
 
     Details:
     - All five arguments are ints of at most 100,000.

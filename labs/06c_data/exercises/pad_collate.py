@@ -9,8 +9,8 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
     Details:
     - t may differ, and may be 0 for some or all sequences. d is at least 1. d, the dtype, and the device are the same
       for all sequences. The dtype is floating-point or integer, strides are arbitrary, and no sequence requires grad.
-    - fill: a number that this dtype and a Python float, which is float64, can represent, possibly NaN or an infinity.
-      It may also occur in a sequence.
+    - fill: a number that's exact both in this dtype and as a Python float, possibly NaN or an infinity. It may also
+      occur in a sequence.
     - padded, lengths, and labels each have their own memory. The list and its sequences aren't changed.
     """
     ### BEGIN SOLUTION

@@ -260,7 +260,7 @@ def average_gradients(model):
             p.data -= 0.1 * p.grad
 
 
-# %% wrong "a sum of zero says that nobody used it" fails=unused,frozen
+# %% wrong "a sum of zero says that nobody used it" fails=no_gradient,unused,frozen
 def average_gradients(model):
     for p in model.parameters():
         g = torch.zeros_like(p) if p.grad is None else p.grad.clone()

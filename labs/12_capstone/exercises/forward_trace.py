@@ -148,7 +148,16 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
     reference,
     *("in place first", "twice in a row", "again later", "one never runs", "none runs", "two names", "similar names"),
     *("a block", "a block in a block", "a block twice", "an empty block", "a block of another class", "its own result"),
-    *("a child that is None", "one layer", "no rows", "one row", "float64", "all train", "none trains", "only the model trains"),
+    *(
+        "a child that is None",
+        "one layer",
+        "no rows",
+        "one row",
+        "float64",
+        "all train",
+        "none trains",
+        "only the model trains",
+    ),
     *("raises first", "raises last", "raises in a block"),
     call=traced,
 )
