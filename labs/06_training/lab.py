@@ -27,7 +27,6 @@
 
 # %% given
 import copy
-import io
 import math
 from itertools import pairwise
 from unittest.mock import patch
