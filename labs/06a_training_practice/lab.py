@@ -602,9 +602,9 @@ def share_right(network):
 
 
 whole = new_run(0)
-train_digits(*whole, range(10))
+train_digits(*whole, range(10))  # type: ignore[call-arg]
 interrupted = new_run(0)
-train_digits(*interrupted, range(5))
+train_digits(*interrupted, range(5))  # type: ignore[call-arg]
 try:
     file = io.BytesIO()  # stands in for a file on a disk
     torch.save({"epoch": 5, **checkpoint(*interrupted)}, file)
@@ -613,10 +613,10 @@ try:
     resumed = new_run(1)
     own = checkpoint(*resumed)
     resume_(saved | {part: own[part] for part in left_out}, *resumed)
-    train_digits(*resumed, range(saved["epoch"], 10))
-    pairs = zip(whole[0].parameters(), resumed[0].parameters(), strict=True)
+    train_digits(*resumed, range(saved["epoch"], 10))  # type: ignore[call-arg]
+    pairs = zip(whole[0].parameters(), resumed[0].parameters(), strict=True)  # type: ignore[valid-type]
     furthest = max((p - q).abs().max().item() for p, q in pairs)
-    print(f"right: {share_right(whole[0]):.1%} without the stop, {share_right(resumed[0]):.1%} with it")
+    print(f"right: {share_right(whole[0]):.1%} without the stop, {share_right(resumed[0]):.1%} with it")  # type: ignore[valid-type]
     print(f"largest difference between two weights: {furthest:.2g}")
 except NotImplementedError:
     print("This cell needs your checkpoint.")

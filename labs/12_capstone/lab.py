@@ -250,9 +250,9 @@ hint(
 #
 # ## Saving a run
 #
-# If your digits run dies tonight, you want to resume it and get the same bits. In lab 6a, you collected what a run needs
-# for that. Your script has more parts. A *scheduler* changes the learning rate and counts its steps. A *scaler* has a
-# scale and a counter. And the model may be compiled.
+# If your digits run dies tonight, you want to resume it and get the same bits. In lab 6a, you collected what a run
+# needs for that. Your script has more parts. A *scheduler* changes the learning rate and counts its steps. A *scaler*
+# has a scale and a counter. And the model may be compiled.
 
 # %% predict: compiled_names
 # **Predict.** What's true of the state dict of `torch.compile(model)`?

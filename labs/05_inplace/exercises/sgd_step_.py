@@ -293,7 +293,7 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p -= lr * buffers[i]
 
 
-# %% wrong "weight decay belongs into .grad" fails=keeps_grad,in_place
+# %% wrong "weight decay belongs into .grad" fails=keeps_grad,in_place raises=RuntimeError
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     with torch.no_grad():
         for i, p in enumerate(params):

@@ -299,7 +299,7 @@ def find_trace_bug(model, example):
     return None
 
 
-# %% wrong "the last of them" fails=other_models
+# %% wrong "the last of them" fails=other_models,close_results
 def find_trace_bug(model, example):
     traced = trace(model, example.clone())
     found = None

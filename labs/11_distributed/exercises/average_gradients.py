@@ -151,7 +151,7 @@ with check(
 ):
     weights = drawn(make_branches(4), 6)
     t = [{}, of_layers(["left", "right"], drawn(make_branches(4), 7)), {}]
-    t[1]["left.weight"][1, 0] = math.nan
+    t[1]["left.weight"][1, 0] = math.nan  # type: ignore[index]
     want = [mean_of(t)] * 3
     assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
 with check("float64", "float64", weight=1, hint="What dtype are they sent in?"):
