@@ -388,7 +388,7 @@ def loss_at(loss, w, shift):
 # Only the numbers in kept are used, by a copy that isn't recorded.
 
 
-# %% wrong "the shift is a tensor to compute in" fails=aliases,keeps_grad
+# %% wrong "the shift is a tensor to compute in" fails=aliases,keeps_grad raises=RuntimeError
 def loss_at(loss, w, shift):
     before = w.detach().clone()
     shift += before
