@@ -60,7 +60,7 @@ MARKS = (
     "workers/compile_cache.py",
     "workers/task_grading.py",
 )
-PROOFS = (*SHARED, "authoring", "proving")
+PROOFS = (*SHARED, "authoring", "base/atomic_files.py", "proving")
 # Names in labkit/ that show what checks found, or draw, and decide nothing.
 DISPLAY = (
     "hint.py",
