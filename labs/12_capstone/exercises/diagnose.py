@@ -130,6 +130,14 @@ def kept(grads):
     return grads
 
 
+def without_first_bias(grads):
+    return [grads[0], None, *grads[2:]]
+
+
+def without_last_weight(grads):
+    return [*grads[:-2], None, grads[-1]]
+
+
 def also_a_mean(logits, y):
     return -(logits.log_softmax(1) * F.one_hot(y, logits.shape[1])).sum() / len(y)
 
@@ -206,6 +214,10 @@ with check("input", "a batch that is changed", weight=2, hint="What do you compa
 with check("dead", "parameters without a gradient", weight=3, hint="Which parameters move in each call?"):
     for place in ("start", "middle", "end"):
         assert_close(diagnosed(diagnose, acts_of(["dead"], place)), ["dead"], name="the flaws")
+    for fewer in (without_first_bias, without_last_weight):
+        t = acts_of((), "start")
+        t.insert(-2, ("grads", fewer))
+        assert_close(diagnosed(diagnose, t), ["dead"], name="the flaws")
 with check("sum", "a sum instead of a mean", weight=3, hint="How large is the gradient that was used?"):
     for place, clear in (("start", zeros), ("end", none)):
         assert_close(diagnosed(diagnose, acts_of(["sum"], place, clear)), ["sum"], name="the flaws")
@@ -461,7 +473,7 @@ def diagnose(step):
     else:
         shifted = [(n, m, p[0]) for n, m, p in history]
     n, m, g = shifted[0]
-    if m[0].abs().max() == 0:
+    if any(part.abs().max() == 0 for part in m):
         flaws.add("dead")
     if torch.allclose(m[-1], n * g[-1], atol=1e-8):
         flaws.add("sum")
