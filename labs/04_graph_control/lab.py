@@ -52,10 +52,10 @@ here = use_device()  # where new tensors are created: on the GPU if there is one
 # %% [markdown]
 # ## Validation with side effects
 #
-# A validation loop should measure the model and change nothing, but this one does neither. It's the digits script from
-# lab 1, with validation after each epoch and a Dropout layer, which sets each output of the ReLU to zero with
-# probability 0.5 in training mode, and doubles the others. At the end, `probes.saved_bytes` runs `validate` once more
-# and counts the bytes that its graph holds for `backward`, without the input and the parameters. Run the cell.
+# Validation should measure a model without side effects, but here it measures wrong values and holds on to memory. This
+# is lab 1's digits script, with validation after each epoch and a Dropout layer, which sets each output of the ReLU to
+# zero with probability 0.5 in training mode, and doubles the others. At the end, `probes.saved_bytes` runs `validate`
+# once more and counts the bytes that its graph holds for `backward`, without the input and the parameters. Run it.
 
 # %% scratch
 pixels = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8
@@ -110,7 +110,7 @@ print(f"each of {len(losses)} losses in the list holds {held:,} bytes for a back
 #
 # If recording is on where you believe that it's off, operations keep memory for a `backward` that never runs, and
 # nothing tells you. Inside `with torch.no_grad():`, recording is off unless something turns it back on. Which of the
-# six tensors in the next cell require grad?
+# seven tensors in the next cell require grad?
 
 # %% example
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -125,6 +125,10 @@ with torch.no_grad():
 torch.no_grad()
 after_a_call = (w * x).sum()
 
+torch.set_grad_enabled(False)
+after_a_switch = (w * x).sum()
+torch.set_grad_enabled(True)
+
 
 @torch.no_grad()
 def weighted_sum():
@@ -136,32 +140,22 @@ for text, tensor in {
     "made_inside": made_inside,
     "switched_on": switched_on,
     "after_a_call": after_a_call,
+    "after_a_switch": after_a_switch,
     "weighted_sum()": weighted_sum(),
     "w": w,
 }.items():
     print(f"{text:15} requires_grad {tensor.requires_grad!s:5}  is_leaf {tensor.is_leaf}")
 
 # %% [markdown]
-# All but two: `inside` and the result of `weighted_sum()`. Now look at the others.
+# All but three: `inside`, `after_a_switch` and the result of `weighted_sum()`, since the decorator covers every call.
 #
 # - `made_inside` is a new leaf, and you set its `requires_grad` yourself. `no_grad` affects operations, not existing
 #   tensors, so `w` is unchanged too.
 # - `enable_grad` turns recording back on inside `no_grad`.
 # - `torch.no_grad()` on its own line creates a context manager and discards it, without an error or a warning.
-#
-# As a decorator, `@torch.no_grad()` covers every call to the function. `torch.set_grad_enabled(False)` is the opposite
-# trap: on its own line it *does* turn recording off, immediately and for everything that follows.
-
-# %% example
-flagged = torch.tensor([1.0, 2.0], requires_grad=True)
-torch.set_grad_enabled(False)
-print("after set_grad_enabled(False):", (2 * flagged).requires_grad)
-torch.set_grad_enabled(True)
-print("after set_grad_enabled(True): ", (2 * flagged).requires_grad)
-
-# %% [markdown]
-# If a function does that and then fails, recording stays off for the caller. If the mode depends on a flag, write
-# `with torch.set_grad_enabled(flag):`.
+# - `torch.set_grad_enabled(False)` is the opposite trap: on its own line it *does* turn recording off, for everything
+#   that follows. If a function does that and then fails, recording stays off for the caller. If the mode depends on a
+#   flag, write `with torch.set_grad_enabled(flag):`.
 #
 # How much memory does `no_grad` save? The next cell counts the bytes held for `backward`. What will the second line
 # show?
@@ -379,8 +373,8 @@ print("no_grad          :", probes.live_bytes(without_recording, layers, batch)[
 # gradient, and `detach()` if you need a tensor both with and without its gradient.
 #
 # ### Your turn: td_loss
-# Do this one if you want to train a model against targets of its own, as in reinforcement learning: it's the loss of a
-# DQN, and its usual mistakes raise no error.
+# Do this one if you want to train a model against targets of its own, as in reinforcement learning: it's the loss
+# of deep Q-learning, and its usual mistakes raise no error.
 #
 # A program plays a game. At each step, it's in a *state*, described by `d` numbers; it chooses an *action*, gets a
 # *reward*, and reaches the next state. It predicts how much reward will follow each action in total: the predictions
@@ -811,7 +805,10 @@ slanted = scans.clone()
 slanted[:, :4] = scans[:, :4].roll(1, dims=2)
 labels = torch.tensor(load_digits().target)
 old, new = ((images - 8).flatten(1) / 8 for images in (scans, slanted))
-many, few = ([*zip(x.split(n), labels.split(n))][: rows // n] for x, n, rows in ((old, 50, 1500), (new, 10, 20)))
+
+
+def make_batches(x, rows, size):
+    return list(zip(x[:rows].split(size), labels[:rows].split(size), strict=True))
 
 
 def make_parts():
@@ -837,6 +834,7 @@ def report(text, trunk, head):
 
 torch.manual_seed(1)
 (trunk, old_head), (whole, whole_head), (_, new_head) = make_parts(), make_parts(), make_parts()
+many, few = make_batches(old, 1500, 50), make_batches(new, 20, 10)
 train_all(trunk, old_head, many, 10, 0.3)
 report("baseline: the old network", trunk, old_head)
 train_all(whole, whole_head, few, 20, 0.1)
@@ -1095,40 +1093,33 @@ except RuntimeError as error:
 # The message continues: "Specify retain_graph=True if you need to backward through the graph a second time". Before you
 # follow this advice, ask yourself which graph it means.
 #
-# The next picture shows three windows of three states each. Black arrows connect the states in time, and red ones are
-# gradients: the thicker the arrow, the more passes went through it. They're counted by *hooks*, functions that
-# `backward` calls with a state's gradient. In the top row, `retain_graph=True` follows the advice; in the bottom row,
-# the state is cut between windows.
+# The next picture shows three windows of three states each. The arrows are gradients, counted by *hooks*, functions
+# that `backward` calls with a state's gradient: the thicker the arrow, the more passes went through it. The top row
+# follows the advice; in the bottom row, the state is cut between windows.
 
 # %% example
 figure, axes = plt.subplots(2, 1, figsize=(9, 3.2))
 for axis, cut in zip(axes, (False, True), strict=True):
     w, h = torch.tensor(0.7, requires_grad=True), torch.tensor(0.0)
-    passes = [0] * 9
-    for window in range(3):
-        if cut:
+    visits: list[int] = []
+    for i in range(9):
+        if cut and i % 3 == 0:
             h = h.detach()
-        for i in range(3 * window, 3 * window + 3):
-            h = cell(w, h, 0.5)
-
-            def count(gradient, i=i):
-                passes[i] += 1
-
-            h.register_hook(count)
-        (h**2).backward(retain_graph=True)
+        h = cell(w, h, 0.5)
+        h.register_hook(lambda gradient, i=i: visits.append(i))
+        if i % 3 == 2:
+            (h**2).backward(retain_graph=True)
     for i in range(9):
         axis.annotate(f"h{i + 1}", (i, 0), ha="center", va="center", bbox={"boxstyle": "circle", "facecolor": "white"})
-        if i < 8:
-            axis.annotate("", (i + 0.8, 0.08), (i + 0.2, 0.08), arrowprops={"arrowstyle": "->"})
-        if i % 3 < 2 or (not cut and i < 8):
-            number = passes[i + 1]  # a gradient that reaches h(i+1) from h(i+2)
-            style = {"arrowstyle": "->", "color": "tab:red", "linewidth": 1.2 * number}
-            axis.annotate("", (i + 0.2, -0.12), (i + 0.8, -0.12), arrowprops=style)
-            axis.annotate(str(number), (i + 0.5, -0.4), color="tab:red", ha="center")
-        elif i < 8:
+        if cut and i in (2, 5):
             axis.plot([i + 0.5, i + 0.5], [-0.4, 0.4], color="black", linewidth=3)
+        elif i < 8:
+            number = visits.count(i + 1)  # gradients that reach h(i+1) from h(i+2)
+            style = {"arrowstyle": "->", "color": "tab:red", "linewidth": 1.2 * number}
+            axis.annotate("", (i + 0.2, 0), (i + 0.8, 0), arrowprops=style)
+            axis.annotate(str(number), (i + 0.5, -0.35), color="tab:red", ha="center")
     title = "cut between the windows" if cut else "retain_graph=True"
-    axis.set(title=f"{title}: {sum(passes)} visits to 9 states", xlim=(-0.4, 8.4), ylim=(-0.6, 0.5))
+    axis.set(title=f"{title}: {len(visits)} visits to 9 states", xlim=(-0.4, 8.4), ylim=(-0.6, 0.5))
     axis.axis("off")
 figure.tight_layout()
 plt.show()
@@ -1179,9 +1170,9 @@ hint(
 # %% exercise: window_gradients points=4 level=hard
 
 # %% [markdown]
-# Now train with it. Another recurrent network has unknown weights, and you've recorded what went in and its 400 states.
-# The next cell fits weights of your own to them, with windows of 1, 20, and all 400 steps, in a few seconds. Which
-# windows do as well as the whole sequence, and what do they hold in memory?
+# Now train with it: you want to copy a recurrent network whose weights you can't see. You've recorded 400 of its inputs
+# and states. The next cell fits weights of your own to them, with windows of 1, 20, and all 400 steps, in a few
+# seconds. Which windows do as well as the whole sequence, and what do they hold in memory?
 
 # %% scratch
 torch.manual_seed(0)
