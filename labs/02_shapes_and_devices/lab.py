@@ -8,15 +8,14 @@
 #
 # - add and remove a batch dimension without affecting the others;
 # - predict what broadcasting does with two shapes;
-# - divide features among heads, and compute attention in each;
+# - write multi-head attention, the core of every transformer;
 # - tell from sizes and strides whether a `view` is possible;
 # - write code that runs on any device.
 #
 # You should have done lab 1, but you don't need a GPU. The core consists of five exercises (`with_batch`,
-# `split_heads`, `safe_mse`, `attention` and `Normalize`) and takes two sittings: about 60 minutes, then 75. Later labs
-# rely only on the core, so if you're in a hurry, skip whatever is marked as further practice: *Which tensors are
-# contiguous?*, `sum_device`, *Tensors that don't move*, and the three sections after *The digits on any device*. All
-# numbers were measured with PyTorch 2.13 on a CPU.
+# `split_heads`, `safe_mse`, `attention` and `multi_head_attention`) and takes two sittings: about 60 minutes, then 70.
+# Later labs rely only on the core, so if you're in a hurry, skip whatever is marked as further practice. All numbers
+# were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. Checks marked *later* run when you press *Mark
 # my work* or submit the lab. The last question is graded by hand.
@@ -190,8 +189,7 @@ plt.show()
 # %% [markdown]
 # In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones from channel 1. With
 # `permute`, each row is one pixel, such as 10 and 20. With `reshape`, each pair holds two neighbors from one channel.
-# There's no error, only a scrambled image. If all are scrambled alike, a fully connected layer learns just as well, but
-# a convolution relies on neighboring pixels. In the other direction, use `permute(2, 0, 1)`.
+# There's no error, only a scrambled image. In the other direction, use `permute(2, 0, 1)`.
 #
 # These operations fall into three families:
 #
@@ -371,13 +369,12 @@ print(f"right: {matches.float().mean():.1%}")
 # %% [markdown]
 # ## Attention
 #
-# Every transformer is built around attention, which is also a popular interview question. It starts with linear layers
-# and your `split_heads`, and then multiplies matrices for each sample and head.
+# Every transformer is built around attention, which is also a popular interview question. It multiplies matrices for
+# each sample and head.
 #
 # If both operands have at least two dimensions, `@` multiplies matrices in the last two: `(t, d) @ (d, s)` gives
 # `(t, s)`. All earlier dimensions are batch dimensions, which are broadcast according to the rules above. The last two
-# never are: the two sizes `d` must be equal. (A 1-D operand counts as a row on the left of `@` or a column on the
-# right, and the result doesn't have that dimension.)
+# never are: the two sizes `d` must be equal.
 
 # %% predict: batched_product
 # **Predict.** What's the shape of `torch.zeros(2, 4, 5, 3) @ torch.zeros(4, 3, 7)`?
@@ -404,10 +401,9 @@ for left_shape, right_shape in (
 # The third line fails because the batch dimensions (2, 4) and (2,) are incompatible. The fourth fails because an inner
 # size of 1 isn't stretched to 3.
 #
-# In attention, each position looks up information at other positions. Each has three rows of `d` numbers, which a
-# transformer computes from the position's features with three linear layers: a *query* in `q` for what it's looking
-# for, a *key* in `k` for what others can find it by, and a *value* in `v` for what they get from it. All three tensors
-# have shape `(n, heads, t, d)`. There are four steps:
+# In attention, each position looks up information at other positions. It has three rows of `d` numbers: a *query* in
+# `q` for what it's looking for, a *key* in `k` for what others can find it by, and a *value* in `v` for what they get
+# from it. All three tensors have shape `(n, heads, t, d)`. There are four steps:
 #
 # 1. The *score* of positions i and j is the dot product of query i and key j. `q @ k.mT` contains all scores, with
 #    shape `(n, heads, t, t)`.
@@ -428,9 +424,7 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
 # %% [markdown]
 # A product of two independent standard normal numbers has a variance of 1, and the variances of independent products
 # add up. So a score has a variance of `d` and a standard deviation of $\sqrt d$, here 8. Without the division, one
-# position gets nearly all the weight. For queries and keys of this size, training then slows, because weights near 0 or
-# 1 hardly react to their scores: a weight w changes at the rate w(1 - w). Over all weights in the example, the median
-# rate is 0.000007; with the division, it's 0.06.
+# position gets nearly all the weight, and training slows, because weights near 0 or 1 hardly react to their scores.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
 # attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
@@ -469,31 +463,46 @@ hint(
 # finite, and set their results to 0. If you replace NaN only after the softmax, gradients can still be NaN.
 
 # %% [markdown]
-# `scaled_dot_product_attention(q, k, v, is_causal=True)` does all this in one operation. Its fast kernels never store
-# the full table of scores, so use it everywhere except in this exercise.
+# ### Your turn: multi_head_attention
+# Now assemble a transformer's attention layer. It takes five steps:
 #
-# The heads then have to be merged, from `(n, heads, t, d)` back to `(n, t, heads * d)`, where each position has head
-# 0's features, followed by head 1's, and so on. Which of the three lines does that?
+# 1. Three matrices turn each position's features into queries, keys and values.
+# 2. All three are split into heads.
+# 3. Each head attends.
+# 4. The heads are merged: each position gets head 0's features, followed by head 1's and so on.
+# 5. A fourth matrix mixes what the heads found.
+#
+# You may call your own functions. If your `attention` isn't right yet, call
+# `nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)`. Its fast kernels never store the full table
+# of scores, so it's also what you'd use in a model. How do you undo `split_heads`?
 
-# %% example
-parts = torch.arange(24).reshape(1, 2, 3, 4)  # n, heads, t, d
-print("reshape(1, 3, 8)            ", parts.reshape(1, 3, 8)[0, 0].tolist())
-print("transpose(1, 2).flatten(2)  ", parts.transpose(1, 2).flatten(2)[0, 0].tolist())
-try:
-    parts.transpose(1, 2).view(1, 3, 8)
-except RuntimeError as error:
-    print("transpose(1, 2).view(1, 3, 8)", type(error).__name__)
+# %% given
+hint(
+    "`@` multiplies every position of x by the same matrix. After the attention, the dimensions are batch, head, time "
+    "and feature: in which order do you need them before you join the last two?",
+    "To merge, transpose dimensions 1 and 2 first, and only then flatten dimensions 2 and 3. reshape alone would put "
+    "features of other positions into each row.",
+)
+
+# %% exercise: multi_head_attention points=3 level=medium
 
 # %% [markdown]
-# `reshape` gave position 0 features from position 1. `transpose` and `flatten` undo the steps of `split_heads` in
-# reverse order. In the last line, `view` raises an error, because merging these dimensions requires a copy. The next
-# section explains why.
+# This is what `nn.MultiheadAttention` computes. It stores the first three matrices in one, and each of them transposed.
+# Compare the two results:
+
+# %% scratch
+layer = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
+sequence, hidden = torch.randn(2, 5, 8), torch.ones(5, 5, dtype=torch.bool).triu(1)
+matrices = [*layer.in_proj_weight.T.chunk(3, dim=1), layer.out_proj.weight.T]
+expected, _ = layer(sequence, sequence, sequence, attn_mask=hidden)
+print(torch.allclose(multi_head_attention(sequence, matrices, 2, causal=True), expected, atol=1e-6))
 
 # %% [markdown]
 # ## When is a view possible?
 #
-# You may have read that `view` requires a *contiguous* tensor, whose elements follow one another in memory without
-# gaps. In fact, all it needs is one stride for each new dimension, which leads to two rules:
+# `transpose(1, 2).flatten(2)` merges the heads, but `transpose(1, 2).view(n, t, f)` raises an error. You may have read
+# that `view` requires a *contiguous* tensor, whose elements follow one another in memory without gaps. In fact, all it
+# needs is one stride for each new dimension, which leads to two rules:
 #
 # - *Splitting* one dimension in two always works. If a dimension with stride $s$ is split into $a$ times $b$, the new
 #   strides are $b \cdot s$ and $s$.
@@ -501,8 +510,9 @@ except RuntimeError as error:
 #   one: $\text{outer stride} = \text{inner size} \cdot \text{inner stride}$.
 #
 # So a view is possible if each new dimension stays within one *block* of old dimensions that can be joined. A
-# contiguous tensor is a single block: with sizes (4, 6) and strides (6, 1), for instance, $6 = 6 \cdot 1$. Dimensions
-# of size 1 don't matter, since there's no step to take along them.
+# contiguous tensor is a single block: with sizes (4, 6) and strides (6, 1), for instance, $6 = 6 \cdot 1$. The heads,
+# with stride $t \cdot d$, can't be joined with their $d$ features. Dimensions of size 1 don't matter, since there's no
+# step to take along them.
 #
 # None of the tensors below is contiguous. `channels_last` is a batch of images in a different *memory format*: its
 # shape is (2, 3, 4, 5), but each pixel's channels are adjacent in memory, which is faster for some convolution kernels.
@@ -597,12 +607,13 @@ hint(
 #
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
-# It ignores Apple's `mps`, which you can check for with `torch.backends.mps.is_available()`. In your own code, write
+# It ignores Apple's `mps`, which you'd check for with `torch.backends.mps.is_available()`. This line finds any kind of
+# accelerator:
 #
 # `device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")`
 #
-# The call finds any kind of accelerator, and returns `None` if there isn't one. This course uses labkit's `device()`,
-# which lets a setting override the choice. Avoid `x.cuda()`: it raises an error on every machine without CUDA.
+# This course uses labkit's `device()`, which lets a setting override the choice. Avoid `x.cuda()`: it raises an error
+# on every machine without CUDA.
 #
 # `t.to(device)` returns the tensor on that device. Here, everything is already on the right device. Which of the five
 # lines print True?
@@ -620,57 +631,56 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 # %% [markdown]
 # If there's nothing to change, `to` returns the same object; `copy=True` forces a copy.
 #
-# The last line is True for a different reason. On a *module*, an object that holds tensors and computes with them, `to`
-# moves those tensors and returns the module itself. A tensor's `to`, by contrast, never changes the tensor. So you can
-# call `model.to(device)` as a statement, but `x.to(device)` without an assignment has no effect.
+# The last line is True for a different reason: a module's `to` moves the tensors that the module holds, and returns the
+# module itself. A tensor's `to` never changes the tensor. So you can call `model.to(device)` as a statement, but
+# `x.to(device)` without an assignment has no effect.
 #
 # ### A second device
-# Even without a GPU, PyTorch has a second device, `meta`. It isn't hardware: its tensors have a shape and dtype but no
-# values. Inside `with probes.TwoDevices()`, they get values and follow the same rules as tensors on a GPU.
+# What fails on a machine with a GPU? To find out without one, you pretend: inside `with probes.TwoDevices() as gpu`,
+# the CPU plays a second device that follows a GPU's rules. It's displayed as `meta`, a device name that PyTorch knows
+# on every machine.
 
 # %% predict: two_devices
-# **Predict.** `far` is on the second device, `near` is on the CPU, and both have shape (3,). Which lines raise an
-# error?
+# **Predict.** `on_gpu` and `on_cpu` have shape (3,). Which lines raise an error?
 #
-# - [x] `far + near`
-# - [ ] `far + torch.tensor(1.0)`
-# - [x] `near + far.sum()`
-# - [ ] `far[torch.tensor([2, 0])]`
-# - [x] `far * torch.arange(3)`
+# - [x] `on_gpu + on_cpu`
+# - [ ] `on_gpu + torch.tensor(1.0)`
+# - [x] `on_cpu + on_gpu.sum()`
+# - [ ] `on_gpu[torch.tensor([2, 0])]`
+# - [x] `on_gpu * torch.arange(3)`
 
 # %% example
-with probes.TwoDevices() as elsewhere:
-    far = torch.tensor([10.0, 20.0, 30.0]).to(elsewhere)
-    near = torch.tensor([1.0, 2.0, 3.0])
-    print("far is on", far.device, "and near is on", near.device)
+with probes.TwoDevices() as gpu:
+    on_gpu = torch.tensor([10.0, 20.0, 30.0]).to(gpu)
+    on_cpu = torch.tensor([1.0, 2.0, 3.0])
     for text, line_of_code in {
-        "far + near": lambda: far + near,
-        "far + 1": lambda: far + 1,
-        "far + torch.tensor(1.0)": lambda: far + torch.tensor(1.0),
-        "near + far.sum()": lambda: near + far.sum(),
-        "far[torch.tensor([2, 0])]": lambda: far[torch.tensor([2, 0])],
-        "far * torch.arange(3)": lambda: far * torch.arange(3),
-        "far * torch.arange(3, device=far.device)": lambda: far * torch.arange(3, device=far.device),
+        "on_gpu + on_cpu": lambda: on_gpu + on_cpu,
+        "on_gpu + 1": lambda: on_gpu + 1,
+        "on_gpu + torch.tensor(1.0)": lambda: on_gpu + torch.tensor(1.0),
+        "on_cpu + on_gpu.sum()": lambda: on_cpu + on_gpu.sum(),
+        "on_gpu[torch.tensor([2, 0])]": lambda: on_gpu[torch.tensor([2, 0])],
+        "on_gpu * torch.arange(3)": lambda: on_gpu * torch.arange(3),
+        "on_gpu * torch.arange(3, device=on_gpu.device)": lambda: on_gpu * torch.arange(3, device=on_gpu.device),
     }.items():
         try:
-            print(f"{text:41} {line_of_code().tolist()}")
+            print(f"{text:47} {line_of_code().tolist()}")
         except RuntimeError as error:
-            print(f"{text:41} {type(error).__name__}")
+            print(f"{text:47} {type(error).__name__}")
 
 # %% [markdown]
-# The rule that all tensors must be on the same device has exceptions. A Python number has no device. A 0-dim tensor on
-# the *CPU* works with tensors on any device, because its single value can be passed along like a Python number. The
-# reverse doesn't work: to read the 0-dim `far.sum()`, the program would have to wait until the GPU has computed it.
-# PyTorch leaves that up to you: `far.sum().item()` and `far.sum().cpu()` both wait. Finally, a CPU tensor in brackets
-# can index a tensor on the accelerator; `gather` and `index_select` raise an error.
+# All tensors must be on the same device, with these exceptions:
+#
+# - A Python number has no device.
+# - A 0-dim tensor on the *CPU* works like a Python number. The reverse raises an error: to read the 0-dim
+#   `on_gpu.sum()`, the program would have to wait for the GPU. `on_gpu.sum().item()` and `on_gpu.sum().cpu()` wait.
+# - A CPU tensor in brackets can index a tensor on the GPU, but `gather` and `index_select` raise an error.
 #
 # `torch.arange(3)` shows a common mistake: a function creates a tensor on the CPU, regardless of its input's device.
-# The last line shows the fix: `device=far.device`. Would your `attention` run on the second device?
+# The last line shows the fix: `device=on_gpu.device`. Would your `attention` run on a GPU?
 
 # %% answer [markdown]
-# Look at the causal mask. `torch.ones(t, t, dtype=torch.bool)` creates it on the CPU, so
-# `masked_fill` gets tensors on different devices and raises an error. Add `device=q.device`, or call
-# `torch.ones_like(scores, dtype=torch.bool)`. All other operands are on q's device anyway.
+# Look at the causal mask. `torch.ones(t, t, dtype=torch.bool)` creates it on the CPU, so `masked_fill` gets tensors on
+# different devices and raises an error. Add `device=q.device`, or call `torch.ones_like(scores, dtype=torch.bool)`.
 
 # %% [markdown]
 # ### Your turn: sum_device
@@ -689,9 +699,9 @@ hint(
 # ## A module that moves as a whole
 #
 # If a model runs on your laptop but raises an error about two devices on a machine with a GPU, one of its tensors
-# probably didn't move with it. You write a module as a class that inherits from `nn.Module`. `__init__` calls
-# `super().__init__()`, which lets the module keep track of its tensors, and then creates them. `forward` computes the
-# result; `module(x)` calls it.
+# probably didn't move with it. A *module* holds tensors and computes with them. You write it as a class that inherits
+# from `nn.Module`: `__init__` calls `super().__init__()` and then creates the tensors, and `forward` computes the
+# result when you call `module(x)`.
 #
 # A module keeps track of two kinds of tensors:
 #
@@ -702,11 +712,10 @@ hint(
 # `state_dict()`, a dict of names and tensors. To save a model, save this dict; `load_state_dict` copies it back.
 #
 # What about a tensor that's simply assigned, as in `self.table = tensor`? Below, three modules add the same table to
-# their input. `probes.on_second_device` moves each module and its input to the second device, calls the module there,
-# and reports the device of the result. Which of the modules have their table in their `state_dict`?
+# their input, and `probes.on_second_device` moves each module and its input to the pretend GPU.
 
 # %% predict: moved_tables
-# **Predict.** Which of the three modules work on the second device after you move them?
+# **Predict.** Which of the three modules work on the GPU after you move them?
 #
 # - [ ] `AsAttribute`: `self.table = table`
 # - [x] `AsParameter`: `self.table = nn.Parameter(table)`
@@ -754,6 +763,11 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # The attribute stayed on the CPU, which you'd never notice on a machine without a GPU. The parameter moves, but an
 # optimizer would train it, even though it's meant to be constant. Use a buffer for constants.
 #
+# Only the parameter and the buffer are in the `state_dict`, so only they are saved. A buffer that can be recomputed
+# doesn't have to be: with `register_buffer(name, tensor, persistent=False)`, it moves but isn't saved.
+#
+# The rest of this section is further practice. The core continues at *The digits on any device*.
+#
 # ### Your turn: Normalize
 # Images are *normalized* before a model sees them: each channel's mean is subtracted, and the difference is divided by
 # the channel's standard deviation. Put this into a module, so both statistics are moved, cast and saved with the model.
@@ -768,11 +782,10 @@ hint(
     "statistics in that shape.",
 )
 
-# %% exercise: Normalize points=4 level=medium
+# %% exercise: Normalize points=4 level=medium further
 
 # %% [markdown]
-# You don't have to save a buffer that can be recomputed: with `register_buffer(name, tensor, persistent=False)`, it
-# moves with the module but isn't in the `state_dict`. Why would that be wrong for `mean` and `std`?
+# Why would `persistent=False` be wrong for `mean` and `std`?
 
 # %% answer [markdown]
 # They're computed from the training data, so a program that only loads the model can't recompute them. Its `Normalize`
@@ -780,11 +793,11 @@ hint(
 
 # %% [markdown]
 # ### Tensors that don't move
-# The rest of this section is further practice. How would you find the bug in `AsAttribute` without a GPU? Every machine
-# has `meta`: move the module there, and call it with an input on `meta`. That's often enough, but an index tensor that
-# stayed on the CPU raises no error, since indices are allowed there. So look inside the module as well: `vars(module)`
-# holds its plain attributes. Parameters, buffers and submodules are kept elsewhere, so any tensor in `vars(module)`
-# won't move.
+# How would you find the bug in `AsAttribute` without a GPU and without labkit? On PyTorch's own device `meta`, tensors
+# have a shape and a dtype but no values: move the module there, and call it with an input on `meta`. That's often
+# enough, but an index tensor that stayed on the CPU raises no error, since indices are allowed there. So look inside
+# the module as well: `vars(module)` holds its plain attributes. Parameters, buffers and submodules are kept elsewhere,
+# so any tensor in `vars(module)` won't move.
 #
 # Some people test with `model.double()`. The next cell tries all three on `AsAttribute`, `AsBuffer`, and a module that
 # holds an index. What does each method find?
@@ -823,7 +836,7 @@ for kind in (AsAttribute, AsBuffer, AsIndex):
 # ## The digits on any device
 #
 # The digits script assumes that it runs on the CPU. In the function below, only the model is moved. Run the cell. Which
-# line raises the error on the second device, `meta`? Add one line that makes the script run on any device.
+# line raises the error on the pretend GPU? Add one line that makes the script run on any device.
 
 
 # %% scratch
@@ -842,15 +855,15 @@ def train(where):
     return f"{hits.float().mean():.1%}, computed on {hits.device}"
 
 
-print("cpu ", train("cpu"))
-with probes.TwoDevices() as second_device:
+print("CPU:", train("cpu"))
+with probes.TwoDevices() as gpu:
     try:
-        print("meta", train(second_device))
+        print("GPU:", train(gpu))
     except RuntimeError as error:
-        print("meta", type(error).__name__)
+        print("GPU:", type(error).__name__)
 
 # %% answer [markdown]
-# The call `model(inputs[rows])` does: the weights are on `meta`, and the images are on the CPU. Below the line that
+# The call `model(inputs[rows])` does: the weights are on the GPU, and the images are on the CPU. Below the line that
 # defines `inputs` and `targets`, add
 #
 # `inputs, targets = inputs.to(where), targets.to(where)`
@@ -861,7 +874,7 @@ with probes.TwoDevices() as second_device:
 # %% [markdown]
 # The network now reaches 88% on any device. In lab 3, one of its layers doesn't learn at all, again without an error.
 #
-# The core exercises end here. Three sections of further practice follow: windows, distances and nested batches. To skip
+# The core ends here. Three sections of further practice follow: windows, distances and nested batches. To skip
 # them, go to *Interview questions*.
 
 # %% [markdown]
@@ -1113,7 +1126,7 @@ hint(
 #
 # **Devices**, with `c` of shape (3,) on the CPU and `g` of shape (3,) on a GPU
 # - [x] `c + g` raises an error.
-#   > Neither is 0-dim, and they're on different devices, as `near` and `far` were.
+#   > Neither is 0-dim, and they're on different devices, as `on_cpu` and `on_gpu` were.
 # - [ ] `g + torch.tensor(2.0)` raises an error.
 #   > The 0-dim tensor is on the CPU, and its single value can be passed along like a Python number.
 # - [ ] `g[torch.tensor([0, 2])]` raises an error.
@@ -1123,7 +1136,7 @@ hint(
 # - [x] `torch.device("cuda") == torch.device("cuda:0")` is False.
 #   > `cuda` without an index means the current device, but the comparison doesn't look up which one that is.
 #
-# Hint: Which of the seven lines with far and near raised an error?
+# Hint: Which of the seven lines with on_gpu and on_cpu raised an error?
 #
 # **Code for any device**
 # - [ ] `t.to(device)` always makes a copy.
@@ -1131,8 +1144,8 @@ hint(
 # - [x] `model.to(device)` moves parameters and buffers, and returns `model`.
 #   > A module's `to` changes the module itself. You don't have to assign the result, because it's the same object.
 # - [ ] A tensor assigned to `self.table` in a module moves with the module.
-#   > The one in `AsAttribute` stayed on the CPU, which raised an error on the second device. Only parameters and
-#   > buffers move.
+#   > The one in `AsAttribute` stayed on the CPU, which raised an error on the pretend GPU. Only parameters and buffers
+#   > move.
 # - [x] `torch.zeros(3, device=x.device)` is on the same device as `x`.
 #   > `device=x.device` uses the input's device. Without it, the tensor is created on the CPU.
 # - [x] A buffer is in the `state_dict` unless it was registered with `persistent=False`.
@@ -1192,6 +1205,7 @@ hint(
 # - Broadcasting aligns shapes from the right.
 # - `@`, for operands with two or more dimensions, multiplies matrices in the last two and broadcasts the others.
 # - Attention: `softmax(q @ k.mT / sqrt(d)) @ v`; if it's causal, set later scores to minus infinity before the softmax.
+# - Several heads: project, split, attend, merge (`transpose(1, 2).flatten(2)`), project.
 # - A view is possible if each new dimension stays within one block of dimensions that can be joined.
 # - All operands must be on the same device, except for Python numbers, 0-dim CPU tensors and CPU indices in brackets.
 # - Store a model's constants in buffers. Run the model on `meta`, and check `vars(module)` for tensors that wouldn't
