@@ -217,10 +217,10 @@ print(tuple(torch.einsum("btd->d", query).shape))
 #
 # ### Your turn: split_heads
 # *Attention*, which you'll write below, lets each position in a sequence collect information from others. It does so in
-# several *heads*, because a single one can follow only one pattern at a time, such as looking at the previous word. A
-# linear layer first mixes all features, and the heads divide its output: if that has 8 features and there are 4 heads,
-# head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next to the batch
-# dimension, so each head can compute independently. Do you split or transpose first?
+# several *heads*, because a single one can follow only one pattern at a time, such as looking at the previous word. The
+# heads divide each position's features: with 8 features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3,
+# and so on. The head dimension then moves next to the batch dimension, so each head can compute independently. Do you
+# split or transpose first?
 
 # %% given
 hint(
@@ -515,8 +515,7 @@ print(torch.allclose(multi_head_attention(sequence, matrices, 2, causal=True), e
 # step to take along them.
 #
 # None of the tensors below is contiguous. `channels_last` is a batch of images in a different *memory format*: its
-# shape is (2, 3, 4, 5), but each pixel's channels are adjacent in memory, which is faster for some convolution kernels.
-# Its strides are (60, 1, 15, 3).
+# shape is (2, 3, 4, 5), but each pixel's channels are adjacent in memory, so its strides are (60, 1, 15, 3).
 
 # %% predict: refused_views answer=3
 # **Predict.** How many of the seven lines raise an error? Keep the strides in mind.
@@ -631,9 +630,9 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 # %% [markdown]
 # If there's nothing to change, `to` returns the same object; `copy=True` forces a copy.
 #
-# The last line is True for a different reason: a module's `to` moves the tensors that the module holds, and returns the
-# module itself. A tensor's `to` never changes the tensor. So you can call `model.to(device)` as a statement, but
-# `x.to(device)` without an assignment has no effect.
+# The last line is True for a different reason: the `to` of a *module*, such as a layer or a model, moves the tensors
+# that the module holds, and returns the module itself. A tensor's `to` never changes the tensor. So you can call
+# `model.to(device)` as a statement, but `x.to(device)` without an assignment has no effect.
 #
 # ### A second device
 # What fails on a machine with a GPU? To find out without one, you pretend: inside `with probes.TwoDevices() as gpu`,
@@ -699,9 +698,8 @@ hint(
 # ## A module that moves as a whole
 #
 # If a model runs on your laptop but raises an error about two devices on a machine with a GPU, one of its tensors
-# probably didn't move with it. A *module* holds tensors and computes with them. You write it as a class that inherits
-# from `nn.Module`: `__init__` calls `super().__init__()` and then creates the tensors, and `forward` computes the
-# result when you call `module(x)`.
+# probably didn't move with it. You write a module as a class that inherits from `nn.Module`: `__init__` calls
+# `super().__init__()` and then creates the tensors, and `forward` computes the result when you call `module(x)`.
 #
 # A module keeps track of two kinds of tensors:
 #
@@ -1208,8 +1206,7 @@ hint(
 # - Several heads: project, split, attend, merge (`transpose(1, 2).flatten(2)`), project.
 # - A view is possible if each new dimension stays within one block of dimensions that can be joined.
 # - All operands must be on the same device, except for Python numbers, 0-dim CPU tensors and CPU indices in brackets.
-# - Store a model's constants in buffers. Run the model on `meta`, and check `vars(module)` for tensors that wouldn't
-#   move.
+# - Store a model's constants in buffers: a tensor that's a plain attribute doesn't move with the model.
 #
 # | call or rule | what it does or costs |
 # |---|---|
