@@ -2,8 +2,6 @@
 
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from conftest import ARTIFACTS
 from playwright.sync_api import Page, expect
 
 from autograder.model.term import TERM_FILE
+from tests.classroom.processes import start_gradlab
 from tests.lab_server import run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
@@ -36,8 +35,7 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
     (student_folder / "nbgrader_config.py").write_text(f"c = get_config(){shared}{cache}")
     (small_course / TERM_FILE).write_text(f'[labs.{LAB}]\nattempts = 1\ntell = "visible"\n')
 
-    command = [sys.executable, "-m", "autograder.cli", "watch"]
-    watching = subprocess.Popen(command, cwd=small_course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    watching = start_gradlab(small_course, "watch")
     try:
         with run_lab_server(student_folder, tmp_path_factory.mktemp("home"), course=True) as server:
             page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))

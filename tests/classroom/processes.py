@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.waiting import wait_until
+
+_running: list[subprocess.Popen[str]] = []
+
+
+def start_gradlab(course: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start a command in a course, as a process whose output is read as one text."""
+    return start_python(course, "-m", "autograder.cli", *arguments)
+
+
+def start_python(course: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, *arguments]
+    process = subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    _running.append(process)
+    return process
+
+
+@pytest.fixture(autouse=True)
+def end_processes() -> Iterator[None]:
+    """Interrupt the processes that a failed test has left."""
+    yield
+    while _running:
+        process = _running.pop()
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
 
 
 def wait_for(condition: Callable[[], object], running: subprocess.Popen[str]) -> None:

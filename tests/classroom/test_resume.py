@@ -39,7 +39,7 @@ from tests.classroom.graded_class import (
     read_gradebook_rows,
     read_written_files,
 )
-from tests.classroom.processes import list_children, wait_for
+from tests.classroom.processes import list_children, start_python, wait_for
 
 pytestmark = pytest.mark.gate
 
@@ -103,8 +103,7 @@ def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
 
 
 def start(course: Path, program: Sequence[str] = ("-m", "autograder.cli")) -> subprocess.Popen[str]:
-    command = [sys.executable, *program, "grade", LAB, "--jobs", "2"]
-    return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return start_python(course, *program, "grade", LAB, "--jobs", "2")
 
 
 def list_documents(course: Path) -> list[str]:

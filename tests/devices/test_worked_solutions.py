@@ -53,8 +53,7 @@ BATCHES = "the docstring asks for batches in CPU memory, which the exercise move
 BITS = "is about the bits of numbers, which are the same on every device"
 CPU_ARGUMENTS = {
     "02_shapes_and_devices": {
-        name: BEFORE_DEVICES
-        for name in ("with_batch", "split_heads", "safe_mse", "attention", "multi_head_attention")
+        name: BEFORE_DEVICES for name in ("with_batch", "split_heads", "safe_mse", "attention", "multi_head_attention")
     }
     | {
         name: "is about memory or rounding, which are the same on every device"

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -11,6 +10,7 @@ from nbgrader.utils import notebook_hash
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import collect_reference, fill_notebook
 from tests.classroom.graded_class import LAB
+from tests.classroom.processes import start_gradlab
 
 ONE, TWO, THREE = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
 
@@ -38,8 +38,7 @@ def submit(course: Path, student: str, timestamp: str, source: str | None = None
 
 
 def start(course: Path, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "autograder.cli", "watch", *options]
-    return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return start_gradlab(course, "watch", *options)
 
 
 def read_scores(course: Path) -> dict[str, float]:

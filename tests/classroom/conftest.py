@@ -1,0 +1,1 @@
+from tests.classroom.processes import end_processes  # noqa: F401  # for every test here
