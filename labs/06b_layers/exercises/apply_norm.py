@@ -32,8 +32,8 @@ def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -
     - The dots stand for any number of dimensions, including none.
     - x: float32 or float64, with any strides; no size is 0. Its numbers are averaged in groups of at least two.
     - eps is above 0, and a variance may be 0.
-    - Numbers may be far from 0 compared with their variance: the mean square minus the squared mean would be
-      inaccurate.
+    - A group may be far from 0, and from other groups, compared with its variance: its mean square minus its squared
+      mean would be inaccurate.
     - The result has x's shape and dtype.
     - Gradients reach weight, bias, and x, including through its mean and variance. None of the three is changed.
     """
@@ -64,7 +64,7 @@ def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -
 # x: float32 or -> layer, rms, batch
 # Its numbers are -> layer, rms, batch
 # eps is above 0 -> constant, layer, rms, batch
-# Numbers may be far -> far
+# A group may be -> far
 # The result has -> layer, rms, batch
 # Gradients reach -> gradients
 # None of the three -> keeps_input
@@ -77,7 +77,7 @@ SHAPES = ("two dimensions", "four dimensions", "equal sizes", "float32", "transp
 @domain(
     reference,
     *(f"{kind}, {what}" for kind in KINDS for what in ("", *SHAPES, "constant", "requires grad", "from an operation")),
-    *("layer, far", "batch, far", "batch, one sample"),
+    *("layer, far", "batch, far", "layer, far apart", "batch, far apart", "batch, one sample"),
     *(f"{kind}, constant, requires grad" for kind in KINDS),
 )
 def arguments(draw, edge):
@@ -88,14 +88,17 @@ def arguments(draw, edge):
     x = torch.randn(sizes, dtype=torch.float64, generator=g) * 2 + draw(st.sampled_from([-3.0, 0.5, 4.0]))
     if what.startswith("constant"):
         x = x[:1, :, :1].expand(sizes) if kind == "batch" else x[..., :1].expand(sizes)
-    if what == "far":
+    if what.startswith("far"):
         x = (x * 8).round() / 16 + 100
+    if what == "far apart":  # every second group lies near -100, so the mean of all numbers is near none of them
+        sides = torch.arange(x.shape[1], dtype=x.dtype) % 2 * -2 + 1
+        x = x * sides[:, None]
     width = sizes[1] if kind == "batch" else sizes[-1]
     weight, bias = (torch.randn(width, dtype=torch.float64, generator=g) for _ in range(2))
-    dtype = torch.float32 if what in ("float32", "far") else torch.float64
+    dtype = torch.float32 if what in ("float32", "far", "far apart") else torch.float64
     x, weight, bias = (t.to(device(), dtype) for t in (x.contiguous(), weight, bias))
     x, weight, bias = (draw.apply_gradient_state(t, what) for t in (draw.apply_layout(x, what), weight, bias))
-    return x, kind, weight, bias, draw(st.sampled_from([1e-5, 0.1, 2.0])) if what != "far" else 1e-5
+    return x, kind, weight, bias, draw(st.sampled_from([1e-5, 0.1, 2.0])) if "far" not in what else 1e-5
 
 
 # %% checks
@@ -191,9 +194,12 @@ with check(
     arguments.assert_results(apply_norm, "batch, equal sizes", "batch, float32", "batch, transposed")
     arguments.assert_results(apply_norm, "batch, every second one", "batch, one sample")
 with check(
-    "far", "numbers near 100", hint="In float32, how precise is the difference between two numbers near 10,000?"
+    "far",
+    "groups near 100 and -100",
+    hint="In float32, how precise is the difference between two numbers near 10,000?",
 ):
-    arguments.assert_results(apply_norm, "layer, far", "batch, far", rtol=1e-4, atol=2e-4)  # layer_norm is off by 1e-4
+    t = "layer, far", "batch, far", "layer, far apart", "batch, far apart"
+    arguments.assert_results(apply_norm, *t, rtol=1e-4, atol=2e-4)  # layer_norm is off by 1e-4
 with check("constant", "a group of equal numbers", hint="What is 0 / 0, and what does eps do about it?"):
     arguments.assert_results(apply_norm, "layer, constant", "rms, constant", "batch, constant")
 with check(

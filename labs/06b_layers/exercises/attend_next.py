@@ -6,9 +6,11 @@ def make_projection(features, heads, d, seed, dtype=torch.float32):
 
 
 @probes.probe
-def continued_twice(attend_next, project, first, second, other):
-    """Three caches, read at the end: after the first tokens, and after the second or the other ones that follow."""
-    _, cache = attend_next(project, first, None)
+def continued_twice(attend_next, project, earlier, second, other):
+    """Three caches, read at the end: after calls for the earlier tokens, and after the second or the other ones."""
+    cache = None
+    for tokens in earlier:
+        _, cache = attend_next(project, tokens, cache)
     _, after_second = attend_next(project, second, cache)
     _, after_other = attend_next(project, other, cache)
     return [list(cache), list(after_second), list(after_other)]
@@ -173,10 +175,11 @@ with check(
 with check("keeps_cache", "cache isn't changed", guard=True, hint="Do you append to cache, or assign to its items?"):
     arguments.assert_arguments(attend_next)
     t, project = torch.linspace(-2, 2, 36, device=device()).reshape(2, 6, 3).sin(), make_projection(3, 2, 4, 0)
-    parts = t[:, :2], t[:, 2:3], t[:, 3:6]
-    keys_values = [project(part)[1:] for part in parts]
-    joined = [[torch.cat(pair, 2) for pair in zip(keys_values[0], keys_values[n], strict=True)] for n in (1, 2)]
-    assert_close(continued_twice(attend_next, project, *parts), [keys_values[0], *joined], name="the three caches")
+    for sizes in ((2, 1, 3), (3, 1, 1), (1, 1, 1, 1, 1), (2, 1, 2, 1)):  # the last two continue from the same cache
+        *earlier, second, other = t[:, : sum(sizes)].split(sizes, 1)
+        old, *new = (project(part)[1:] for part in (torch.cat(earlier, 1), second, other))
+        joined = [[torch.cat(pair, 2) for pair in zip(old, one, strict=True)] for one in new]
+        assert_close(continued_twice(attend_next, project, earlier, second, other), [old, *joined], name="the caches")
 
 
 # %% right "the library, and a mask of its own"
