@@ -13,7 +13,7 @@
 # - continue a sequence with attention's KV cache;
 # - find the layer that turns a loss into `nan`.
 #
-# The core is four exercises, `convolve`, `apply_norm`, `attend_next`, and `first_bad`, and takes about MINUTES minutes.
+# The core is four exercises, `convolve`, `apply_norm`, `attend_next`, and `first_bad`, and takes about 100 minutes.
 # Two sections begin with *Further practice*, *A row that doesn't learn* and *A model without values* with its exercise,
 # `materialize`. They take about 25 minutes more, earn no points, and no later lab depends on them. One of the interview
 # questions asks about the last one; look it up then.
@@ -54,8 +54,8 @@ for numbers in (kernel, picture, edges):
     print(numbers.int(), tuple(numbers.shape))
 
 # %% [markdown]
-# The result is 3 at the stroke's left edge, -3 at its right edge, and 0 where the pixels don't change. So a kernel finds
-# a pattern wherever it is, with nine weights.
+# The result is 3 at the stroke's left edge, -3 at its right edge, and 0 where the pixels don't change. So with nine
+# weights, a kernel finds a pattern wherever it is.
 #
 # The result is smaller than the picture, because the kernel fits at only 3 x 6 positions. With `padding=1`, a border of
 # zeros around the picture preserves the size. With `stride=2`, the kernel moves two pixels at a time.
@@ -65,12 +65,12 @@ for numbers in (kernel, picture, edges):
 #
 # ### Your turn: convolve
 # If you pass the wrong size to the `nn.Linear` after a convolution, the model raises an error. Write the convolution
-# yourself, and you'll know the size, and what becomes of the pixels at the edge. A loop over all windows is slow; a
-# loop over the kernel's *taps*, as its positions are called, takes only kh x kw rounds.
+# yourself, and you'll know the size. A loop over all windows is slow. A loop over the kernel's weights, its *taps*,
+# takes only kh x kw rounds.
 
 # %% given
 hint(
-    "How many windows fit from top to bottom? The first one starts at 0, border included. Where does the last one start?",
+    "How many windows fit from top to bottom? The first one starts at the border's top. Where does the last one start?",
     "Tap (0, 0) lies on the first pixel of every window. Which slice of x has these pixels, one for each window?",
     "For tap (i, j), it's x[:, :, i::stride, j::stride], cut to as many rows and columns as there are windows.",
 )
@@ -159,9 +159,9 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # - *What does it store?* Parameters, *buffers*, which belong to the model but aren't trained (lab 6), or nothing.
 # - *What does `eval()` change?* The output of some layers, and nothing for most.
 #
-# The next cell builds eight layers, calls each one in both modes, and prints the answers. N counts samples, C an image's
-# channels, T the steps of a sequence, such as its words, and F the features of each step. Two layers may be new:
-# `Embedding` looks up a row of its table for each index, and `LSTM` reads a sequence step by step.
+# The next cell builds eight layers, calls each one in both modes, and prints the answers. N counts samples, C the
+# channels of an image, T the steps of a sequence, such as its words, and F the features of each step. Two layers may be
+# new: `Embedding` looks up a row of its table for each index, and `LSTM` reads a sequence step by step.
 
 # %% predict: train_and_eval
 # **Predict.** Which of these layers return different values in evaluation mode than in training mode?
@@ -272,6 +272,8 @@ hint(
 # %% exercise: apply_norm points=3 level=medium
 
 # %% [markdown]
+# Now you can tell any norm by two things: which axes it averages over, and whether it subtracts the mean.
+#
 # Two questions remain. By default, `x.var()` is *unbiased*: for m numbers, it divides by m - 1 instead of m.
 # `nn.BatchNorm1d` uses both definitions. Which one does it use for its output, and which for `running_var`? And why
 # don't language models use batch norm?
@@ -291,10 +293,10 @@ hint(
 # something from the earlier tokens, its *state*. If it computes that anew each time, it's slow. If you keep too little
 # of it, the text gets worse, and there's no error.
 #
-# An LSTM's state has a fixed size. It's two tensors, h and c, which every step updates, and h is also the step's output.
+# An LSTM's state has a fixed size. It's two tensors, h and c. Every step updates both, and h is also the step's output.
 # The trap is their shape: `batch_first` moves the axes of the input and the output, but not those of the state, which
-# is always (layers times directions, N, hidden). And in a batch, shorter sequences are *padded* at the end, so
-# `outputs[:, -1]` is mostly padding. Read `outputs[rows, lengths - 1]`.
+# is always (layers times directions, N, hidden). And in a batch, shorter sequences are *padded* at the end, so for
+# them, `outputs[:, -1]` is the output after the padding. Read `outputs[torch.arange(N), lengths - 1]`.
 #
 # Attention's state grows instead, because it compares each token with all earlier ones.
 #
@@ -326,6 +328,8 @@ hint(
 # %% exercise: attend_next points=3 level=medium
 
 # %% [markdown]
+# Now you can write text at the price of one projection for each new token.
+#
 # What does PyTorch's own attention, `scaled_dot_product_attention(query, key, value, is_causal=True)`, do with one
 # query and four keys? And for 4,096 tokens in bfloat16, how large is the cache of a model with 32 layers of 8 heads,
 # each with its own keys and values, and d = 128?
@@ -368,8 +372,8 @@ print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0]
 #
 # ## Looking inside
 #
-# The digit reader is wrong if you forget `eval()`, so write a norm that doesn't need it: it takes the mean and variance
-# of each channel in each scan by itself. The cell below trains with it.
+# The digit reader is wrong if you forget `eval()`, so you'd like a norm that doesn't need it. `ScanNorm` takes the mean
+# and variance of each channel in each scan by itself. The cell below trains with it.
 
 # %% scratch
 class ScanNorm(nn.Module):
@@ -399,7 +403,7 @@ else:
     print(f"right for {measure(own_reader, 1):.1%} of the unseen scans, one at a time")
 
 # %% [markdown]
-# For 32 steps all is well, and then the loss is `nan`. Which layer made it? A forward pass is ordinary Python, so
+# The first 32 steps go well, and then the loss is `nan`. Which layer caused it? A forward pass is ordinary Python, so
 # ordinary tools work.
 #
 # - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
@@ -448,7 +452,7 @@ hint(
 # %% exercise: first_bad points=3 level=medium
 
 # %% [markdown]
-# Now find the layer that made the loss `nan`. The loop stopped before the step, so `own_reader`'s weights are still
+# Now find the layer that made your loss `nan`. The loop stopped before the step, so `own_reader`'s weights are still
 # those that led to it, and `rows` is the batch.
 
 # %% scratch
@@ -461,14 +465,15 @@ except NotImplementedError:
 # What happened in that module? Look at the numbers that it gets, fix `ScanNorm` in the cell above, and train again.
 
 # %% answer [markdown]
-# It's module 3, the first `ScanNorm`. In one scan, one kernel's results are all negative, so the ReLU returns only
-# zeros. Their mean and variance are 0, and 0 / 0 is nan. In the first 32 steps, no scan had such a channel.
+# It's module 3, the first `ScanNorm`. In one of the 100 scans, channel 15 gets no positive number, so the ReLU returns
+# only zeros. Their mean and variance are 0, and 0 / 0 is nan. In the first 32 steps, no scan had such a channel.
 #
 # Divide by `(x.square().mean((2, 3), keepdim=True) + 1e-5).sqrt()`, as you did in `apply_norm`. All 150 steps run, and
 # the reader gets 98.7% right, one at a time or all at once, without `eval()`.
 
 # %% [markdown]
-# Another model's loss is finite, `first_bad` returns None, and yet the weights are `nan` after the step. How can that be?
+# In another model, the loss is finite, `first_bad` returns None, and yet the weights are `nan` after the step. How can
+# that be?
 
 # %% answer [markdown]
 # The bad number is in a gradient. `torch.zeros(2).sqrt()` is 0, which is finite, but its gradient is inf, and a step
@@ -635,14 +640,15 @@ hint(
 # %% [markdown]
 # ## On one sheet
 #
+# - Along a dimension, a convolution returns (size + 2 · padding - kernel) // stride + 1 numbers, one for each window.
 # - Ask of each layer: what shape does it take, what does it store, and what does `eval()` change? Of the eight in the
 #   table, it changes batch norm and dropout.
-# - Layer norm and RMS norm average over one position's features, and batch norm over everything but the channel.
-# - RMS norm subtracts no mean and adds no bias.
+# - Layer norm and RMS norm average over one position's features, and batch norm over everything but the channel. RMS
+#   norm subtracts no mean and adds no bias.
 # - An LSTM's state is (layers times directions, N, hidden). A KV cache holds keys and values, each (N, heads, T, d).
 # - After s cached tokens, new token i sees keys 0 to s + i.
 # - `padding_idx` means that the lookup gives the row no gradient. Nothing else protects the row.
-# - Look for the *first* output that isn't finite, in the order in which modules finish.
+# - Look for the *first* output that isn't finite, in the order in which modules finish. Where you divide, add eps.
 # - After `assign=True`, the parameters are new, with the dtype, device, and memory of the loaded tensors. Create the
 #   optimizer afterward.
 #

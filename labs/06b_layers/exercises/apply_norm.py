@@ -367,3 +367,15 @@ def apply_norm(x, kind, weight, bias, eps):
         x.data -= x.mean(axes, keepdim=True)
     scaled = x * (x.square().mean(axes, keepdim=True) + eps).rsqrt() * weight
     return scaled if kind == "rms" else scaled + bias
+
+
+# %% wrong "the mean of all numbers is subtracted first, to make the squares small" fails=far
+def apply_norm(x, kind, weight, bias, eps):
+    axes = [axis for axis in range(x.dim()) if axis != 1] if kind == "batch" else [-1]
+    if kind == "batch":
+        weight, bias = (t.reshape(-1, *[1] * (x.dim() - 2)) for t in (weight, bias))
+    if kind == "rms":
+        return x / (x.square().mean(axes, keepdim=True) + eps).sqrt() * weight
+    near = x - x.mean()
+    mean = near.mean(axes, keepdim=True)
+    return (near - mean) / (near.square().mean(axes, keepdim=True) - mean.square() + eps).sqrt() * weight + bias

@@ -60,9 +60,9 @@ def convolve(x: Tensor, weight: Tensor, padding: int, stride: int) -> Tensor:
 
 # %% domain
 SIZES = (
-    *("windows up to the end", "two pixels left over", "no padding", "padding above the kernel", "one tap", "one window"),
-    *("stride above the kernel", "one pixel", "tall kernel", "wide kernel", "one channel", "one kernel", "no images"),
-    *("equal sizes", "stride 1"),
+    *("windows up to the end", "two pixels left over", "no padding", "padding above the kernel", "one tap"),
+    *("stride above the kernel", "one pixel", "one window", "tall kernel", "wide kernel", "one channel", "one kernel"),
+    *("no images", "equal sizes", "stride 1"),
 )
 NUMBERS = ("float64", "tiny", "huge", "infinite pixel", "NaN pixel", "transposed", "every second one")
 
@@ -117,7 +117,7 @@ with check(
         convolve(t.clone(), w.clone(), 0, 1),
         nn.functional.conv2d(t, w),
         {
-            "this flips the kernel, but its top left weight belongs to the window's top left pixel": nn.functional.conv2d(
+            "this flips the kernel, but its top left weight goes with the top left pixel": nn.functional.conv2d(
                 t, w.flip(2, 3)
             ),
             "this reads only the first channel, but a kernel reads all channels": nn.functional.conv2d(
@@ -226,6 +226,16 @@ def convolve(x, weight, padding, stride):
 # %% wrong "the library's own" fails=by_hand
 def convolve(x, weight, padding, stride):
     return nn.functional.conv2d(x, weight, padding=padding, stride=stride)
+
+
+# %% wrong "the library's list of windows" fails=by_hand
+def convolve(x, weight, padding, stride):
+    (n, c, h, w), (out, _, kh, kw) = x.shape, weight.shape
+    down, across = (h + 2 * padding - kh) // stride + 1, (w + 2 * padding - kw) // stride + 1
+    if n == 0:
+        return x.new_zeros(0, out, down, across)
+    columns = nn.functional.unfold(x, (kh, kw), padding=padding, stride=stride)
+    return (weight.flatten(1) @ columns).unflatten(2, (down, across))
 
 
 # %% wrong "the kernel is flipped" fails=example,bordered,strided,drawn,sizes,numbers,gradients
