@@ -1,17 +1,17 @@
 # %% given
 @probes.probe
-def counted(count, source, sizes, before=(), ask=len, times=1, needs_grad=False):
+def counted(count, source, sizes, before=(), ask=len, times=1, needs_grad=False, limit=2):
     """What count(made, x) returns for an x of each of these sizes: ones, or minus ones if the size is negative.
 
-    made is the function in this source, already compiled for the sizes in before. Here, Dynamo creates at most two
-    graphs per function instead of eight (see "The recompile limit"). If made calls ask(x), which returns a number,
+    made is the function in this source, already compiled for the sizes in before. Here, Dynamo compiles a function at
+    most limit times instead of eight (see "The recompile limit"). If made calls ask(x), which returns a number,
     Dynamo doesn't look into it. times: how often made gets the same x. needs_grad: x.requires_grad.
     """
     namespace = {"seen": [], "torch": torch, "ask": torch.compiler.disable(lambda x: ask(x))}
     exec(source, namespace)
     made = namespace["made"]
     compiled = torch.compile(made, backend="eager", dynamic=False)
-    with torch._dynamo.config.patch(recompile_limit=2):
+    with torch._dynamo.config.patch(recompile_limit=limit):
         for size in before:
             compiled(torch.ones(size))
         inputs = [torch.full((abs(size),), math.copysign(1.0, size), requires_grad=needs_grad) for size in sizes]
@@ -105,6 +105,8 @@ with check(
     hint="Do you count graphs when they're created, or when they run?",
 ):
     assert_close(counted(n_graphs, PART + written("x = part(part(x) + 1)"), [4]), [3])
+    t = PART + written("x = part(x[:2]).sum() + part(x[:3]).sum() + part(x).sum()")
+    assert_close(counted(n_graphs, t, [4], limit=8), [8])
 with check(
     "break_at_end",
     "a break at the end, and a function without tensor operations",
@@ -187,13 +189,13 @@ def n_graphs(fn, *args):
     return sum(counters["graph_break"].values()) + 1
 
 
-# %% wrong "explain's breaks plus one" fails=break_at_end,compiled_before
+# %% wrong "explain's breaks plus one" fails=repeated_graphs,break_at_end,compiled_before
 def n_graphs(fn, *args):
     torch.compiler.reset()
     return len(torch._dynamo.explain(fn)(*args).break_reasons) + 1
 
 
-# %% wrong "a new backend is enough" fails=called_again,compiled_before
+# %% wrong "a new backend is enough" fails=repeated_graphs,called_again,compiled_before
 def n_graphs(fn, *args):
     seen = Recorder()
     torch.compile(fn, backend=seen)(*args)
@@ -271,7 +273,7 @@ def n_graphs(fn, *args):
     return len(found["graphs"])
 
 
-def counted(count, source, sizes, before=(), ask=len, times=1, needs_grad=False):
+def counted(count, source, sizes, before=(), ask=len, times=1, needs_grad=False, limit=2):
     namespace = {"seen": [], "torch": torch, "ask": lambda x: ask(x)}
     exec(source, namespace)
     inputs = [torch.ones(size, requires_grad=needs_grad) for size in sizes]
