@@ -38,7 +38,6 @@ from labkit import (
     assert_letters,
     check,
     explain,
-    play_network,
     probes,
     show_backward,
     show_curves,
@@ -237,9 +236,7 @@ print("end :", multiplication.next_functions[0][0].variable is a)
 # A node keeps what it needs to compute its derivative; for `log`, that's the input.
 #
 # `show_graph` draws the whole graph. Follow the arrows, as `backward` does, from the result to the leaves, the tensors
-# at the other end. Gray boxes are nodes, and the others are tensors: green for the result, blue for the leaves. You may
-# also come across `torchviz.make_dot(loss)`. It draws the same nodes, but its arrows point from the leaves to the
-# result.
+# at the other end. Gray boxes are nodes, and the others are tensors: green for the result, blue for the leaves.
 
 # %% example
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -447,9 +444,15 @@ hint(
 # about 2.0 times as long as the forward pass with this product, and 1.0 times as long without it.
 
 # %% [markdown]
+# ## A good place to stop
+#
+# Next, you'll write `backward` yourself and train a network with it. When you come back, your variables may be gone:
+# choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+
+# %% [markdown]
 # ## Backward in plain Python
 #
-# If you want an early break, take it here. You've worked out the gradients of one expression. `backward` works for any,
+# You've worked out the gradients of one expression. `backward` works for any,
 # and all that it knows is how to differentiate a single operation. You'll now write it yourself, for numbers instead of
 # tensors.
 #
@@ -523,22 +526,46 @@ hint(
 # one walk gives the slopes of one result with respect to all values. In *forward mode*, which `value_and_slope` used,
 # one walk gives the slopes of all values with respect to one input.
 #
-# PyTorch's tape is the graph. It's recorded while your code runs, and `backward` visits only the nodes that the result
-# depends on. The values are tensors; the next section shows what becomes of the factors.
+# PyTorch's tape is the graph, recorded while your code runs. Its values are tensors; the next section shows what
+# becomes of the factors.
 
 # %% [markdown]
-# The next picture trains a small network with two inputs, three hidden units and one result. Each hidden unit computes
-# the `tanh` of a weighted sum, and the loss is half the squared distance between the result and a target. Each number's
-# slope appears in parentheses. The "step" button subtracts the learning rate times the slope from each parameter. Press
-# "play". How many steps does it take to get the loss below 0.0001? Then press "start again" and set the learning rate
-# to 1. What happens?
+# Your function can train a network. The next cell puts 64 pixels, three hidden neurons and one output neuron on a tape,
+# and ends it with the last two steps of `neuron_tape`. The target `y` is 1 for an even digit and -1 for an odd one. For
+# each of the 1,500 images, the cell takes one step against the slopes of the parameters. Your function returns slopes
+# for other names too. Which ones does the update not use?
 
-# %% example
-play_network(inputs=(1.0, -0.5), target=-1.0)
+
+# %% scratch
+def neuron(name, sources):
+    """The steps of one neuron: the tanh of a bias plus a weighted sum of the sources."""
+    steps, total = [], f"bias of {name}"
+    for source in sources:
+        steps.append(("mul", (f"weight {source} {name}", source), f"product {source} {name}"))
+        steps.append(("add", (total, f"product {source} {name}"), f"sum {source} {name}"))
+        total = f"sum {source} {name}"
+    return [*steps, ("tanh", (total,), name)]
+
+
+torch.manual_seed(0)
+units, names = ["h0", "h1", "h2"], [f"x{k}" for k in range(64)]
+network_tape = [step for unit in units for step in neuron(unit, names)] + neuron("guess", units) + neuron_tape[-2:]
+inputs = [name for _, names_of_step, _ in network_tape for name in names_of_step]
+learned = {name: 0.1 * torch.randn(()).item() for name in inputs if name.startswith(("weight", "bias"))}
+examples = [dict(zip(names, image)) for image in pixels.tolist()]
+for example, digit in zip(examples, digits.tolist()):
+    example["y"] = -1.0 if digit % 2 else 1.0
+for example in examples[:1500]:
+    slopes = backpropagate(network_tape, run_forward(network_tape, learned | example), "loss")
+    learned = {name: value - 0.03 * slopes[name] for name, value in learned.items()}
+guesses = [run_forward(network_tape, learned | example)["guess"] for example in examples[1500:]]
+right = [(guess > 0) == (example["y"] > 0) for guess, example in zip(guesses, examples[1500:])]
+print(f"{len(learned)} parameters, {len(slopes)} slopes, right for {sum(right) / len(right):.0%} of the unseen images")
 
 # %% answer [markdown]
-# With a learning rate of 0.1, it takes 14 steps. With 1, the steps are too large: the loss grows from 2.9 to 5.1, then
-# to 10.1 and 89, and never recovers.
+# Those of the pixels, the target and the steps' outputs: 461 of the 660. The steps' slopes are needed on the way, but
+# not afterward. One pass over the images is enough to tell even digits from odd ones in 92% of the unseen images. With
+# seeds 0 to 4, we measured 85% to 92%.
 
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products
@@ -803,13 +830,6 @@ hint(
 # %% exercise: task_gradients points=3 level=easy further
 
 # %% [markdown]
-# ## A good place to stop
-#
-# Next, you'll repair the digits script; the optional sections cover batches, hooks and large graphs. When you come
-# back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells
-# it needs.
-
-# %% [markdown]
 # ## Accumulating over batches
 #
 # Optional: only the further exercise `stream_gradient` needs this section.
@@ -921,9 +941,6 @@ with warnings.catch_warnings():
 # ends up in the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and is recorded like any other
 # operation.
 #
-# The cell hides a warning, "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior".
-# Don't rely on it: PyTorch shows it only once per process, and never for `.item()`.
-#
 # `argmax` returns an index, which jumps from one integer to the next. It has no useful slope, so this cut isn't a
 # mistake. `x[x.argmax()]` is recorded, and its gradient goes to the selected element.
 #
@@ -984,8 +1001,7 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # gradient. The broken network learned as much as it did because an output layer can do a lot with 64 random features.
 
 # %% [markdown]
-# In lab 4, dropout and validation after each epoch are added to this script, and its accuracy looks worse until you fix
-# how it's measured. A missing gradient doesn't always mean a cut, though. If a parameter's `.grad` is `None` after
+# A missing gradient doesn't always mean a cut, though. If a parameter's `.grad` is `None` after
 # `backward`, what else could that mean?
 
 # %% answer [markdown]

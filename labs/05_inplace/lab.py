@@ -217,7 +217,7 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 #
 # Augmentation costs one percentage point on the clean scans and gains five on the noisy ones. With seeds 0 to 4, it
 # costs zero to three points and gains four to six. To reproduce the first row, call `train(load_pixels(), lambda batch:
-# batch)`. Labs 6 and 6a improve the training itself: the optimizer, the number of epochs and the learning rate.
+# batch)`.
 
 # %% [markdown]
 # ### Your turn: rescale_rows_
@@ -483,9 +483,8 @@ for recording in (True, False):
 # `inplace`, the output of `Linear` is freed as soon as ReLU has read it, because no node keeps it. Without recording,
 # `inplace=True` saves nothing: either way, the peak is two activations, a layer's input and its output.
 #
-# Other activations behave differently. In this network, `LeakyReLU` and `ELU` keep 16 MiB, but only 8 MiB in place,
-# because they then keep their output instead of their input. With `ReLU6`, `Hardtanh` and `SiLU`, `inplace=True` saves
-# nothing: they keep a copy of their input. So measure before you use it.
+# In this network, `LeakyReLU` and `ELU` keep 16 MiB, but only 8 MiB in place, because they then keep their output
+# instead of their input. So measure before you use it.
 
 # %% [markdown]
 # ## No error, and a wrong gradient
@@ -529,9 +528,6 @@ for text in (
 # That's why `with torch.no_grad(): w -= lr * w.grad` is better than `w.data -= lr * w.grad`. In an ordinary loop, both
 # give the same numbers. But if you update a weight while a node keeps it for `backward`, the first raises an error,
 # whereas the second trains on wrong gradients.
-#
-# Another way past the counter is a custom operation that stores a tensor as an ordinary attribute. Lab 8 shows the
-# right way to store one.
 #
 # ### Counted, and still wrong
 # Here's the write to overlapping windows again, this time with gradients. It's recorded and counted, and no node keeps
@@ -678,13 +674,37 @@ print(x.grad)
 # Apart from `"ok"`, which of these outcomes would you prefer in your own code?
 
 # %% answer [markdown]
-# `"now"`: the error is raised on the line that causes it, as in two of the cases. Five fail at `backward`, where the
-# message names the operation, but you still have to find the write. Three are silent, and you'd notice only that the
-# model learns badly. The worked solution, which your instructor can release after the due date, gives a reason for each
-# case.
+# `"now"`: the error is raised on the line that causes it. At `backward`, the message names the operation, but you still
+# have to find the write. If the outcome is silent, you'd notice only that the model learns badly.
+#
+# These facts decide the cases. Compare them with your reasons:
+#
+# | case | what decides it |
+# |---|---|
+# | a | the target is a leaf that requires grad, and the write is recorded |
+# | b | the square keeps `x`, and `no_grad` turns off recording, not counting |
+# | c | the write comes before the square, which keeps the new `h` |
+# | d | a square keeps its input, and the write is to its output |
+# | e | the square keeps `h`, and the write to `h` is counted |
+# | f | `exp` keeps its output, and the write is to its input |
+# | g | `exp` keeps `y`, and a write to part of `y` counts |
+# | h | `exp` keeps `y`, and `.data` has its own counter |
+# | i | `exp` keeps `y`, and a detached tensor shares the counter |
+# | j | `exp` keeps `y`, and NumPy doesn't update the counter |
+# | k | `sigmoid` keeps its output, which `relu` writes to, even if no value changes |
+# | l | the two rows are the same memory, with stride 0, which PyTorch refuses to write to |
+# | m | the windows share elements, which autograd doesn't expect |
+# | n | no two windows share an element |
 
 # %% [markdown]
-# ### Silencing an error
+# ## A good place to stop
+#
+# Next, you'll fix a function whose author silenced an error, replace rows, and write a layer with a buffer. When you
+# come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the
+# cells it needs.
+
+# %% [markdown]
+# ## Silencing an error
 #
 # The author of the next function wanted to save memory. `g += 1` caused an error at `backward`, so the author changed
 # it to `g.data += 1` and did the same to the other write. The values are right, so every test of the values passes. Now
@@ -838,11 +858,114 @@ hint(
 # exactly this: clone, then write.
 
 # %% [markdown]
-# ## A good place to stop
+# ## A running average in a forward pass
 #
-# Next, you'll write an optimizer step, a write that undoes itself, a layer with a buffer, and a judge for gradients.
-# When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which
-# runs the cells it needs.
+# Some layers write during the forward pass, where both kinds of errors can occur. A *buffer* is a tensor that a model
+# keeps but doesn't train. BatchNorm keeps running averages of its inputs and updates them in place during the forward
+# pass. Operations on the input are recorded, but the buffer's update must not be, and `backward` may need the buffer.
+#
+# The next cell naively updates an average three times. What happens to its `grad_fn`, and to memory use?
+
+# %% example
+average = torch.ones(2)
+for _ in range(3):
+    x = torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+    average.mul_(0.9).add_(0.1 * x.abs().mean(0))
+    count, node = 0, average.grad_fn
+    while node is not None:
+        count, node = count + 1, node.next_functions[0][0]
+    print("average", [round(v, 2) for v in average.tolist()], " requires_grad", average.requires_grad, " nodes", count)
+
+# %% [markdown]
+# The buffer became the result of an operation. The first batch adds one node to its history, the sum, and each later
+# one also adds the product. Every batch's graph stays in memory. So the update belongs under `no_grad`.
+#
+# That's only half the answer. Suppose the layer divides its input by the average. What if it's called twice before
+# `backward`, as in a network that sees two views of each image?
+
+
+# %% given
+# For trying out your solution. The checks use it too.
+@probes.probe
+def called_twice(scale, first, second, average, rates, upstream):
+    """Two calls of scale with one buffer, each with its own rate, then one backward pass through both."""
+    outputs = [scale(first, average, rates[0]), scale(second, average, rates[1])]
+    loss = sum((out * g).sum() for out, g in zip(outputs, upstream, strict=True))
+    gradients = torch.autograd.grad(loss, (first, second))
+    return {
+        "outputs": [out.detach().clone() for out in outputs],
+        "gradients": list(gradients),
+        "average": average.detach().clone(),
+        "history": average.requires_grad,
+    }
+
+
+def scale_too_simple(x, average, rate):
+    with torch.no_grad():
+        average.lerp_(x.abs().mean(0), rate)  # average + rate * (mean - average)
+    return x / average
+
+
+first, second = (torch.tensor(v, requires_grad=True) for v in ([[1.0, 2.0]], [[3.0, -4.0]]))
+try:
+    called_twice(scale_too_simple, first, second, torch.ones(2), [0.5, 0.5], [1.0, 1.0])
+except RuntimeError as error:
+    print("RuntimeError:", str(error).split("; ")[0])
+
+# %% [markdown]
+# The division keeps `average`, and the second call writes to it. With `average.data.lerp_`, there would be no error,
+# but the first gradient would be computed with the second average.
+#
+# ### Your turn: scale_by_average
+# Write the layer so that it can be called any number of times before `backward`.
+
+# %% given
+hint(
+    "You need two tensors: the buffer that is written to, and the one that the division keeps. When do you create the "
+    "second one?",
+    "The gradient treats the average as a constant. What must not be on the path from x to the divisor?",
+)
+
+# %% exercise: scale_by_average points=4 level=hard
+
+# %% [markdown]
+# Cloning `d` numbers prevents an error that appears only when the layer is called twice. Does BatchNorm need such a
+# clone?
+
+# %% answer [markdown]
+# Not within one call. In training mode, it normalizes by the batch's statistics and only writes to the running ones, so
+# they don't affect the gradient. In evaluation mode, it uses the running statistics without writing to them. Across
+# calls, it would help: the node keeps the running statistics, and the layer's own update isn't counted. If you call the
+# layer in evaluation mode, then in training mode, and then run `backward` for the first call, the gradient is silently
+# wrong.
+
+# %% [markdown]
+# ## Finding the line
+#
+# The error in `backward` names "output 0 of Exp". In a model that calls `exp` forty times, which call is it? *Anomaly
+# mode* records where in your code each node was created. It slows down every operation, so use it only for debugging.
+# Which line will it name below: the first `exp`, the second one, or the write?
+
+# %% example
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        with torch.autograd.detect_anomaly():
+            safe = x.exp()
+            spoiled = (2 * x).exp()
+            spoiled += 1
+            (safe + spoiled).sum().backward()
+    except RuntimeError:
+        for warning in caught:
+            for line in str(warning.message).splitlines():
+                if ".exp()" in line:
+                    print("the node was made here:", line.strip())
+
+# %% [markdown]
+# It names the second `exp`, the line that created the failing node, not the line that wrote to its output. But now you
+# know which tensor to look for.
+# Anomaly mode also raises an error if a node returns NaN.
 
 # %% [markdown]
 # ## A legitimate use: the optimizer
@@ -1016,116 +1139,9 @@ hint(
 # and record the graph afterward.
 
 # %% [markdown]
-# ## A running average in a forward pass
+# ## A judge for gradients
 #
-# Some layers write during the forward pass, where both kinds of errors can occur. A *buffer* is a tensor that a model
-# keeps but doesn't train. BatchNorm keeps running averages of its inputs and updates them in place during the forward
-# pass. Operations on the input are recorded, but the buffer's update must not be, and `backward` may need the buffer.
-#
-# The next cell naively updates an average three times. What happens to its `grad_fn`, and to memory use?
-
-# %% example
-average = torch.ones(2)
-for _ in range(3):
-    x = torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
-    average.mul_(0.9).add_(0.1 * x.abs().mean(0))
-    count, node = 0, average.grad_fn
-    while node is not None:
-        count, node = count + 1, node.next_functions[0][0]
-    print("average", [round(v, 2) for v in average.tolist()], " requires_grad", average.requires_grad, " nodes", count)
-
-# %% [markdown]
-# The buffer became the result of an operation. The first batch adds one node to its history, the sum, and each later
-# one also adds the product. Every batch's graph stays in memory. So the update belongs under `no_grad`.
-#
-# That's only half the answer. Suppose the layer divides its input by the average. What if it's called twice before
-# `backward`, as in a network that sees two views of each image?
-
-
-# %% given
-# For trying out your solution. The checks use it too.
-@probes.probe
-def called_twice(scale, first, second, average, rates, upstream):
-    """Two calls of scale with one buffer, each with its own rate, then one backward pass through both."""
-    outputs = [scale(first, average, rates[0]), scale(second, average, rates[1])]
-    loss = sum((out * g).sum() for out, g in zip(outputs, upstream, strict=True))
-    gradients = torch.autograd.grad(loss, (first, second))
-    return {
-        "outputs": [out.detach().clone() for out in outputs],
-        "gradients": list(gradients),
-        "average": average.detach().clone(),
-        "history": average.requires_grad,
-    }
-
-
-def scale_too_simple(x, average, rate):
-    with torch.no_grad():
-        average.lerp_(x.abs().mean(0), rate)  # average + rate * (mean - average)
-    return x / average
-
-
-first, second = (torch.tensor(v, requires_grad=True) for v in ([[1.0, 2.0]], [[3.0, -4.0]]))
-try:
-    called_twice(scale_too_simple, first, second, torch.ones(2), [0.5, 0.5], [1.0, 1.0])
-except RuntimeError as error:
-    print("RuntimeError:", str(error).split("; ")[0])
-
-# %% [markdown]
-# The division keeps `average`, and the second call writes to it. With `average.data.lerp_`, there would be no error,
-# but the first gradient would be computed with the second average.
-#
-# ### Your turn: scale_by_average
-# Write the layer so that it can be called any number of times before `backward`.
-
-# %% given
-hint(
-    "You need two tensors: the buffer that is written to, and the one that the division keeps. When do you create the "
-    "second one?",
-    "The gradient treats the average as a constant. What must not be on the path from x to the divisor?",
-)
-
-# %% exercise: scale_by_average points=4 level=hard
-
-# %% [markdown]
-# Cloning `d` numbers prevents an error that appears only when the layer is called twice. Does BatchNorm need such a
-# clone?
-
-# %% answer [markdown]
-# Not within one call. In training mode, it normalizes by the batch's statistics and only writes to the running ones, so
-# they don't affect the gradient. In evaluation mode, it uses the running statistics without writing to them. Across
-# calls, it would help: the node keeps the running statistics, and the layer's own update isn't counted. If you call the
-# layer in evaluation mode, then in training mode, and then run `backward` for the first call, the gradient is silently
-# wrong.
-
-# %% [markdown]
-# ## Finding the line
-#
-# The error in `backward` names "output 0 of Exp". In a model that calls `exp` forty times, which call is it? *Anomaly
-# mode* records where in your code each node was created. It slows down every operation, so use it only for debugging.
-# Which line will it name below: the first `exp`, the second one, or the write?
-
-# %% example
-x = torch.tensor([0.0, 1.0], requires_grad=True)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    try:
-        with torch.autograd.detect_anomaly():
-            safe = x.exp()
-            spoiled = (2 * x).exp()
-            spoiled += 1
-            (safe + spoiled).sum().backward()
-    except RuntimeError:
-        for warning in caught:
-            for line in str(warning.message).splitlines():
-                if ".exp()" in line:
-                    print("the node was made here:", line.strip())
-
-# %% [markdown]
-# It names the second `exp`, the line that created the failing node, not the line that wrote to its output. But now you
-# know which tensor to look for.
-#
-# Anomaly mode also raises an error if a node returns NaN. But it doesn't help when a gradient is silently wrong. For
-# that, you need an independent check of the gradient.
+# Anomaly mode doesn't help when a gradient is silently wrong. For that, you need an independent check of the gradient.
 #
 # ### Your turn: outcome
 # Write the judge: a function that decides which of the four words from `will_it_fail` applies to a piece of code. It

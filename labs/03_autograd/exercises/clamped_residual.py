@@ -23,7 +23,7 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
 
 # %% promises
 # x + branch(x), with -> values, gradient, other_cases
-# The value is x -> values, other_cases
+# The value is x -> values, other_cases, zero_branch
 # In a backward pass -> gradient, other_cases, direct_way
 # The branch's own -> requires_grad
 # x: any shape, float32 -> other_cases, zero_dim_empty, requires_grad
@@ -34,9 +34,13 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
 
 
 # %% domain
+def inverse(x):
+    return 1 / x
+
+
 @domain(
     reference,
-    *("float32", "limit 0", "large limit", "zeros", "0-dim", "empty", "one element", "transposed", "expanded"),
+    *("float32", "limit 0", "large limit", "zeros", "-0.0", "0-dim", "empty", "one element", "transposed", "expanded"),
     *("no grad needed", "from an operation", "holds .grad"),
 )
 def arguments(draw, edge):
@@ -48,6 +52,8 @@ def arguments(draw, edge):
     )
     if edge == "zeros":
         x, branch = x * 0, steep
+    if edge == "-0.0":
+        x, branch = torch.full_like(x, -0.0), inverse
     limit = draw(st.sampled_from([0.05, 0.5, 3.0, 20.0]))
     limit = {"limit 0": 0.0, "large limit": 1e6}.get(edge, limit)
     if edge == "transposed":
@@ -177,11 +183,11 @@ with check(
     arguments.assert_gradients(clamped_residual, "no grad needed", "from an operation")
 with check(
     "zero_branch",
-    "a branch that returns zeros is still in the graph",
-    hint="Does a branch that adds nothing have a slope of zero?",
+    "a branch that returns zeros, or that tells -0.0 from 0.0",
+    hint="Does a branch that adds nothing have a slope of zero? Does the branch get exactly the values of x?",
 ):
-    arguments.assert_results(clamped_residual, "zeros")
-    arguments.assert_gradients(clamped_residual, "zeros")
+    arguments.assert_results(clamped_residual, "zeros", "-0.0")
+    arguments.assert_gradients(clamped_residual, "zeros", "-0.0")
 with check("zero_dim_empty", "an empty x and a 0-dim x keep their shapes", guard=True):
     arguments.assert_results(clamped_residual, "0-dim", "empty")
     arguments.assert_gradients(clamped_residual, "0-dim", "empty")
@@ -291,3 +297,11 @@ def clamped_residual(x, branch, limit):
         inside.register_hook(lambda g: g.clamp(-limit, limit))
     added = branch(inside)
     return x + added if added.numel() == 0 or added.any() else x
+
+
+# %% wrong "plus zero is a copy" fails=zero_branch
+def clamped_residual(x, branch, limit):
+    inside = x + 0
+    if inside.requires_grad:
+        inside.register_hook(lambda g: g.clamp(-limit, limit))
+    return x + branch(inside)

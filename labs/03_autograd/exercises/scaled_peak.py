@@ -30,7 +30,8 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 )
 def arguments(draw, edge):
     n, d = draw(st.integers(2, 5)), draw(st.integers(2, 4))
-    n, d = n if edge != "one row" else 1, {"one column": 1, "square": n}.get(edge, d)
+    n = {"one row": 1, "close sums": max(n, 3)}.get(edge, n)
+    d = {"one column": 1, "square": n}.get(edge, d)
     g = draw.make_generator(here)
     x = torch.randn(n, d, generator=g, dtype=torch.float64) * 3
     w = torch.rand(d, generator=g, dtype=torch.float64) + 0.5
@@ -38,11 +39,11 @@ def arguments(draw, edge):
     last = x[-1] * w  # the parts of the last row's sum
     if edge == "a zero sum":
         x[-1] = 0
-    if edge == "close sums":  # 1.01 and 1, and the others are negative
-        x[2:] *= -(x[2:] @ w).sign()[:, None]
-        x[:2] = (w / (w * w).sum())[None] * torch.tensor([[1.01], [1.0]], dtype=torch.float64)
-        x[0, 0] += w[1]  # changes no sum
-        x[0, 1] -= w[0]
+    if edge == "close sums":  # three that are equal in float32, and the others are negative
+        x[3:] *= -(x[3:] @ w).sign()[:, None]
+        x[:3] = (w / (w * w).sum())[None] * torch.tensor([[1.0], [1.0 + 1e-9], [1.0]], dtype=torch.float64)
+        x[:3, 0] += torch.arange(3) * w[1]  # changes no sum
+        x[:3, 1] -= torch.arange(3) * w[0]
     if edge == "negative sums":
         x *= -(x @ w).sign()[:, None]
     if edge == "largest by size":

@@ -4,8 +4,8 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 
     losses: functions that take the list params and return a 0-dim tensor; the list may be empty. Each loss uses at
     least one of the params. For a parameter that a loss doesn't use, the gradient is all zeros.
-    params: leaves of any shape that require grad, float32 or float64. Each gradient has its parameter's shape and
-    dtype. Each .grad is left as it was, even if it was None.
+    params: different leaves of any shape that require grad, float32 or float64. Each gradient has its parameter's
+    shape and dtype. Each .grad is left as it was, even if it was None.
     """
     ### BEGIN SOLUTION
     table = []
@@ -21,7 +21,7 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 # losses: functions -> other_cases, few
 # Each loss uses at least -> unused
 # For a parameter that -> unused
-# params: leaves of any -> few, other_cases
+# params: different leaves -> few, other_cases
 # Each gradient has -> few, unused, other_cases
 # Each .grad is left -> keeps_grad, old_grad
 
