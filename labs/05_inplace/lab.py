@@ -216,8 +216,7 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 # | noise, in a clone | 87% | 51% |
 #
 # Augmentation costs one percentage point on the clean scans and gains five on the noisy ones. With seeds 0 to 4, it
-# costs zero to three points and gains four to six. To reproduce the first row, call `train(load_pixels(), lambda batch:
-# batch)`.
+# costs zero to three points and gains four to six.
 
 # %% [markdown]
 # ### Your turn: rescale_rows_
@@ -390,8 +389,6 @@ for text, f in {
 # a saved tensor. `exp`, `sqrt`, `sigmoid` and `relu` compute their derivative from the output, so they don't need their
 # input; `log` and the power don't need their output. You may overwrite what no node keeps; here, the product that made
 # `h` doesn't keep it either. Addition keeps no tensors, and multiplication by a plain number keeps at most that number.
-# Other activations differ: `leaky_relu` and `elu` keep their input unless you use them in place, in which case they
-# keep their output.
 #
 # The next picture steps through a computation line by line. The columns show version counters, in orange where the line
 # wrote to that tensor. On the right are the saved tensors: green if unchanged, red if their counter has moved on.
@@ -1356,15 +1353,11 @@ hint(
 #
 # - `+=`, `x[0] = ...`, `out=` and writes to views work in place. An underscore is only a convention.
 # - A batch taken by slicing is a view of the dataset. Clone it before you write to it.
-# - A recorded write to a leaf that requires grad fails immediately. Update parameters under `no_grad`.
 # - A node keeps what its derivative needs: inputs, outputs, tensors of its own, or nothing. At `backward`, the version
 #   counter reveals a counted write to a saved tensor.
-# - `detach` shares the counter. `.data` and NumPy don't, so a write through them can make gradients silently wrong.
 # - A recorded write is part of the history, even through a view. An overwritten value gets a gradient of 0.
 # - A write through a view whose elements overlap is recorded and counted, but its gradient is silently wrong.
 # - Write to memory that nothing else refers to: a fresh result or a clone.
-# - In training, saved tensors take up memory. In a stack of `Linear` layers, ReLU in place keeps as much as before;
-#   LeakyReLU and ELU keep half as much.
 #
 # | write | what happens |
 # |---|---|
