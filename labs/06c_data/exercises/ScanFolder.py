@@ -248,7 +248,7 @@ class ScanFolder:
         return torch.as_tensor(pixels / 255).mul(2).sub(1).unsqueeze(0), label
 
 
-# %% wrong "sorted by file name alone" fails=example,other_cases
+# %% wrong "sorted by file name alone" fails=example,other_cases,other_files,other_ends,other_versions
 class ScanFolder(Dataset):
     def __init__(self, root):
         self.files = sorted(pathlib.Path(root).glob("*/*.png"), key=lambda file: file.name)
@@ -263,7 +263,7 @@ class ScanFolder(Dataset):
         return pixels[None] / 127.5 - 1, self.classes.index(file.parent.name)
 
 
-# %% wrong "numbers are sorted as numbers" fails=other_cases
+# %% wrong "numbers are sorted as numbers" fails=other_cases,other_files,other_ends,other_versions
 class ScanFolder(Dataset):
     def __init__(self, root):
         number = lambda path: (int(path.stem) if path.stem.isdigit() else 99, path.stem)
@@ -337,7 +337,7 @@ class ScanFolder(Dataset):
         return pixels[None] / 127.5 - 1, self.classes.index(file.parent)
 
 
-# %% wrong "every file in the folders is a scan" fails=other_files raises=UnidentifiedImageError
+# %% wrong "every file in the folders is a scan" fails=other_cases,other_files
 class ScanFolder(Dataset):
     def __init__(self, root):
         folders = sorted(folder for folder in pathlib.Path(root).iterdir() if folder.is_dir())
