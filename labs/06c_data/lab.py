@@ -504,7 +504,7 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # That holds as long as a step takes longer than a copy. Otherwise, the script waits for the difference at every step.
 #
 # The thread can only hide *waiting*. In a Python process, only one thread at a time runs Python code, so a thread that
-# opens files would slow down the step. That's why a worker is a process.
+# opens files takes turns with the step. That's why a worker is a process.
 
 # %% [markdown]
 # ## What you have to wait for
