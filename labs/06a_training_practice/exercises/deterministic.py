@@ -76,7 +76,7 @@ def deterministic(seed: int) -> Iterator[None]:
     - seed: 0 to 2**32 - 1.
     - The generators continue and the settings return even if the block raised an error, was interrupted, or changed a
       setting. The error reaches the caller.
-    - If CUBLAS_WORKSPACE_CONFIG wasn't set before the block, it's unset afterward.
+    - If CUBLAS_WORKSPACE_CONFIG, which the block itself never unsets, wasn't set before it, it's unset afterward.
     """
     ### BEGIN SOLUTION
     of_python, of_numpy = random.getstate(), np.random.get_state()
