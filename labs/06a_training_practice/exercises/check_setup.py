@@ -275,7 +275,7 @@ with check(
     required=True,
     hint=(
         "Which of the five questions need a gradient, which the optimizer, and which only the output?",
-        "torch.autograd.grad with allow_unused=True returns None for a parameter that the loss doesn't depend on. An "
+        "torch.autograd.grad with allow_unused=True returns None for a parameter that no recorded path leads to. An "
         "optimizer's param_groups are dicts, and the key 'params' leads to the parameters themselves.",
     ),
 ):
@@ -379,7 +379,7 @@ with check(
     assert_found(check_setup, "others, optimizer", "copies in the optimizer", "a copy of one")
 with check(
     "graph",
-    "a loss that depends on no parameter",
+    "a loss with no recorded path to any parameter",
     weight=2,
     hint="What does backward do with a loss that doesn't require grad?",
 ):
