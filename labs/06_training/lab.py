@@ -15,8 +15,8 @@
 # - choose between two ways of training without looking at the test images.
 #
 # The core consists of four exercises: the loop (`train_epoch`), Adam (`adam_step_`), accumulation (`train_accumulated`)
-# and early stopping (`fit`). A fifth, marked *Further practice*, earns no points, and nothing else needs its section, "A
-# module and its parts".
+# and early stopping (`fit`). A fifth, marked *Further practice*, earns no points, and nothing else needs its section,
+# "A module and its parts".
 #
 # You need labs 2 to 4; lab 5 helps. Plan on two sittings of about an hour for the core, and a good half hour for the
 # optional section and its exercise. Lab 6a is about runs that fail: how to check a network, choose a learning rate, and
@@ -692,7 +692,7 @@ except NotImplementedError:
 # - [x] If the loss is multiplied by 1,000, Adam's first step stays about the same.
 #   > Both $m$ and $\sqrt v$ grow by that factor, so it cancels. That's how Adam hides mistakes in the scale of a loss.
 # - [ ] Without the correction for averages that start at zero, Adam's first step would be too small.
-#   > With the default factors, $m$ is $0.1\, g$ and $\sqrt v$ is about $0.03\, |g|$, so it would be three times as large.
+#   > With the default factors, $m$ is $0.1\, g$ and $\sqrt v$ about $0.03\, |g|$, so it would be three times as large.
 # - [x] For plain SGD, L2 and decoupled weight decay are the same.
 #   > In both, the parameter moves by an additional `lr * weight_decay * p`.
 # - [ ] In Adam, L2 pulls all weights toward zero alike.

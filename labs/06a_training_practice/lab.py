@@ -340,8 +340,8 @@ show_curves(sweep)
 # from step to step. A common one begins with a *warm-up*, in which the rate rises linearly to its full value, and then
 # lowers the rate to zero along half a cosine wave.
 #
-# Why start small? In its first step, Adam moves every parameter by about the full rate, however small its gradient is. If
-# the rate is large, a few such steps can wreck good initial weights. You'll measure that once you have a schedule.
+# Why start small? In its first step, Adam moves every parameter by about the full rate, however small its gradient is.
+# If the rate is large, a few such steps can wreck good initial weights, as you'll measure below.
 #
 # At which step should the rate reach its peak, and what should it be at step 0?
 
@@ -371,8 +371,8 @@ hint(
 #
 # ### Does the schedule pay?
 #
-# The next cell trains a network with five layers for 120 steps, with a constant rate and with your schedule. Run it with
-# a peak of 0.03, then 0.01 and 0.003. Does the schedule lead to a better result, or leave you more rates to choose from?
+# The next cell trains five layers for 120 steps, with a constant rate and with your schedule. Run it with a peak of
+# 0.03, then 0.01 and 0.003. Does the schedule lead to a better result, or leave you more rates to choose from?
 
 # %% scratch
 peak = 0.03
