@@ -75,8 +75,11 @@ guesses = network(pixels[1500:]).argmax(dim=1)
 print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# The script gets only 10% right, no better than guessing, with no error or warning. Fix three lines in the cell above,
-# one at a time, and rerun the cell after each change.
+# The script gets only 10% right, no better than guessing, with no error or warning. Where would you look first? Below
+# the line that defines `pixels`, insert `print(pixels.min(), pixels.max())`, and rerun the cell. Do the inputs have the
+# range that the comment states?
+#
+# Now fix three lines, one at a time, and rerun the cell after each change.
 #
 # | | change | accuracy |
 # |---|---|---|
@@ -85,9 +88,9 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, with the same indentation | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
-# (Without change 2, tiny rounding differences grow during training, so the accuracy depends on the number of threads.
-# If it's 80% already, change 2 seems to do nothing.) You've trained your first network. This lab explains the first and
-# third changes; lab 3 explains the second.
+# (After change 1 alone, tiny rounding differences grow during training, so the accuracy depends on the number of
+# threads. If you already get 80%, change 2 may not raise it.) You've trained your first network. This lab explains the
+# first and third changes; lab 3 explains the second.
 
 # %% [markdown]
 # ## Making tensors
@@ -138,8 +141,8 @@ for text, made in {
 # %% [markdown]
 # A list of integers becomes int64. If any of its numbers is a float, they all become float32, which is PyTorch's
 # *default dtype*; NumPy's is float64. `torch.Tensor([1, 2])`, with a capital T, always uses the default dtype. So do
-# `zeros`, `ones`, and `linspace` if its endpoints are real, even integers. `full` and `arange` infer the dtype from
-# their arguments. To choose a different dtype, pass `dtype=`.
+# `zeros` and `ones`, and so does `linspace` if its endpoints are real numbers, whether floats or integers. `full` and
+# `arange` infer the dtype from their arguments. To choose a different dtype, pass `dtype=`.
 #
 # A network's weights start as random numbers, so the script's result would vary if it didn't begin with
 # `torch.manual_seed(0)`. `rand` draws uniformly from 0 up to, but not including, 1, `randn` from the normal
@@ -208,10 +211,11 @@ hint(
 # `*` and `@` both multiply two matrices. If those are square, the results differ but have the same shape, so mixing
 # them up raises no error.
 #
-# `+`, `-`, `*`, `/`, `**`, comparisons, and functions such as `torch.sqrt` work *elementwise*: each element is combined
-# with the one at the same position in the other tensor. `@` is the matrix product: its element `[i, j]` is the sum of
-# row `i` of the left matrix times column `j` of the right one. `sum`, `mean`, `amax` and others *reduce* a tensor over
-# all its elements, or over one dimension, which is then removed. Work out the six results first.
+# `+`, `-`, `*`, `/`, `**` and comparisons work *elementwise*: each element is combined with the one at the same
+# position in the other tensor. Functions such as `torch.sqrt` transform each element on its own. `@` is the matrix
+# product: its element `[i, j]` is the sum of row `i` of the left matrix times column `j` of the right one. `sum`,
+# `mean`, `amax` and others *reduce* a tensor over all its elements, or over one dimension, which is then removed. Work
+# out the six results first.
 
 # %% example
 left = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -263,15 +267,13 @@ print("argmax       ", votes.argmax().item())
 # | left | right | result | why |
 # |---|---|---|---|
 # | int64 | float16 | float16 | float is the higher category |
-# | uint8 | int64 | int64 | large enough for both |
 # | uint8 | int8 | int16 | large enough for both |
 # | float16 | bfloat16 | float32 | large enough for both |
 # | float16 | the number 1.5 | float16 | a number of the same category has no effect |
 # | int16 | the number 1.5 | float32 | the number's category is higher, so the result has the default dtype |
 #
 # Combined with a tensor that has dimensions, a Python number or a *0-dim* tensor (one of shape `()`) affects the
-# result's dtype only if its category is higher. The newer dtypes uint16, uint32 and uint64 aren't promoted: combining
-# them with another integer dtype, or with bool, raises an error.
+# result's dtype only if its category is higher.
 #
 # Below, `u` is uint8, which holds values from 0 to 255, and `h` is float16. Predict the dtype of each result.
 
@@ -321,13 +323,14 @@ print((torch.tensor([True, True]) + 1).dtype)
 
 # %% answer [markdown]
 # The cell prints `torch.int64`: the number 1 is an integer, which is a higher category than bool, and a Python integer
-# promotes bool to int64. `torch.result_type(a, b)` returns the promoted dtype without computing anything. The result
-# itself can have another one: for `u` and 2, the promoted dtype is uint8, but `u / 2` is float32, and `u > 2` is bool.
+# promotes bool to int64. `torch.result_type(a, b)` returns the promoted dtype without computing anything. (The newer
+# uint16, uint32 and uint64 aren't promoted: combining one with another integer dtype, or with bool, raises an error.)
 
 # %% [markdown]
 # ### Your turn: brighten
 # Brighten an image with the formula $\text{gain} \cdot (\text{pixel} + \text{offset})$. Anything brighter than white
-# becomes white, and anything darker than black becomes black.
+# becomes white, and anything darker than black becomes black. If a product should end in .5, float32 may make it
+# slightly larger or smaller: 0.3 times 95 gives 28.500002, so both 28 and 29 count as right.
 
 # %% given
 hint(
@@ -361,9 +364,8 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 # %% [markdown]
 # uint8 has no negative numbers, so 0 - 8 wraps around to 248. After the division, a white pixel is 31 and a black one
 # is 1. Training steps that suit inputs from -1 to 1 are far too large for these. Dividing by 8 returned float32, which
-# hid the bug: `pixels.dtype` is what you'd expect, but the values aren't. Go back to the script in the first section,
-# insert `print(pixels.min(), pixels.max())` below the line that defines `pixels`, and run it with and without
-# `.float()`. What do you see?
+# hid the bug: `pixels.dtype` is what you'd expect, but the values aren't. Go back to the script, and print
+# `pixels.min()` and `pixels.max()` with and without `.float()`. What do you see?
 
 # %% answer [markdown]
 # Without `.float()`, the values range from 0 to 31.875; with it, they range from -1 to 1. (31.875 came from a pixel of
@@ -374,13 +376,12 @@ print("as float32", (white_to_black.float() - 8).tolist(), " then / 8", ((white_
 # ## Sixteen bits don't go far
 #
 # A loss of `inf`, or an average that's wrong in the third digit, often means that a number was stored in 16 bits.
-# float16 has one bit for the sign, five for the exponent and ten for the fraction. With ten fraction bits, there are
-# 1024 steps from one power of two to the next: from 1024 to 2048, float16 numbers are 1 apart, and the spacing doubles
-# at each power of two. The largest number is 65504; the smallest positive one is about 6e-8.
+# float16 has ten bits for the fraction, so there are 1024 steps from one power of two to the next: from 1024 to 2048,
+# float16 numbers are 1 apart, and the spacing doubles at each power of two. The largest number is 65504; the smallest
+# positive one is about 6e-8.
 #
-# Any other number is rounded to the nearest float16 number. If it's halfway between two, it becomes the one whose last
-# fraction bit is 0. A number that would be rounded to 65536, the next step, becomes `inf`. bfloat16 has eight exponent
-# bits and seven fraction bits, so its range is larger and its steps are wider.
+# Any other number is rounded to the nearest float16 number. A tie goes to the one whose last fraction bit is 0. A
+# number that would be rounded to 65536, the next step, becomes `inf`.
 #
 # The last line of the next cell converts five numbers. Which of them are finite and nonzero in float16?
 
@@ -400,15 +401,14 @@ print(torch.tensor([65519.0, 65520.0, 1e-5, 3e-8, 2.9e-8]).to(torch.float16).tol
 
 # %% [markdown]
 # The count stops at 2048: above that, float16 numbers are 2 apart, so 2049 is halfway between 2048 and 2050. The last
-# fraction bit of 2048 is 0, so the tie goes to 2048. In bfloat16, the count stops at 256.
+# fraction bit of 2048 is 0, so the tie goes to 2048.
 #
-# The sum of 70,000 ones is larger than 65504, so it becomes `inf`: that's *overflow*. Internally, `sum` adds in
-# float32, but the sum doesn't fit in its float16 result. `mean` divides before it rounds its result to float16, so it
-# doesn't overflow here. With `dtype=torch.float32`, `sum` also returns float32.
+# The sum of 70,000 ones is larger than 65504, so it becomes `inf`: that's *overflow*. `sum` adds in float32, but its
+# result is float16. `mean` divides before it rounds to float16, so it doesn't overflow here. With
+# `dtype=torch.float32`, `sum` also returns float32.
 #
-# In the last line, 65519 is closer to 65504 than to 65536, so it stays finite. 65520 is halfway and overflows. At the
-# other end of the range, 3e-8 becomes 6e-8, the smallest positive float16 number, and 2.9e-8 becomes 0: that's
-# *underflow*.
+# In the last line, 65519 is closer to 65504 than to 65536, so it stays finite; 65520 is halfway and overflows. At the
+# other end, 3e-8 becomes 6e-8, and 2.9e-8 becomes 0: that's *underflow*.
 #
 # ### Your turn: mean_of_batches
 # You have losses from several batches in float16, and the last batch is smaller than the others. What's the mean over
@@ -483,8 +483,8 @@ explore_strides(ways)
 # column.
 #
 # A tensor is *contiguous* if its elements, read in order, follow one another in memory without gaps. `table` is
-# contiguous, but the other two tensors in the pictures aren't. `t.is_contiguous()` checks this, and `t.contiguous()`
-# returns a contiguous tensor: `t` itself if it's already contiguous, or else a copy.
+# contiguous, but `table.T` and `table[1:, ::2]` aren't. `t.is_contiguous()` checks this, and `t.contiguous()` returns a
+# contiguous tensor: `t` itself if it's already contiguous, or else a copy.
 #
 # Sharing storage has a cost. Below, `wide` has a million elements, and `line` is one of its rows. `nbytes` is the size
 # of a tensor's own elements. How many bytes does `line` keep alive in memory? And how large is a file that contains it?
@@ -561,8 +561,8 @@ print("board[rows, 1] = 5     changed", int((board == 5).sum()), "elements")
 # %% [markdown]
 # The first and third do. In the first, `board[0:2]` is a view, so the assignment writes to `board`. In the second,
 # `board[rows]` is a copy: the assignment changes the copy, which is then discarded. The third has only one pair of
-# brackets, and an assignment such as `board[...] = 5` always writes to `board` itself, with either kind of indexing.
-# Only *reading* with advanced indexing makes a copy.
+# brackets. Such an assignment always writes to `board` itself, with either kind of indexing. Only *reading* with
+# advanced indexing makes a copy.
 #
 # An operation that modifies its tensor is called *in-place*. In PyTorch, the names of such methods end in an
 # underscore: `add_`, `fill_`, `masked_fill_`. Augmented assignment, such as `x += 1`, is in-place too. But `x = x + 1`
@@ -635,9 +635,9 @@ hint(
 # %% exercise: center_rows points=3 level=medium further
 
 # %% [markdown]
-# Did you remove the missing values before or after the subtraction? Either works here. But if you need gradients,
-# calling `where` after a bad computation isn't enough, because NaN comes back through the branch that wasn't taken. How
-# would you avoid computing with NaN at all?
+# Did you remove the missing values before or after the subtraction? Either works here. But if you need gradients (lab
+# 3), calling `where` after a bad computation may not be enough: a value that it left out gets a gradient of 0, but the
+# steps before multiply it by their own slopes, and 0 times NaN is NaN. How would you avoid computing with NaN at all?
 
 # %% answer [markdown]
 # Return `torch.where(mask, known - mean, 0)`, where `known` is a copy with 0 at the masked positions, and `mean` is its
@@ -685,14 +685,14 @@ print("scatter_add:             ", torch.zeros(3).scatter_add(0, index, amounts)
 # | 2 | 2 | 0 | `scores[2, 0]` | 0.5 |
 # | 3 | 3 | 1 | `scores[3, 1]` | 0.2 |
 #
-# `gather(1, index)` does this along dimension 1: `out[i, j] = scores[i, index[i, j]]`. The index must have as many
-# dimensions as the input, and the result has the shape of the index. So `labels[:, None]` turns the labels into a
-# column of shape (4, 1), and `[:, 0]` turns the resulting column back into shape (4,).
+# `gather(1, index)` does this along dimension 1: `out[i, j] = scores[i, index[i, j]]`. The index needs two dimensions,
+# like `scores`, and the result has the index's shape. So `labels[:, None]` makes the labels a column of shape (4, 1),
+# and `[:, 0]` turns the result back into shape (4,).
 #
 # `totals[index] += amounts` reads `totals[index]`, adds `amounts`, and writes the sums back. Both additions at position
 # 0 started from 0, and here the last write won, leaving 2 instead of 3. PyTorch doesn't guarantee which one wins.
 # `scatter_add` adds them all: `t.scatter_add(0, index, src)` returns a copy of `t` with each `src[i]` added at position
-# `index[i]`. It raises an error if `t` and `src` have different dtypes.
+# `index[i]`.
 #
 # `torch.bincount(labels)` counts how often each label from 0 to the largest one occurs. Pass `minlength=c` to get at
 # least `c` counts, even if the last classes don't occur.
@@ -711,8 +711,7 @@ hint(
 
 # %% [markdown]
 # A loop over the classes with `probs[labels == k, k].mean()`, which indexes with a mask and an integer at once, does
-# nearly the same thing, but returns NaN for a class without samples. It also goes through all labels once per class,
-# whereas `gather`, `scatter_add` and `bincount` each do it once.
+# nearly the same thing, but returns NaN for a class without samples, and goes through all labels once per class.
 
 # %% [markdown]
 # ## From scores to a loss
@@ -723,7 +722,8 @@ hint(
 # *Logits* are a classifier's scores before they become probabilities: one per class, each of which can be any number.
 # The *softmax* turns a row $x$ of logits into probabilities: $p_j = e^{x_j} / \sum_k e^{x_k}$. To get the *cross
 # entropy*, take the negative log of the probability of each sample's own label, then average over the samples. It's 0
-# for a network that's certain and right, and $\log 10 \approx 2.3$ for one that guesses among ten classes.
+# for a network that's certain and right, and $\log 10 \approx 2.3$ for one that gives each of ten classes a probability
+# of 0.1.
 #
 # In float32, `exp(89)` is inf and `exp(-104)` is 0. What do the first and third lines print?
 
@@ -743,8 +743,8 @@ print("loss of their softmax:       ", twice.item())
 
 # %% [markdown]
 # inf / inf is NaN. Subtracting the same number from all scores in a row scales every exponential by the same factor, so
-# the probabilities don't change. If you subtract the row's largest score, no exponential is greater than 1, and their
-# sum is at least 1.
+# apart from rounding, the probabilities don't change. If you subtract the row's largest score, no exponential is
+# greater than 1, and their sum is at least 1.
 #
 # That fixes the softmax but not its log: if a probability underflows to 0, its log is -inf. So first simplify the log
 # on paper: $\log p_j = x_j - \log \sum_k e^{x_k}$. The term $\log \sum_k e^{x_k}$ is called the *log-sum-exp*. You can
@@ -1043,7 +1043,7 @@ hint(
 # Hint: Which of these did you see in this lab's output?
 #
 # **From scores to a loss**
-# - [x] Adding 100 to all scores in a row doesn't change their softmax.
+# - [x] Adding 100 to all scores in a row doesn't change their softmax, apart from rounding.
 #   > Each exponential is multiplied by the same factor, and so is their sum.
 # - [ ] `torch.softmax(x, 1).log()` is finite for all finite scores, because softmax subtracts the largest one.
 #   > A probability can underflow to 0, and log 0 is -inf. Use `log_softmax` instead.

@@ -46,8 +46,8 @@ from labkit import (
 # %% [markdown]
 # ## A network that got worse
 #
-# This is the script from lab 1, which reached 88% after three fixes. Only the last lines are new. Run it. What
-# do the two losses say about the network, and what does the accuracy say?
+# This is the script from lab 1, which reached 88% after three fixes, with a few changes. Run it. What do the two losses
+# say about the network, and what does the accuracy say?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -156,9 +156,9 @@ hint(
 # better than accepting both?
 
 # %% answer [markdown]
-# In any function that reduces over the batch, such as a loss or batch statistics: given a single sample of shape (D,),
-# it would treat the D features as D samples. An error is also better in training code, where a missing batch dimension
-# is almost always a bug.
+# In any function that computes statistics of the batch, such as each feature's mean and standard deviation: for a
+# single sample, they're the sample itself and NaN. An error is also better in training code, where a missing batch
+# dimension is almost always a bug.
 
 # %% [markdown]
 # ## The same shape, different values
@@ -189,7 +189,7 @@ plt.show()
 # %% [markdown]
 # In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones from channel 1. With
 # `permute`, each row is one pixel, such as 10 and 20. With `reshape`, each pair holds two neighbors from one channel.
-# There's no error, only a scrambled image. In the other direction, use `permute(2, 0, 1)`.
+# In the other direction, use `permute(2, 0, 1)`.
 #
 # These operations fall into three families:
 #
@@ -216,11 +216,11 @@ print(tuple(torch.einsum("btd->d", query).shape))
 # same if you transpose one operand. The last line sums over the batch and time dimensions.
 #
 # ### Your turn: split_heads
-# *Attention*, which you'll write below, lets each position in a sequence collect information from others. It does so in
-# several *heads*, because a single one can follow only one pattern at a time, such as looking at the previous word. The
-# heads divide each position's features: with 8 features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3,
-# and so on. The head dimension then moves next to the batch dimension, so each head can compute independently. Do you
-# split or transpose first?
+# *Attention*, which you'll write below, lets each position in a sequence collect information from others, as a weighted
+# mean. It does so in several *heads*, because a single one has only one set of weights for each position. With two, one
+# can look at the previous word while the other looks further back. The heads divide each position's features: with 8
+# features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension then moves next
+# to the batch dimension, so each head can compute independently. Do you split or transpose first?
 
 # %% given
 hint(
@@ -320,7 +320,7 @@ plt.show()
 # %% [markdown]
 # It should be 1. You wanted the three differences on the diagonal, framed in blue: -1, +1 and -1. But `(3, 1)` and
 # `(3,)` broadcast to `(3, 3)`, so every prediction was compared with every target. The loss still falls during
-# training. At the end of this lab, you'll explain what the model learns from it.
+# training.
 #
 # `nn.functional.mse_loss` computes the same wrong number, but with a warning.
 #
@@ -337,14 +337,13 @@ hint(
 # %% exercise: safe_mse points=3 level=easy
 
 # %% [markdown]
-# In a library, this much checking is worthwhile: the error appears where the mistake is. In your own code,
-# `assert p.shape == t.shape` is enough.
+# In a library, this much checking is worthwhile. In your own code, `assert p.shape == t.shape` is enough.
 
 # %% [markdown]
 # ## Why the network got worse
 #
-# You can now find the bug in the script. Run the next cell. Which of the three shapes are wrong? And why is the
-# accuracy 10% rather than 5% or 50%? Then change one line of the script, and rerun both cells.
+# Run the next cell. Which of the three shapes are wrong? And why is the accuracy 10% rather than 5% or 50%? Then change
+# one line of the script, and rerun both cells.
 
 # %% scratch
 matches = guesses == labels
@@ -369,8 +368,7 @@ print(f"right: {matches.float().mean():.1%}")
 # %% [markdown]
 # ## Attention
 #
-# Every transformer is built around attention, which is also a popular interview question. It multiplies matrices for
-# each sample and head.
+# Every transformer is built around attention. It multiplies matrices for each sample and head.
 #
 # If both operands have at least two dimensions, `@` multiplies matrices in the last two: `(t, d) @ (d, s)` gives
 # `(t, s)`. All earlier dimensions are batch dimensions, which are broadcast according to the rules above. The last two
@@ -401,9 +399,13 @@ for left_shape, right_shape in (
 # The third line fails because the batch dimensions (2, 4) and (2,) are incompatible. The fourth fails because an inner
 # size of 1 isn't stretched to 3.
 #
-# In attention, each position looks up information at other positions. It has three rows of `d` numbers: a *query* in
-# `q` for what it's looking for, a *key* in `k` for what others can find it by, and a *value* in `v` for what they get
-# from it. All three tensors have shape `(n, heads, t, d)`. There are four steps:
+# In attention, each position looks up information at other positions. It has a *query* for what it's looking for, a
+# *key* for what others can find it by, and a *value* for what they get from it. Take the words *a tired cat*. The query
+# of *cat* may look for adjectives. It matches the key of *tired*, so the result for *cat* is mostly the value of
+# *tired*.
+#
+# Queries, keys and values have `d` numbers each. They're the rows of `q`, `k` and `v`, all of shape `(n, heads, t, d)`.
+# There are four steps:
 #
 # 1. The *score* of positions i and j is the dot product of query i and key j. `q @ k.mT` contains all scores, with
 #    shape `(n, heads, t, t)`.
@@ -501,8 +503,8 @@ print(torch.allclose(multi_head_attention(sequence, matrices, 2, causal=True), e
 # ## When is a view possible?
 #
 # `transpose(1, 2).flatten(2)` merges the heads, but `transpose(1, 2).view(n, t, f)` raises an error. You may have read
-# that `view` requires a *contiguous* tensor, whose elements follow one another in memory without gaps. In fact, all it
-# needs is one stride for each new dimension, which leads to two rules:
+# that `view` requires a contiguous tensor. In fact, all it needs is one stride for each new dimension, which leads to
+# two rules:
 #
 # - *Splitting* one dimension in two always works. If a dimension with stride $s$ is split into $a$ times $b$, the new
 #   strides are $b \cdot s$ and $s$.
@@ -516,9 +518,12 @@ print(torch.allclose(multi_head_attention(sequence, matrices, 2, causal=True), e
 #
 # None of the tensors below is contiguous. `channels_last` is a batch of images in a different *memory format*: its
 # shape is (2, 3, 4, 5), but each pixel's channels are adjacent in memory, so its strides are (60, 1, 15, 3).
+#
+# Take `grid.T.view(24)` as an example. `grid.T` has sizes (6, 4) and strides (1, 6). Joining its two dimensions would
+# require $1 = 4 \cdot 6$, so the line raises an error. Which dimensions would the other six have to join, if any?
 
 # %% predict: refused_views answer=3
-# **Predict.** How many of the seven lines raise an error? Keep the strides in mind.
+# **Predict.** How many of the seven lines raise an error, counting that one?
 
 # %% example
 grid = torch.arange(24).reshape(4, 6)
@@ -543,9 +548,8 @@ for text, (t, shape) in trials.items():
 # Three raise an error, and four don't, so contiguity is sufficient but not necessary. The error message recommends
 # `reshape`, which silently copies in such a case: what you write to the copy never reaches the original.
 #
-# `grid.T` has strides (1, 6) and sizes (6, 4). Joining would require $1 = 4 \cdot 6$. `grid[:, ::2]` has strides (6, 2)
-# and sizes (4, 3). Here $6 = 3 \cdot 2$, so the two dimensions can be joined into one dimension with stride 2. Follow
-# the colors to the storage:
+# `grid[:, ::2]` has strides (6, 2) and sizes (4, 3). Here $6 = 3 \cdot 2$, so the two dimensions can be joined into one
+# dimension with stride 2. Follow the colors to the storage:
 
 # %% example
 show_strides(grid[:, ::2])
@@ -636,8 +640,8 @@ print("layer.to(here) is layer:   ", layer.to(here) is layer)
 #
 # ### A second device
 # What fails on a machine with a GPU? To find out without one, you pretend: inside `with probes.TwoDevices() as gpu`,
-# the CPU plays a second device that follows a GPU's rules. It's displayed as `meta`, a device name that PyTorch knows
-# on every machine.
+# the CPU plays a second device that follows a GPU's rules. It borrows the name `meta` from a PyTorch device that exists
+# on every machine, so that's what you see in the output.
 
 # %% predict: two_devices
 # **Predict.** `on_gpu` and `on_cpu` have shape (3,). Which lines raise an error?
@@ -783,6 +787,9 @@ hint(
 # %% exercise: Normalize points=4 level=medium further
 
 # %% [markdown]
+# By default, `mean` aligns with W: for most sizes, that raises an error, but if W equals C, the result is wrong without
+# one. With shape `(C, 1, 1)`, it aligns with the channels.
+#
 # Why would `persistent=False` be wrong for `mean` and `std`?
 
 # %% answer [markdown]
@@ -791,11 +798,11 @@ hint(
 
 # %% [markdown]
 # ### Tensors that don't move
-# How would you find the bug in `AsAttribute` without a GPU and without labkit? On PyTorch's own device `meta`, tensors
-# have a shape and a dtype but no values: move the module there, and call it with an input on `meta`. That's often
-# enough, but an index tensor that stayed on the CPU raises no error, since indices are allowed there. So look inside
-# the module as well: `vars(module)` holds its plain attributes. Parameters, buffers and submodules are kept elsewhere,
-# so any tensor in `vars(module)` won't move.
+# How would you find the bug in `AsAttribute` without a GPU and without labkit? Use the real `meta`, which only lent its
+# name to the pretend GPU. Its tensors have a shape and a dtype but no values. Move the module there, and call it with
+# an input on `meta`. That's often enough, but an index tensor that stayed on the CPU raises no error, since indices are
+# allowed there. So look inside the module as well: `vars(module)` holds its plain attributes. Parameters, buffers and
+# submodules are kept elsewhere, so any tensor in `vars(module)` won't move.
 #
 # Some people test with `model.double()`. The next cell tries all three on `AsAttribute`, `AsBuffer`, and a module that
 # holds an index. What does each method find?
@@ -866,10 +873,18 @@ with probes.TwoDevices() as gpu:
 #
 # `inputs, targets = inputs.to(where), targets.to(where)`
 #
-# Both devices then reach 88.2%. The weights are the same because they're drawn on the CPU before they're moved. `rows`
-# can stay on the CPU, since it's an index. If your machine has a GPU, `train(device())` trains on it.
+# Both then reach 88.2%, since the pretend GPU computes on the CPU. The initial weights are the same because they're
+# drawn on the CPU before they're moved. `rows` can stay on the CPU, since it's an index. If your machine has a GPU,
+# `train(device())` trains on it; the accuracy may differ a little.
 
 # %% [markdown]
+# Three things about a real GPU that the pretend one doesn't show:
+#
+# - It works *asynchronously*: a call returns before its result is computed. To time it, call
+#   `torch.accelerator.synchronize()` before you start the clock and before you stop it.
+# - It adds in a different order, so results differ by rounding. Compare with `torch.allclose`, not `torch.equal`.
+# - Apple's `mps` has no float64, so a tensor with NumPy's default dtype can't be moved there.
+#
 # The network now reaches 88% on any device. In lab 3, one of its layers doesn't learn at all, again without an error.
 #
 # The core ends here. Three sections of further practice follow: windows, distances and nested batches. To skip
@@ -1052,7 +1067,7 @@ hint(
 # %% exercise: to_device points=4 level=hard further
 
 # %% [markdown]
-# PyTorch has a similar internal function, `torch.utils._pytree.tree_map`; the underscore means that it may change.
+# PyTorch has a similar internal function, `torch.utils._pytree.tree_map`.
 #
 # `to` also takes `non_blocking=True`. With it, a copy to a GPU from *pinned* memory, which the operating system never
 # moves, runs while your program continues.
@@ -1166,7 +1181,7 @@ hint(
 # returns a view if it can and copies otherwise, without telling you which. A common misconception is that `view`
 # requires a contiguous tensor. Contiguity is sufficient but not necessary: each new dimension has to stay within one
 # block of dimensions that can be joined. I use `view` if a copy would be a mistake, and `reshape` if I only read the
-# result. Neither reorders dimensions: that's what `permute` is for.
+# result.
 #
 # </details>
 

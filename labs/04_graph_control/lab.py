@@ -21,8 +21,8 @@
 # everything from *Gradients of gradients* to the quiz. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
-# those marked *later* run when you press *Mark my work* or submit the lab. You don't have to read folded cells, but run
-# them. The last question is graded by hand.
+# those marked *later* run when you press *Mark my work* or submit the lab. You don't have to read folded cells, or
+# sections that you skip, but run their code: later cells use it. The last question is graded by hand.
 
 # %% given
 from time import perf_counter
@@ -101,9 +101,9 @@ print(f"each of {len(losses)} losses in the list holds {held:,} bytes for a back
 # | 3 | `with torch.no_grad():` in `validate`, around the three lines below it | 89% | 0.41 | 150 | 0 |
 #
 # At first, training was fine, and only the measurement was wrong: validation ran with about half of the ReLU outputs
-# dropped. Without dropping any, the same network gets 90% right. Change 1 fixes that, but training now continues
-# without Dropout after the first epoch, and the accuracy of 89% doesn't show it. Until change 3, each loss in the list
-# keeps its graph alive. `losses.append(loss.item())` would prevent that too, since a Python number has no graph.
+# dropped. Change 1 fixes that, but now training continues without Dropout after the first epoch, so it's another
+# network that gets 89%, and the accuracy doesn't show it. Until change 3, each loss in the list keeps its graph alive.
+# `losses.append(loss.item())` would prevent that too, since a Python number has no graph.
 
 # %% [markdown]
 # ## Recording, off and on
@@ -189,7 +189,7 @@ print("one result:", layers(batch).nbytes, "bytes")
 # `loss.detach()` is the loss without its graph.
 
 # %% predict: growing_memory
-# **Predict.** Which loop needs more memory for 16 batches than for 2?
+# **Predict.** Which loop needs noticeably more memory for 16 batches than for 2?
 #
 # - [ ] the one that keeps only the last loss
 # - [x] the one that keeps a list of the losses
@@ -221,10 +221,10 @@ for loop in (keep_the_last, keep_losses, keep_detached):
     print(f"{loop.__name__:14} most KiB at a time: {[peak // 1024 for peak in peaks]}")
 
 # %% [markdown]
-# Only `keep_losses` uses more memory with each batch: another 256 KiB for the eight results in the batch's graph.
-# `keep_the_last`, which you might expect to leak, stays at two graphs, because `loss` still refers to the previous one
-# while the next batch runs. That graph is freed when `loss` is reassigned. So what leaks isn't recording, but keeping a
-# tensor that has a graph, like the losses in the digits script.
+# Only `keep_losses` grows noticeably: by another 256 KiB per batch, for the eight results in its graph. `keep_detached`
+# grows by one number per batch. `keep_the_last`, which you might expect to leak, stays at two graphs, because `loss`
+# still refers to the previous one while the next batch runs. That graph is freed when `loss` is reassigned. So what
+# leaks isn't recording, but keeping a tensor that has a graph, like the losses in the digits script.
 #
 # ### Updates
 #
@@ -247,10 +247,10 @@ for way in ("new tensor", "new tensor, no_grad", "in place, no_grad"):
     print(f"{way:20} value {w.item():.2f}  requires_grad {w.requires_grad!s:5}  is_leaf {w.is_leaf}")
 
 # %% [markdown]
-# All three end up with the value 3.20. The first `w` is the result of a recorded operation, so it isn't a leaf: the
-# next `backward` leaves its `.grad` at `None`, and the next update raises an error. The second `w` is cut off from the
-# graph and doesn't require grad. The third is the original `w`, changed in place, which is how optimizers do it.
-# Outside `no_grad`, that line would raise an error; lab 5 explains why.
+# Only the third, though all three end up with the value 3.20. The first `w` is the result of a recorded operation, so
+# it isn't a leaf: the next `backward` leaves its `.grad` at `None`, and the next update raises an error. The second `w`
+# is cut off from the graph and doesn't require grad. The third is the original `w`, changed in place, which is how
+# optimizers do it. Outside `no_grad`, that line would raise an error; lab 5 explains why.
 #
 # Now suppose you want to keep the value of `w` at every step for a plot.
 
@@ -283,8 +283,8 @@ print("tolist()        ", listed)
 #
 # ### Your turn: descend
 # Implement gradient descent, and return every point that it visits. Your function leaves the caller's tensor unchanged
-# and works even if the caller has turned recording off. Each point that you return needs its own memory, but a leaf
-# that you only use to compute a gradient may share a point's.
+# and works even if the caller has turned recording off. Each point that you return needs its own memory. The leaf that
+# you differentiate with respect to isn't returned, so it may share memory with a point.
 
 
 # %% given
@@ -348,7 +348,7 @@ for stop in (False, True):
 # The losses are equal, but the gradients have opposite signs. With the stop, only the path through the prediction
 # counts: $2 \cdot (2 - 3.7) \cdot 2 = -6.8$. So `w` increases, and the prediction moves toward the target. Without it,
 # the path through the target adds $2 \cdot (2 - 3.7) \cdot (-2.7) = 9.18$. Now `w` decreases, because the target falls
-# faster than the prediction. The printed loss doesn't show the difference.
+# faster than the prediction.
 #
 # You can also stop the gradient by computing the target inside `no_grad`. Does that cost the same? The next cell runs a
 # batch through the eight layers both ways, and prints the peak memory used by the results of operations.
@@ -413,7 +413,7 @@ hint(
 
 # %% answer [markdown]
 # On the target: compute it inside `no_grad`, or detach it once it's complete. That's right in both cases. A stop on one
-# of its inputs, such as `target_q.detach()`, also works here, but it depends on knowing every tensor that the target is
+# of its inputs, such as `target_q.detach()`, also works here, but only if you know everything that the target is
 # computed from.
 
 # %% [markdown]
@@ -439,13 +439,13 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 
 # %% [markdown]
 # The first part got its gradients through the frozen one. `requires_grad=False` on a parameter means that no gradient
-# is computed *for it*. The operation still passes a gradient to its other input, so you can train layers that precede a
-# frozen part. With `no_grad` around the middle part, you couldn't, because that cuts the path.
+# is computed *for it*. The frozen layer still passes a gradient to its input, so you can train the layers before it.
+# With `no_grad` around the middle part, you couldn't, because that cuts the path.
 #
-# If the *first* part is frozen and its input doesn't require grad, it isn't recorded even without `no_grad`, which is
-# what makes fine-tuning the last layers cheap. As for the second question, some texts claim that
-# `x.requires_grad = False` has the same effect as `no_grad`. It doesn't: the parameters still require grad, so
-# everything is recorded. Besides, you can clear that flag only on leaves.
+# If the *first* part is frozen and its input doesn't require grad, none of it is recorded, even without `no_grad`. That
+# makes it cheap to train only the last layers. As for the second question, some texts claim that
+# `x.requires_grad = False` does the same as `no_grad`. It doesn't: the parameters still require grad, so everything is
+# recorded. Besides, you can clear that flag only on leaves.
 #
 # | what you do | gradients pass through | the part's parameters get gradients | what the part keeps for `backward` |
 # |---|---|---|---|
@@ -454,12 +454,13 @@ print("input: requires_grad", x.requires_grad, "  result: requires_grad", make_l
 # | `no_grad` around the part | no | no | nothing |
 # | `detach()` on the part's result | no | no | everything, until the undetached result is gone |
 #
-# None of the four stops batch normalization in training mode from updating its running averages. `eval()` does.
+# None of the four stops a BatchNorm in training mode from updating its running averages; only `eval()` does.
 #
 # ### Your turn: saliency
 # Do this one if you want to see which pixels made a model say "cat". One answer is the gradient of the "cat" score with
 # respect to the input, called a *saliency map*. That gradient flows through the whole model, but the model must not
-# change: the caller may be accumulating gradients for a training step, and some parameters may be frozen.
+# change: the caller may be accumulating gradients for a training step, and some parameters may be frozen. You needn't
+# read the folded cell: it only builds models for the checks.
 
 
 # %% given folded
@@ -578,7 +579,7 @@ print("eval   : result requires grad", norm(shifted_batch).requires_grad)
 # %% [markdown]
 # Under `no_grad`, about half of the elements are still zeroed, and a single batch has moved the running mean: the
 # measurement changes what it measures. In evaluation mode, operations are still recorded. To evaluate a model, you need
-# both.
+# `eval()` for correct numbers; `no_grad` only saves memory and time.
 #
 # Afterward, every module should be back in its previous mode. Does `model.train()` ensure that? The model in the next
 # cell has a BatchNorm that was deliberately put in evaluation mode, as is common for pretrained parts.
@@ -598,7 +599,8 @@ print("after  ", {name: module.training for name, module in model.named_modules(
 # running values in the next step.
 #
 # ### Your turn: predict
-# Write a function that makes predictions without leaving a trace.
+# Write a function that makes predictions without leaving a trace. You needn't read the folded cell: it only builds
+# models for the checks.
 
 
 # %% given folded
@@ -713,32 +715,34 @@ hint(
 # With `predict` in its `validate`, the digits script needs none of the three changes: the scores have no graph, so the
 # loss has none either.
 #
-# `module.training = flag` sets one flag, while `module.train(flag)` also sets it for every module inside. In the model
-# that the checks use, the body ends with a dropout layer, and the head begins with the same one. If you went from the
-# outside in and called `train` with each module's old flag, whose flag would that layer get?
+# `module.training = flag` sets one flag, while `module.train(flag)` also sets it for every module inside. In the
+# checks' model, the body ends with a dropout layer, and the head begins with the same one. Suppose that you restored
+# the flags by calling `train` with each module's old flag, from the outside in: the body and what's in it, then the
+# head. Whose flag would that layer get?
 
 # %% answer [markdown]
-# The head's. Calling `train(flag)` on the head, which happens last, sets the dropout layer's flag to the head's.
-# `model.modules()` lists the layer only once, before the head, so nothing corrects the flag.
+# The head's. `train(flag)` on the head also sets the layer's flag. `model.modules()` lists the layer only once, inside
+# the body, so nothing corrects the flag afterward.
 
 # %% [markdown]
 # ## A good place to stop
 #
-# You've finished the first half. Next, you'll train a new head on a frozen trunk, go through a graph twice, and cut a
-# long history. When you come back after a break, the kernel may have restarted: choose *Run > Run All Above Selected
-# Cell*, or press *Check*, which runs the cells it needs.
+# Next, you'll train a new head on a frozen trunk, go through a graph twice, and cut a long history. When you come back
+# after a break, the kernel may have restarted: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs
+# the cells it needs.
 
 # %% [markdown]
 # ## A new head on a frozen trunk
 #
-# You have only 20 labeled images for a new task, too few to train a network on. But you have a network for a similar
-# task: you keep its layers up to the last one as a *trunk*, and train a new *head* for the new task. The trunk still
-# works with its old head. It needs no graph, because it doesn't learn; its running averages must not change, so it runs
-# in evaluation mode; and the losses must not keep graphs alive.
+# You have only 20 labeled images for a new task, so a network trained on them alone won't be good. But you have a
+# network for a similar task: you keep all its layers but the last as a *trunk*, and train a new last layer, or *head*.
+# The trunk still works with its old head. It needs no graph, because it doesn't learn; its running averages must not
+# change, so it runs in evaluation mode; and the losses must not keep graphs alive.
 #
 # ### Your turn: finetune
-# Train the head and leave the trunk exactly as it was. You may call your `predict`. The head in the checks ends with
-# `Tripled`, a layer that triples its input in training mode.
+# Train the head and leave the trunk exactly as it was. You may call your `predict`. In the checks, the head ends with
+# `Tripled`, from the folded cell under *saliency*, which triples its input in training mode. You needn't read the next
+# folded cell either.
 
 
 # %% given folded
@@ -757,13 +761,17 @@ def make_head(weight, bias):
 
 
 @probes.probe
-def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad=False, head_trains=True):
+def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad=False, head_trains=True, shared=False):
     """What finetune returns for a trunk and a head, and how it leaves both of them.
 
     modes: the training flag of each module of the trunk before. learning: requires_grad of each parameter of the trunk,
     whose .grad holds ones. old_grad: whether the .grad of the head holds ones too. head_trains: the mode of the head.
+    shared: whether both layers of the head have the same weight.
     """
     trunk, head = make_trunk(state, f), make_head(*linear).train(head_trains)
+    if shared:
+        head[1].weight = head[0].weight
+    aliases = [parameter.detach() for parameter in head.parameters()]
     for module, training in zip(trunk.modules(), modes, strict=True):
         module.training = training
     for parameter, flag in zip(trunk.parameters(), learning, strict=True):
@@ -777,6 +785,7 @@ def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad
         "losses": [float(loss) for loss in losses],
         "kinds": [type(loss).__name__ for loss in losses],
         "head": probes.state_of(head),
+        "in place": all(map(torch.equal, aliases, head.parameters())),
         "trunk": probes.state_of(trunk),
         "modes": [module.training for module in trunk.modules()],
         "head modes": [module.training for module in head.modules()],
@@ -795,9 +804,9 @@ hint(
 # %% exercise: finetune points=3 level=medium
 
 # %% [markdown]
-# Now try it. The next cell trains a network to read the digits. Then a new scanner arrives, which draws the upper half
-# of each digit one pixel too far to the right, and only 20 of its images have labels. What does the trunk gain? The
-# baselines are the network as it is, which needs no new labels, and a network trained from scratch on the 20 images.
+# Now try it. The next cell trains a network to read the digits. Then a new scanner draws the upper half of each digit
+# one pixel too far to the right, and only 20 of its images have labels. What does the trunk gain over two baselines:
+# the network as it is, and one trained from scratch on the 20 images?
 
 # %% example
 scans = torch.tensor(load_digits().images, dtype=torch.float32)
@@ -860,10 +869,10 @@ report("all of the old network, trained", trunk, old_head)
 # %% [markdown]
 # ## Inference mode
 #
-# A stricter version of `no_grad` causes an error far from its source if you confuse the two. A tensor created inside
-# `torch.inference_mode()` is an *inference tensor*. It's slightly cheaper to create because it has no version counter,
-# the number by which autograd notices in-place changes. Some texts claim that such a tensor can never be used in a
-# computation that you run `backward` on. The next cell tries six operations on one. (This section is optional.)
+# `torch.inference_mode()` is a stricter `no_grad`. If you confuse the two, you get an error, but far from the line to
+# blame. A tensor created inside it is an *inference tensor*. It's slightly cheaper to create because it has no version
+# counter, the number by which autograd notices in-place changes. Some texts claim that such a tensor can never be used
+# in a computation that you run `backward` on. The next cell tries six operations on one. (This section is optional.)
 
 # %% predict: refused_inference
 # **Predict.** `y` is an inference tensor, and `w` requires grad. Outside the block, which lines raise an error?
@@ -908,12 +917,13 @@ for text, run in trials.items():
 # Inside it, operations are recorded and new tensors are normal, but tensors created earlier remain inference tensors.
 #
 # Use `inference_mode` for results that leave the program, and `no_grad` for those that may be used in training. The
-# difference in time is small: on one CPU thread, the three models that we timed in *Recording, off and on* ran within
-# 2% of their time with `no_grad`.
+# difference in time is small: the three models timed in *Recording, off and on* ran within 2% of their time with
+# `no_grad`.
 #
 # ### Your turn: cached_features
 # Do this one if you train heads on a trunk that stays frozen for many epochs: its outputs, called *features*, need to
-# be computed only once. Here, the trunk can be any function (an *encoder*) whose parameters still require grad.
+# be computed only once. Here, the trunk can be any function (an *encoder*) whose parameters still require grad. In the
+# next cell, read only `encode`; the rest is for the checks.
 
 # %% given
 encoder_weight = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
@@ -1001,7 +1011,7 @@ for way in ("baseline: in every epoch", "cached: only once"):
 # - [x] only `y = x**2`
 # - [ ] only `y = x + 1`
 # - [ ] both of them
-# - [ ] neither: only the first pass frees anything
+# - [ ] neither: the second gradient is added to the first
 
 # %% example
 for text, make in {
@@ -1029,17 +1039,17 @@ for text, make in {
 # What does `retain_graph=True` cost? Some texts say that it doubles the memory that a backward pass needs. The next
 # picture shows what the eight layers hold for `backward`. A step is one Linear or one Tanh, so there are 16 steps in
 # the forward pass and 16 in the backward pass. First, sketch the curve for a normal `backward` and for one with
-# `retain_graph=True`. The buttons above the picture let you select one of four variants.
+# `retain_graph=True`. The buttons select one of four variants.
 
 # %% example
 show_kept(layers, batch)
 
 # %% [markdown]
 # The normal curve is a hill: each Tanh adds its result in the forward pass and frees it in the backward pass. With
-# `retain_graph=True`, the climb and the peak are the same, so nothing is doubled, but there's no descent: everything
-# stays until the last tensor that uses the graph is gone. (The gradients come on top: with them, the peak is 804 KiB
-# with `retain_graph=True` and 548 without.) With `no_grad`, there's no hill. With `detach()` at the end, there's the
-# whole climb, and then a cliff.
+# `retain_graph=True`, these saved tensors climb to the same peak, so nothing is doubled, but there's no descent: they
+# stay until the last tensor that uses the graph is gone. The gradients, which the picture omits, come on top of them:
+# in total, the peak rises by 47%, from 548 KiB to 804. With `no_grad`, there's no hill. With `detach()` at the end,
+# there's the whole climb, and then a cliff.
 
 # %% [markdown]
 # People usually reach for `retain_graph=True` because they have two losses from one forward pass. The next cell tries
@@ -1093,9 +1103,9 @@ except RuntimeError as error:
 # The message continues: "Specify retain_graph=True if you need to backward through the graph a second time". Before you
 # follow this advice, ask yourself which graph it means.
 #
-# The next picture shows three windows of three states each. The arrows are gradients, counted by *hooks*, functions
-# that `backward` calls with a state's gradient: the thicker the arrow, the more passes went through it. The top row
-# follows the advice; in the bottom row, the state is cut between windows.
+# The next picture shows three windows of three states each. An arrow is a gradient that goes back from one state to the
+# one before, and its number says how often one did. (The cell counts with *hooks*, functions that `backward` calls with
+# a state's gradient.) The top row follows the advice; in the bottom row, the state is cut between windows.
 
 # %% example
 figure, axes = plt.subplots(2, 1, figsize=(9, 3.2))
@@ -1127,14 +1137,13 @@ plt.show()
 # %% [markdown]
 # The error was right, but its advice was wrong here: the missing graph belonged to an earlier window, which you never
 # wanted to revisit. With `retain_graph=True`, each `backward` goes through *all* windows back to the first, and
-# everything they keep stays in memory. If the optimizer also changes the weights between windows, the second visit
-# raises an error of its own.
+# everything they keep stays in memory. If the optimizer also changes the weights between windows, the second `backward`
+# fails anyway, because the first window's graph needs the old weights.
 #
 # ### Your turn: window_gradients
 # Compute the gradient for a single update from a sequence whose whole graph wouldn't fit in memory. Cut the graph
 # between windows: keep the state's value but drop its history. Add up the windows' gradients; the optimizer step is up
-# to the caller, as in the cell below the exercise. (`torch.func`, which the docstring rules out, is a subject of
-# lab 8.)
+# to the caller, as in the cell below the exercise. (Lab 8 covers `torch.func`, which the docstring rules out.)
 
 
 # %% given
@@ -1220,15 +1229,14 @@ except NotImplementedError:
 # %% [markdown]
 # ## Gradients of gradients
 #
-# Some losses contain a gradient, and some methods need to know how a gradient changes; with an ordinary `backward`, you
-# can't differentiate a gradient again. `create_graph=True` records the backward pass itself, so that the gradient has a
-# graph. (From here to *Interview questions*, everything is optional.)
+# Some losses contain a gradient, so training has to differentiate that gradient. An ordinary `backward` doesn't allow
+# it, because the gradient has no graph. `create_graph=True` records the backward pass too, which gives it one. (From
+# here to *Interview questions*, everything is optional.)
 #
 # The next cell computes the derivative of $x^3$, $3x^2$, in three ways; at 2, it's 12.
 
 # %% predict: second_derivative
-# **Predict.** With which options can you differentiate again to get the second derivative, $6x$, which at 2 happens to
-# be 12 as well?
+# **Predict.** With which options can you differentiate again to get the second derivative, $6x$? (At 2, it's 12 too.)
 #
 # - [ ] without any
 # - [ ] with `retain_graph=True`
@@ -1328,24 +1336,23 @@ hint(
 # %% [markdown]
 # The gradient of a linear function is a constant, so it has no graph to differentiate, and the product is zero.
 # Otherwise, `grad_outputs=v` computes `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common
-# approach differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? And if `v` is passed as
-# `grad_outputs`?
+# approach differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? Must you also detach it
+# as `grad_outputs`?
 
 # %% answer [markdown]
-# In the product, as in `(g * v.detach()).sum()`: if `v` was computed from `x`, the second pass would otherwise go
-# through `v` too and add the derivative of `v` times `g`. As `grad_outputs`, `v` is only the value that the pass starts
-# with, so no gradient flows through it.
+# In the product: `(g * v.detach()).sum()`. If `v` was computed from `x`, the second pass would otherwise go through `v`
+# too, and add a term that isn't part of `H @ v`. As `grad_outputs`, `v` only starts the pass, so no gradient flows
+# through it.
 
 # %% [markdown]
 # ## A loss that contains a gradient
 #
-# A loss term that isn't connected to the weights does nothing, even though the printed loss looks right. In the
-# classic example, a *critic* is a model that gives each sample a score, which mustn't change abruptly: the
-# gradient of the score with respect to the *sample* should have a norm (the square root of its sum of squares) of at
-# most 1. In the theory of Wasserstein GANs, the best such critic has a norm of 1 between real and generated (fake)
-# samples, so 1 is the target. The *gradient penalty* is the mean of $(\text{norm} - 1)^2$ over the samples, and it's
-# added to the critic's loss. It's measured between a real sample and a fake one, at `mix * real + (1 - mix) * fake`,
-# with one number `mix` per sample.
+# A loss term that isn't connected to the weights does nothing, even though the printed loss looks right. In the classic
+# example, a *critic* is a model that gives each sample a score. The score mustn't change abruptly when the sample
+# changes a little: its gradient with respect to the *sample* should have a norm (the square root of its sum of squares)
+# close to 1. So the critic's loss gets another term, the *gradient penalty*: the mean of $(\text{norm} - 1)^2$ over the
+# samples. The gradients are taken between a real sample and a generated (fake) one, at `mix * real + (1 - mix) * fake`,
+# with one number `mix` per sample. (In the theory of Wasserstein GANs, the best critic has norm 1 there.)
 #
 # Training differentiates the penalty with respect to the critic's weights. The next cell computes the penalty twice for
 # a critic with two weights. What changes?
@@ -1443,9 +1450,8 @@ hint(
 # **Memory**
 # - [ ] A loop that evaluates without `no_grad` holds more memory with each batch, even if no result is kept.
 #   > Each graph is freed when the name is reassigned. `keep_the_last` held two graphs, whether for 2, 8 or 16 batches.
-# - [x] `history.append(loss)` keeps the graph of each step alive.
-#   > Without a backward pass, the loss keeps its whole graph alive, along with everything the nodes keep; after one,
-#   > only the nodes are left. `keep_losses` grew by 256 KiB per batch.
+# - [x] Without `backward`, `history.append(loss)` keeps the graph of each step alive, with everything the nodes keep.
+#   > `keep_losses` grew by 256 KiB per batch. If each step calls `backward`, that's freed, and only the nodes are left.
 # - [ ] `history.append(loss.detach())` keeps the graph of each step alive.
 #   > A detached loss has no graph. `keep_detached` stayed at one graph.
 # - [ ] `retain_graph=True` doubles the peak of the memory that saved tensors use.
@@ -1473,8 +1479,8 @@ hint(
 # - [ ] If the last layer is frozen, the first layer gets no gradient.
 #   > Frozen means that no gradient is computed for the layer's own parameters. Gradients still pass through, as in the
 #   > model with the frozen middle.
-# - [x] If a part runs inside `no_grad`, no gradient reaches the layers before it.
-#   > Nothing is recorded there, so the path back ends. That's how it differs from `requires_grad_(False)`.
+# - [x] If a part runs inside `no_grad`, no gradient reaches the layers before it through that part.
+#   > Nothing is recorded there, so this path ends. A gradient could still take a path around the part, if there is one.
 # - [ ] Setting `x.requires_grad = False` on a model's input prevents the forward pass from being recorded.
 #   > The parameters still require grad, so everything is recorded. In the lab, the result required grad even though its
 #   > input didn't.
@@ -1550,7 +1556,8 @@ hint(
 # - A frozen parameter gets no gradient but lets gradients through; `no_grad` doesn't. When you freeze a parameter,
 #   clear its old `.grad`.
 # - `eval()` affects layers; `no_grad` affects recording. Restore each module's mode, not just the model's.
-# - A loss keeps its whole graph alive, so store numbers or detached tensors instead.
+# - A loss keeps its graph alive, and until `backward` has run, everything its nodes keep. Store numbers or detached
+#   tensors instead.
 # - Cut the state between windows. Don't add `retain_graph=True` just because an error message suggests it.
 # - Measure what a technique gains against a baseline without it.
 #
@@ -1562,7 +1569,7 @@ hint(
 # | `t.detach()` | stops the gradient at `t`; the result shares memory with `t`, so a snapshot takes `.clone()` too |
 # | `module.requires_grad_(False)` | no gradient for its parameters; gradients still pass through |
 # | `torch.inference_mode()` | its tensors can't be saved for `backward`: clone them outside |
-# | `retain_graph=True` | keeps saved tensors without doubling the memory; records nothing |
+# | `retain_graph=True` | keeps saved tensors after the pass, without raising their peak; records nothing |
 # | `create_graph=True` | records the backward pass, so a loss may contain a gradient |
 #
 # Three questions to ask about your own code:

@@ -895,7 +895,7 @@ hint(
 # | 5 | noise added to a copy of the scans | 24% right with noise | 51% right with noise |
 # | 6 | shuffling, AdamW, a random split, early stopping | 88% right | 97% right |
 # | 6b | convolutions, and `eval()` for scans read one by one | 92% right | 99% right |
-# | 6c | a new order each epoch for scans in ten folders | 26% right | 98% right |
+# | 6c | a new order each epoch for scans in ten folders | 13% right | 98% right |
 # | 7 | no graph kept in validation | 5.1 MB alive | 2 KB alive |
 # | 7b | scans prepared once | 97 ms per epoch | 16 ms per epoch |
 # | 7c | activations kept in `bfloat16` | 1.72 MB kept | 1.32 MB kept |

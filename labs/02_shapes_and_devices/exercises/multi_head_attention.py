@@ -1,3 +1,14 @@
+# %% given
+# The checks call your function through this probe, too.
+@probes.probe
+def attended_again(function, x, weights, heads):
+    """The result after the matrices were changed in place since an earlier call."""
+    function(x, list(weights), heads, False)
+    for w in weights:
+        w.mul_(-0.5)
+    return function(x, weights, heads, False)
+
+
 # %% exercise
 def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: bool) -> Tensor:
     """Self-attention in several heads: each position of x collects information from positions of the same sequence.
@@ -25,7 +36,7 @@ def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: b
 # %% promises
 # Self-attention in several -> example, other_cases
 # x has shape -> example, other_cases, equal_sizes
-# The queries are x -> example, other_cases, equal_sizes, sizes_of_one
+# The queries are x -> example, other_cases, equal_sizes, sizes_of_one, called_again
 # Each head computes -> example, causal_example, causal, other_cases
 # Then the heads are merged -> example, other_cases, equal_sizes
 # Returns the merged features -> example, other_cases
@@ -41,6 +52,7 @@ def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: b
     reference,
     *("float64", "causal", "causal, float64", "one position", "one sample", "no sample", "one head", "f heads"),
     *("as many heads as positions", "as many samples as heads", "features as positions", "all equal"),
+    *("causal, scores far apart",),
     *("positions first", "features first", "every second feature", "stored by columns", "slices of one matrix"),
 )
 def arguments(draw, edge):
@@ -51,6 +63,8 @@ def arguments(draw, edge):
     f, g = heads * d, draw.make_generator()
     x, w = (torch.randn(shape, dtype=torch.float64, generator=g) for shape in ((n, t, f), (4, f, f)))
     x, w = (part if "float64" in edge else part.float() for part in (x, w * 1.5 / f**0.5))
+    if "far apart" in edge:
+        x = x * 40
     if edge == "positions first":
         x = x.transpose(0, 1).contiguous().transpose(0, 1)
     if edge == "features first":
@@ -124,7 +138,7 @@ with check(
 ):
     arguments.assert_results(multi_head_attention, "", "float64")
 with check("causal", "a causal mask, with more positions", weight=2, hint="Which positions can position 2 see?"):
-    arguments.assert_results(multi_head_attention, "causal", "causal, float64")
+    arguments.assert_results(multi_head_attention, "causal", "causal, float64", "causal, scores far apart")
 with check(
     "equal_sizes",
     "equal sizes",
@@ -147,8 +161,17 @@ with check(
     arguments.assert_results(multi_head_attention, "stored by columns", "slices of one matrix")
 with check("empty", "no sample", guard=True, hint="Which of your sizes is -1? It can't be computed from no elements."):
     arguments.assert_results(multi_head_attention, "no sample")
+with check(
+    "called_again",
+    "a second call, after the matrices were changed in place",
+    hint="What does your function remember from an earlier call?",
+):
+    g = torch.Generator().manual_seed(3)
+    t, ws = torch.randn(2, 5, 6, generator=g), [torch.randn(6, 6, generator=g) / 3 for _ in range(4)]
+    want = reference.function(t, [w * -0.5 for w in ws], 2, False)
+    assert_close(attended_again(multi_head_attention, t, ws, 2), want)
 with check("keeps_input", "x, the matrices and the list keep their values", guard=True, hint="Does a call end in _?"):
-    arguments.assert_arguments(multi_head_attention)
+    arguments.assert_arguments(multi_head_attention, rtol=0, atol=0)
 
 
 # %% right "with the earlier exercises"
@@ -178,37 +201,37 @@ def multi_head_attention(x, weights, heads, causal):
     return torch.einsum("nhij,nhjd,hdf->nif", scores.softmax(-1), v, weights[3].unflatten(0, (heads, d)))
 
 
-# %% wrong "reshape merges the heads" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts
+# %% wrong "reshape merges the heads" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts,called_again
 def multi_head_attention(x, weights, heads, causal):
     q, k, v = (split_heads(x @ w, heads) for w in weights[:3])
     return attention(q, k, v, causal).reshape(x.shape) @ weights[3]
 
 
-# %% wrong "view needs no copy" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts raises=RuntimeError
+# %% wrong "view needs no copy" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts,called_again raises=RuntimeError
 def multi_head_attention(x, weights, heads, causal):
     q, k, v = (split_heads(x @ w, heads) for w in weights[:3])
     return attention(q, k, v, causal).transpose(1, 2).view(x.shape) @ weights[3]
 
 
-# %% wrong "merged heads are the result" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts
+# %% wrong "merged heads are the result" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts,called_again
 def multi_head_attention(x, weights, heads, causal):
     q, k, v = (split_heads(x @ w, heads) for w in weights[:3])
     return attention(q, k, v, causal).transpose(1, 2).flatten(2)
 
 
-# %% wrong "the output matrix comes before the merge" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts,empty raises=RuntimeError
+# %% wrong "the output matrix comes before the merge" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts,empty,called_again raises=RuntimeError
 def multi_head_attention(x, weights, heads, causal):
     q, k, v = (split_heads(x @ w, heads) for w in weights[:3])
     return (attention(q, k, v, causal) @ weights[3]).transpose(1, 2).flatten(2)
 
 
-# %% wrong "one head with all features is the same" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts
+# %% wrong "one head with all features is the same" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts,called_again
 def multi_head_attention(x, weights, heads, causal):
     q, k, v = (split_heads(x @ w, 1) for w in weights[:3])
     return attention(q, k, v, causal).squeeze(1) @ weights[3]
 
 
-# %% wrong "a matrix of a linear layer is transposed" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts
+# %% wrong "a matrix of a linear layer is transposed" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts,called_again
 def multi_head_attention(x, weights, heads, causal):
     q, k, v = (split_heads(x @ w.T, heads) for w in weights[:3])
     return attention(q, k, v, causal).transpose(1, 2).flatten(2) @ weights[3].T
@@ -220,7 +243,7 @@ def multi_head_attention(x, weights, heads, causal):
     return attention(q, k, v, False).transpose(1, 2).flatten(2) @ weights[3]
 
 
-# %% wrong "view splits the heads, and merges them" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts
+# %% wrong "view splits the heads, and merges them" fails=example,causal_example,other_cases,causal,equal_sizes,sizes_of_one,layouts,called_again
 def multi_head_attention(x, weights, heads, causal):
     n, t, f = x.shape
     q, k, v = ((x @ w).reshape(n, heads, t, f // heads) for w in weights[:3])

@@ -5,6 +5,9 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     predicted, target: both float32 or both float64, and the result has that dtype. Neither is empty, and both may have
     any strides. Each has shape (N,) or (N, 1), in any combination, and N is the same for both.
     Raises ValueError for any other pair of shapes. Neither argument is changed.
+
+    Details:
+    - The result is exact except for rounding, even if predicted and target are large and close together.
     """
     ### BEGIN SOLUTION
     for t in (predicted, target):
@@ -23,6 +26,7 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
 # Each has shape -> column_row, shape_pairs, one_sample
 # Raises ValueError -> raises_count, raises_shape
 # Neither argument is changed -> keeps_input
+# The result is exact -> float64
 
 
 # %% domain
@@ -30,7 +34,7 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     reference,
     *("rows", "columns", "column and row", "row and column"),
     *("one: columns", "one: column and row", "one: row and column"),
-    *("float64", "columns of a table", "every second one", "expanded"),
+    *("float64", "close together", "columns of a table", "every second one", "expanded"),
 )
 def arguments(draw, edge):
     one, _, shapes = edge.rpartition(": ")
@@ -38,6 +42,9 @@ def arguments(draw, edge):
     g = draw.make_generator()
     dtype = torch.float64 if edge == "float64" else torch.float32
     pair = [torch.randn(n, dtype=dtype, generator=g) for _ in range(2)]
+    if edge == "close together":
+        pair[1] = pair[0] * 0.01 + 1000
+        pair[0] = pair[0] + 1000
     if edge == "columns of a table":
         pair = list(torch.stack([*pair, pair[0] * 2], 1).T[:2])
     if edge == "every second one":
@@ -106,8 +113,12 @@ with check(
         {"every prediction was compared with every target": (p[:, None] - t).square().mean()},
     )
     arguments.assert_results(safe_mse, "", "rows", "columns", "column and row", "row and column")
-with check("float64", "float64 keeps its digits", hint="Which dtype does your function compute in?"):
-    arguments.assert_results(safe_mse, "float64")
+with check(
+    "float64",
+    "digits are kept: in float64, and if numbers are close together",
+    hint="Which dtype does your function compute in? Does it subtract before it squares?",
+):
+    arguments.assert_results(safe_mse, "float64", "close together")
 with check("one_sample", "a single prediction", weight=2, hint="What does squeeze() turn shape (1, 1) into?"):
     arguments.assert_results(safe_mse, "one: columns", "one: column and row", "one: row and column")
 with check(

@@ -19,7 +19,7 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
     Returns the same nesting, with containers of the same types.
 
     Details:
-    - Named tuples are the only subclasses of list, tuple and dict in batch, and it contains no deque.
+    - Named tuples are the only subclasses of list, tuple and dict in batch, and it contains no deque or class.
     - The lists and dicts returned are new ones, even if nothing had to be moved. batch, its containers and its tensors
       aren't changed. A tensor that needs no change may be returned as is.
     """

@@ -46,7 +46,13 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     *("batch of one", "batch of one, sizes of 1", "empty batch", "no dimension", "another function"),
     *("bool samples", "int64 batches", "int64 samples", "float64 batches"),
     *("transposed", "every second column", "expanded"),
-    *("f returns its input", "f returns its input, a batch", "f raises", "f raises for a batch"),
+    *(
+        "f returns its input",
+        "f returns its input, a batch",
+        "f raises",
+        "f raises for a batch",
+        "f raises RuntimeError",
+    ),
 )
 def arguments(draw, edge):
     given = {"one channel": channel_means, "no dimension": torch.exp, "one result for a sample": row_spread}
@@ -65,7 +71,7 @@ def arguments(draw, edge):
     if "f raises" in edge:
 
         def f(batch):
-            raise ZeroDivisionError
+            raise RuntimeError if "RuntimeError" in edge else ZeroDivisionError
 
     sizes = [draw(st.integers(2, 4)) for _ in range(ndim)]
     if edge == "one channel":
@@ -189,7 +195,7 @@ with check(
     guard=True,
     hint="If f raises an exception, what does your code do with it?",
 ):
-    arguments.assert_results(with_batch, "f raises", "f raises for a batch")
+    arguments.assert_results(with_batch, "f raises", "f raises for a batch", "f raises RuntimeError")
 with check(
     "keeps_input", "x keeps its shape and its values", guard=True, hint="Is there an in-place operation in your code?"
 ):

@@ -12,7 +12,7 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
     Details:
     - trunk: afterward, its parameters and buffers have exactly the values that they had before, every .grad and
       requires_grad is as before, and each of its modules is in the mode that it was in.
-    - head: all its parameters require grad.
+    - head: all its parameters require grad. The scores depend on each, and two layers may share one.
     - batches: x is float32, y is int64, and n is at least 1; the list may be empty. The batches aren't changed.
     """
     ### BEGIN SOLUTION
@@ -42,10 +42,11 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
 # It runs in evaluation -> example, recording, other_cases
 # head: a module from -> other_cases
 # It runs in training -> example, other_cases, head_mode
-# A step changes each -> example, other_cases, old_grad
+# A step changes each -> example, other_cases, old_grad, in_place
 # Returns the mean -> example, other_cases, numbers
 # trunk: afterward, its -> keeps_trunk, keeps_modes
-# head: all its -> other_cases
+# head: all its -> other_cases, in_place
+# The scores depend -> in_place
 # batches: x is -> other_cases, no_batches
 # The batches aren't changed -> keeps_batches
 
@@ -55,7 +56,7 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
     reference,
     *("no batches", "one batch", "one sample", "one class", "the same batch twice", "lr 0", "transposed"),
     *("scores far apart", "training mode", "evaluation mode", "only BatchNorm evaluated", "head in evaluation mode"),
-    *("trunk frozen", "some frozen", "head holds .grad"),
+    *("trunk frozen", "some frozen", "head holds .grad", "a shared parameter"),
     call=finetuned,
 )
 def arguments(draw, edge):
@@ -81,7 +82,7 @@ def arguments(draw, edge):
     lr = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.05, 0.1, 0.3]))
     state = make_state(width, draw(st.integers(0, 1000)))
     old = (edge == "head holds .grad", edge != "head in evaluation mode")
-    return state, marked, linear, batches, lr, modes, learning, *old
+    return state, marked, linear, batches, lr, modes, learning, *old, edge == "a shared parameter"
 
 
 # %% checks
@@ -149,6 +150,16 @@ with check(
     assert_close(got["head"], want["head"], name="the head")
     assert len(asked.calls) == 2, "the trunk didn't run once for each batch"
     assert not any(call.grad for call in asked.calls), "operations of the trunk were recorded"
+with check(
+    "in_place",
+    "each parameter is changed in place, and once, even if it's shared",
+    hint="How often does your loop meet a parameter that two layers share? Which lines give one new memory?",
+):
+    for trial in arguments.iter_trials(finetune, "", "a shared parameter"):
+        got, want = trial.report.result, trial.case.report.result
+        assert_close(got["losses"], want["losses"], name="the losses")
+        assert_close(got["head"], want["head"], name="the head")
+        assert got["in place"] is True, "a parameter has new memory"
 with check("old_grad", "a head that holds a .grad", weight=2, hint="What does backward do with an old .grad?"):
     for trial in arguments.iter_trials(finetune, "head holds .grad"):
         got, want = trial.report.result, trial.case.report.result
@@ -241,7 +252,7 @@ def finetune(trunk, head, batches, lr):
     return losses
 
 
-# %% wrong "requires_grad=False is enough to freeze" fails=example,other_cases,recording,old_grad,numbers,keeps_trunk,head_mode
+# %% wrong "requires_grad=False is enough to freeze" fails=example,other_cases,recording,in_place,old_grad,numbers,keeps_trunk,head_mode
 def finetune(trunk, head, batches, lr):
     flags = [p.requires_grad for p in trunk.parameters()]
     trunk.requires_grad_(False)
@@ -259,7 +270,7 @@ def finetune(trunk, head, batches, lr):
     return losses
 
 
-# %% wrong "detach() keeps the trunk from being recorded" fails=example,other_cases,recording,old_grad,numbers,head_mode
+# %% wrong "detach() keeps the trunk from being recorded" fails=example,other_cases,recording,in_place,old_grad,numbers,head_mode
 def finetune(trunk, head, batches, lr):
     modes = {module: module.training for module in trunk.modules()}
     trunk.eval()
@@ -315,7 +326,7 @@ def finetune(trunk, head, batches, lr):
     return losses
 
 
-# %% wrong "the optimizer clears the gradients" fails=example,other_cases,recording,old_grad,numbers,head_mode
+# %% wrong "the optimizer clears the gradients" fails=example,other_cases,recording,in_place,old_grad,numbers,head_mode
 def finetune(trunk, head, batches, lr):
     modes = {module: module.training for module in trunk.modules()}
     trunk.eval()
@@ -334,7 +345,7 @@ def finetune(trunk, head, batches, lr):
     return losses
 
 
-# %% wrong "evaluation mode is for both parts" fails=example,other_cases,recording,old_grad,numbers,head_mode
+# %% wrong "evaluation mode is for both parts" fails=example,other_cases,recording,in_place,old_grad,numbers,head_mode
 def finetune(trunk, head, batches, lr):
     modes = {module: module.training for module in trunk.modules()}
     trunk.eval()
@@ -394,7 +405,7 @@ def finetune(trunk, head, batches, lr):
     return losses
 
 
-# %% wrong "one gradient, of all batches" fails=other_cases,recording,old_grad,numbers,head_mode
+# %% wrong "one gradient, of all batches" fails=other_cases,recording,in_place,old_grad,numbers,head_mode
 def finetune(trunk, head, batches, lr):
     modes = {module: module.training for module in trunk.modules()}
     trunk.eval()

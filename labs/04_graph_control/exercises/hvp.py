@@ -54,7 +54,15 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
         "v expanded",
     ),
     *("linear", "linear, float64", "linear, v from x", "fast swings", "fast swings, float64"),
-    *("v is x", "v from x", "x requires grad", "v requires grad", "from operations", "hold .grad"),
+    *(
+        "v is x",
+        "v is x, without grad",
+        "v from x",
+        "x requires grad",
+        "v requires grad",
+        "from operations",
+        "hold .grad",
+    ),
     *("recording off", "linear, recording off"),
     call=product_with,
     contexts={"recording off": torch.no_grad, "linear, recording off": torch.no_grad},
@@ -90,7 +98,7 @@ def arguments(draw, edge):
         x.grad, v.grad = torch.full_like(x, 1000.0), torch.full_like(v, float("nan"))
     if edge == "from operations":
         x, v = x * 2, v * 2
-    if edge == "v is x":
+    if "v is x" in edge:
         v = x
     return f, x, None if "v from x" in edge else v, -0.5
 
@@ -142,7 +150,7 @@ with check("v_is_x", "v is x, or is computed from x", weight=2, hint="Along whic
     want = torch.autograd.functional.hessian(chained, t.detach()) @ t.detach()
     slope = torch.autograd.functional.jacobian(chained, t.detach())
     explain(hvp(chained, t, t), want, {"v was differentiated too": want + slope})
-    arguments.assert_results(hvp, "v is x", "v from x", "linear, v from x")
+    arguments.assert_results(hvp, "v is x", "v is x, without grad", "v from x", "linear, v from x")
 with check(
     "requires_grad",
     "x and v that require grad, come from operations, or hold a .grad",

@@ -50,10 +50,10 @@ def refuses(load):
 
 
 @probes.probe
-def saved_by(make, run, before, see="file", after=0, compiled=False, to_path=""):
+def saved_by(make, run, before, see="file", after=0, compiled=False, to_path="", epoch=None):
     """A run that is saved at its start and after some epochs: the second file, or the state some epochs later.
 
-    to_path: "str" or "Path".
+    to_path: "str" or "Path". epoch: what save gets; by default, the number of epochs.
     """
     with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
         session, file = Session(*run, compiled=compiled), io.BytesIO()
@@ -61,7 +61,7 @@ def saved_by(make, run, before, see="file", after=0, compiled=False, to_path="")
         saver.save(io.BytesIO(), 0)
         session.go(before)
         path = pathlib.Path(folder, "run")
-        saver.save({"str": str(path), "Path": path}.get(to_path, file), before)
+        saver.save({"str": str(path), "Path": path}.get(to_path, file), before if epoch is None else epoch)
         written = path.read_bytes() if to_path else file.getvalue()
         if see == "file":
             return written
@@ -265,6 +265,8 @@ with check(
 with check("epoch", "load returns the epoch passed to save", weight=1, hint="Which number was passed to save?"):
     for n in (1, 3, 0):
         assert_close(resumed(Saver, 5, SGD, ON, n, 0, "epoch"), n, name="the epoch")
+    run = run_of(5, 5, SGD, ON)[0]  # a run that was resumed before, so epoch isn't the number of its own steps
+    assert_close(loaded_by(Saver, run_of(5, 6, SGD, ON)[0], saved_by(Saver, run, 1, epoch=7), "epoch"), 7)
 with check(
     "not_disturbed",
     "saving doesn't affect the run",
