@@ -15,10 +15,10 @@
 # - find where a gradient is cut off, and fix it;
 # - optionally, add up gradients over batches of different sizes, and change one during the backward pass.
 #
-# This lab builds on lab 1. Plan on two to three hours, in two or three sittings, for the text and the core: the five
-# exercises headed *Your turn*. *Further practice* is optional, earns no points and takes a good hour more. Three
-# sections that begin with "Optional" prepare for it, so you may skip them too. All numbers were measured with PyTorch
-# 2.13 on a CPU.
+# This lab builds on lab 1, and on broadcasting from lab 2. Plan on two to three hours, in two or three sittings, for
+# the text and the core: the five exercises headed *Your turn*. *Further practice* is optional, earns no points and
+# takes a good hour more. Three sections that begin with "Optional" prepare for it, so you may skip them too. All
+# numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
@@ -154,7 +154,7 @@ print("value", y.item(), "  slope", x.grad.item())
 #
 # Each step computes `value = value * x + c`. What happens to the slope in such a step? First work through $x^2 + 3x +
 # 1$ at 2 on paper; its slope there is 7. `no_grad` and `inference_mode`, in the docstring's last line, are two ways to
-# turn autograd off, which lab 4 explains. Plain multiplications and additions work there without further effort.
+# turn autograd off, which lab 4 explains. Plain multiplications and additions work there too.
 
 # %% given
 hint(
@@ -167,9 +167,9 @@ hint(
 
 # %% [markdown]
 # By the product rule, each step replaced the slope with `slope * x + value`, using the value from before the step. You
-# carried the derivative *forward*, along with the value. With a million inputs, you'd carry a million slopes. Autograd
-# goes forward once, recording what it does, and then *backward* through the recorded operations, once for all the
-# inputs.
+# carried the derivative *forward*, along with the value. For a million inputs, that takes a million passes, or one that
+# carries a million slopes, which is as much work. Autograd goes forward once, recording what it does, and then
+# *backward* once, for all the inputs.
 
 # %% [markdown]
 # ## What is recorded?
@@ -230,8 +230,8 @@ print("end :", multiplication.next_functions[0][0].variable is a)
 
 # %% [markdown]
 # An input that doesn't require grad has the entry `(None, 0)`, and no gradient is sent to it. The last node is an
-# `AccumulateGrad`, which adds the gradient that it receives to `a.grad`. It belongs to the leaf, not to an operation,
-# and its `variable` attribute refers to `a`.
+# `AccumulateGrad`. It doesn't come from an operation: it adds the gradient that it receives to `a.grad`, and its
+# `variable` attribute refers to `a`.
 #
 # A node keeps what it needs to compute its derivative; for `log`, that's the input.
 #
@@ -329,9 +329,9 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
 
 # %% [markdown]
 # Only for `w2`, the only leaf that requires grad. `w1` is the result of a recorded multiplication; the leaf is the
-# unnamed tensor that was multiplied. `w3` looks like `w2`, but its product was recorded because `w1` requires grad.
-# That left `requires_grad_()` with nothing to do, and it didn't say so. A cast that changes nothing returns the tensor
-# itself, so `w2.float()` is still a leaf, but `w2.double()` isn't.
+# unnamed tensor that was multiplied. `w3` looks like `w2`, but `w1` requires grad, so `w1 * 2` was recorded. Its result
+# isn't a leaf and already requires grad, so `requires_grad_()` changed nothing. A cast that changes nothing returns the
+# tensor itself, so `w2.float()` is still a leaf, but `w2.double()` isn't.
 #
 # A tensor's history is the part of the graph that can be reached from its `grad_fn`. `t.detach()` returns a tensor that
 # shares memory with `t` but has no history. Lab 4 covers it.
@@ -392,11 +392,11 @@ print("prediction", (W @ x + b).tolist(), " residual", residual.tolist(), " loss
 print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 
 # %% [markdown]
-# Check these numbers on paper. The prediction is 3.6 and the residual is -1.4. The loss is the square of the residual,
-# so its slope with respect to the residual is $2 \cdot (-1.4) = -2.8$. If you increase `b` a little, the residual
-# increases by the same amount, so the slope for `b` is also -2.8. If you increase `W[0, 1]`, the residual increases
-# twice as fast, because `W[0, 1]` is multiplied by 2, so its slope is -5.6. In general, the partial derivative for
-# `W[i, j]` is the slope at output `i` times input `j`.
+# Check these numbers on paper. The prediction is 3.6 and the residual is -1.4. The loss is its square, so the slope
+# with respect to the residual is $2 \cdot (-1.4) = -2.8$. If you increase `b` a little, the residual increases by the
+# same amount, so the slope for `b` is also -2.8. If you increase `W[0, 1]`, the residual increases twice as fast,
+# because `W[0, 1]` is multiplied by 2, so its slope is -5.6. In general, the partial derivative for `W[i, j]` is the
+# slope at output `i` times input `j`.
 #
 # Now take a batch of `n` samples. The rows of `X` are the samples, the rows of `Y` are their targets, and the loss is
 # the sum of all squared residuals. Let `R` be the residuals, `X @ W.T + b - Y`. Before you write any code, fill in the
@@ -417,12 +417,12 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 # %% answer [markdown]
 # `R` has the shape of `Y`, `(n, d_out)`. Each gradient has the shape of its tensor: `(d_out, d_in)`, `(d_out,)` and
 # `(n, d_in)`. Gradients that arrive along several paths are added up, so those of `W` and `b` are sums over the
-# samples. Each row of `X` belongs to a single sample, so its gradient isn't summed.
+# samples. Each row of `X` belongs to one sample, so nothing is added up over samples.
 
 # %% [markdown]
 # ### Your turn: manual_grads
-# Compute the three gradients with matrix products and sums. The checks call your function inside `torch.no_grad()` and
-# `torch.inference_mode()`, where nothing is recorded, so autograd can't do the work for you.
+# Compute the three gradients with matrix products and sums. Do it without autograd: the checks also call your function
+# inside `torch.no_grad()` and `torch.inference_mode()`, which turn recording off.
 
 # %% given
 hint(
@@ -452,9 +452,8 @@ hint(
 # %% [markdown]
 # ## Backward in plain Python
 #
-# You've worked out the gradients of one expression. `backward` works for any,
-# and all that it knows is how to differentiate a single operation. You'll now write it yourself, for numbers instead of
-# tensors.
+# `backward` works for any expression, and all that it knows is how to differentiate a single operation. You'll now
+# write it yourself, for numbers instead of tensors.
 #
 # A recorded computation is sometimes called a *tape*: a list of steps, in the order in which they ran. Here, each step
 # has an operation, the names of its inputs, and the name of its output. `run_forward` follows a tape from top to bottom
@@ -532,8 +531,8 @@ hint(
 # %% [markdown]
 # Your function can train a network. The next cell puts 64 pixels, three hidden neurons and one output neuron on a tape,
 # and ends it with the last two steps of `neuron_tape`. The target `y` is 1 for an even digit and -1 for an odd one. For
-# each of the 1,500 images, the cell takes one step against the slopes of the parameters. Your function returns slopes
-# for other names too. Which ones does the update not use?
+# each of the 1,500 images, the cell takes one step against the slopes of the parameters. Which of your function's
+# slopes does the update not use?
 
 
 # %% scratch
@@ -552,14 +551,14 @@ units, names = ["h0", "h1", "h2"], [f"x{k}" for k in range(64)]
 network_tape = [step for unit in units for step in neuron(unit, names)] + neuron("guess", units) + neuron_tape[-2:]
 inputs = [name for _, names_of_step, _ in network_tape for name in names_of_step]
 learned = {name: 0.1 * torch.randn(()).item() for name in inputs if name.startswith(("weight", "bias"))}
-examples = [dict(zip(names, image)) for image in pixels.tolist()]
-for example, digit in zip(examples, digits.tolist()):
+examples = [dict(zip(names, image, strict=True)) for image in pixels.tolist()]
+for example, digit in zip(examples, digits.tolist(), strict=True):
     example["y"] = -1.0 if digit % 2 else 1.0
 for example in examples[:1500]:
     slopes = backpropagate(network_tape, run_forward(network_tape, learned | example), "loss")
     learned = {name: value - 0.03 * slopes[name] for name, value in learned.items()}
 guesses = [run_forward(network_tape, learned | example)["guess"] for example in examples[1500:]]
-right = [(guess > 0) == (example["y"] > 0) for guess, example in zip(guesses, examples[1500:])]
+right = [(guess > 0) == (example["y"] > 0) for guess, example in zip(guesses, examples[1500:], strict=True)]
 print(f"{len(learned)} parameters, {len(slopes)} slopes, right for {sum(right) / len(right):.0%} of the unseen images")
 
 # %% answer [markdown]
@@ -701,7 +700,7 @@ hint(
 # %% [markdown]
 # You need one pass for each output, no matter how many inputs there are. A loss is a single output, so one backward
 # pass computes its derivatives with respect to all of a model's parameters. How many passes would the forward method of
-# `value_and_slope` need?
+# `value_and_slope` need, with one slope per pass?
 
 # %% answer [markdown]
 # One for each parameter: a walk forward gives one column of the Jacobian, and a walk back gives one row. The Jacobian
@@ -788,9 +787,11 @@ for clear in (True, False):
 # difference. Why? Set the learning rate to 0.03 and try again.
 
 # %% answer [markdown]
-# Both networks get 81% now. Across 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it. Adding
-# up gradients makes the steps longer, which hurts only if they get too long. In lab 1, the network still ended with a
-# softmax, which made the first gradient a tenth as large (0.04 instead of 0.49), so longer steps did less harm.
+# Both networks get 81% now. Across 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it. Without
+# clearing, the steps get longer and keep to directions that are out of date, so the weights can overshoot and swing
+# back. How much that hurts depends on the learning rate and the task; here, it didn't. In lab 1, the network still
+# ended with a softmax, which made the first gradient a tenth as large (0.04 instead of 0.49), so longer steps did less
+# harm.
 
 # %% [markdown]
 # ### Your turn: task_gradients
@@ -873,8 +874,7 @@ print(f"all samples at once   {full}")
 #
 # ### Your turn: stream_gradient
 # Make the recipe exact for batches of any size. A batch may even be empty, for example if a filter removed all of its
-# samples. The mean of no numbers is `nan`. Is its gradient `nan` as well? Make a prediction, then run the next cell
-# before you write your function.
+# samples. The mean of no numbers is `nan`. Is its gradient `nan` as well? Predict, then run the next cell.
 
 # %% scratch
 mean_of_none = squared_error(w, features[:0], targets[:0])
@@ -892,8 +892,8 @@ hint(
 # %% [markdown]
 # An empty batch has a loss of `nan` but a gradient of zero, because there are no samples to send a gradient to `w`.
 #
-# You'd get the same result by joining all batches into one, or by adding up the weighted losses and calling `backward`
-# once. What would these two approaches keep in memory that yours doesn't?
+# You could also join all batches into one, or add up the weighted losses and call `backward` once. What would these
+# approaches keep in memory that yours doesn't?
 
 # %% answer [markdown]
 # The joined batch needs a copy of all the data, and the graph of its loss keeps what every sample needs for `backward`.
@@ -904,8 +904,7 @@ hint(
 # ## What cuts the graph?
 #
 # The layer that never learns was cut off because its values pass through NumPy. NumPy arrays and Python numbers have no
-# history, so the graph ends there, and PyTorch may not warn you. Which of the six lines in the next cell raises an
-# error?
+# history, so the graph ends there, often without an error. Which of the six lines in the next cell raises an error?
 
 # %% predict: ways_back
 # **Predict.** `x` requires grad. Which of these results are still connected to `x`?
@@ -936,10 +935,11 @@ with warnings.catch_warnings():
             print(f"{text:51} RuntimeError: {str(error)[:35]} ...")
 
 # %% [markdown]
-# `.numpy()` is the honest one: it raises an error. `.item()` cuts the graph silently. `torch.tensor(...)` copies the
-# values into a new leaf. With `requires_grad=True`, that's the worst case: `backward` raises no error, the gradient
-# ends up in the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and is recorded like any other
-# operation.
+# Only `.numpy()` raises an error. `.item()` cuts the graph silently. `torch.tensor([t, ...])` and `float(t)` warn about
+# "Converting a tensor with requires_grad=True to a scalar", but only once per process, and this cell ignores warnings.
+# `torch.tensor(...)` copies the values into a new leaf. With `requires_grad=True`, that's the worst case: `backward`
+# raises no error, the gradient ends up in the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and is
+# recorded like any other operation.
 #
 # `argmax` returns an index, which jumps from one integer to the next. It has no useful slope, so this cut isn't a
 # mistake. `x[x.argmax()]` is recorded, and its gradient goes to the selected element.
@@ -1001,8 +1001,7 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # gradient. The broken network learned as much as it did because an output layer can do a lot with 64 random features.
 
 # %% [markdown]
-# A missing gradient doesn't always mean a cut, though. If a parameter's `.grad` is `None` after
-# `backward`, what else could that mean?
+# Besides a cut, what else could it mean if a parameter's `.grad` is `None` after `backward`?
 
 # %% answer [markdown]
 # The loss may not use the parameter. The parameter may be frozen, so that it doesn't require grad, or it may not be a
@@ -1014,11 +1013,10 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # Optional: only the further exercise `clamped_residual` needs this section.
 #
 # If a gradient explodes in the middle of a network, there's no `.grad` to look at. A hook is a function that `backward`
-# calls with a tensor's gradient as soon as it's ready, so you can print, check or change it. Register one with
-# `t.register_hook(function)`. If the function returns a gradient, it replaces the old one; if it returns `None`,
-# nothing changes. The function must not change its argument in place, because other parts of the graph may receive the
-# same tensor. `register_hook` raises a RuntimeError unless `t` requires grad. It returns a handle, and
-# `handle.remove()` removes the hook.
+# calls with a tensor's gradient as soon as it's ready. Register one with `t.register_hook(function)`. If the function
+# returns a gradient, it replaces the old one; if it returns `None`, nothing changes. The function must not change its
+# argument in place, because other parts of the graph may receive the same tensor. `register_hook` raises a RuntimeError
+# unless `t` requires grad. It returns a handle, and `handle.remove()` removes the hook.
 
 # %% predict: hook_calls
 # **Predict.** `h` has a hook, and `out = (2 * h).sum() + (3 * h).sum()`. How many times does `out.backward()` call the
@@ -1082,7 +1080,7 @@ show_graph(x + steep(x), {"x": x})
 # %% [markdown]
 # ### Your turn: clamped_residual
 # Suppose that the branch sometimes sends huge gradients to `x`. You want to clamp them without changing the gradient on
-# the direct path. There are two paths, but only one `x`. Where do you put the hook?
+# the direct path. Where do you put the hook?
 
 # %% given
 hint(
@@ -1139,8 +1137,9 @@ show_graph(halve_until_small(x), {"x": x})
 #
 # Optional: only the further exercise `graph_size` needs this section.
 #
-# If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step and
-# fills your memory. To detect that, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. The
+# If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step. Without
+# `backward`, what the nodes keep fills your memory. If each step calls `backward`, that's freed, and only the small
+# nodes pile up. To detect either, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. The
 # next cell tries it, as a short recursion, on a tensor that's repeatedly added to itself. How many nodes does the graph
 # have after 3, 6, 9 and 12 additions? What will the recursion count?
 
@@ -1181,9 +1180,9 @@ for _ in range(5):
 print(len(ids), "different ids,", len(nodes), "different nodes")
 
 # %% [markdown]
-# On our machine, all five nodes had the same id. In the first loop, nothing refers to a node after its id was read, so
-# it's freed, and Python may give the id to the next object. The same happens when you traverse the graph of `f(x)`
-# after the result is gone. So store the nodes themselves in your set, not their ids.
+# The set of nodes has five entries. The set of ids had only one on our machine: nothing refers to a node after its id
+# was read, so it's freed, and Python may give its id to the next object. The same happens when you traverse the graph
+# of `f(x)` after the result is gone. So store the nodes themselves in your set, not their ids.
 #
 # ### Your turn: graph_size
 # Count the distinct nodes, even in large and deep graphs.
@@ -1378,9 +1377,9 @@ hint(
 #
 # Because `backward` adds to `.grad` instead of replacing it. If I don't clear it, it holds the sum of three gradients
 # after three batches. There's no error, and the next update simply uses that sum. Accumulation is intentional: I can
-# call `backward` on several losses or small batches and use their sum. To clear `.grad`, I fill it with zeros or set
-# it to `None`, which also says that there was no gradient. The trap is keeping a gradient: `g = w.grad` is a second
-# name for the same tensor, and the next `backward` adds to it. To keep the numbers, I write `w.grad.clone()`.
+# call `backward` on several losses or small batches and use their sum. To clear `.grad`, I fill it with zeros or set it
+# to `None`, which also says that there was no gradient. The trap: `g = w.grad` is a second name for the same tensor,
+# and the next `backward` adds to it. To keep the numbers, I write `w.grad.clone()`.
 #
 # </details>
 
@@ -1391,24 +1390,24 @@ hint(
 # the gradient of the loss: finite differences; carrying all slopes forward, as `value_and_slope` does; and `backward`.
 # Someone else wants the Jacobian of the 1,000 outputs for one sample as well.
 #
-# Answer in four to eight sentences. For the gradient of the loss, about how many passes through the model does each
-# method take, and why? How many backward passes does the Jacobian take? What are finite differences still good for?
+# Answer in four to eight sentences. For the gradient of the loss, about how much work does each method take, counted in
+# forward passes, and why? How many backward passes does the Jacobian take? What are finite differences still good for?
 
 # %% question: cost_of_gradients [markdown] points=2
 # ### BEGIN SOLUTION
 # Finite differences change one parameter at a time. Steps in one direction take one forward pass for each parameter,
-# plus one at the start; steps in both directions take two for each parameter. That's ten or twenty million passes, and
-# the result is only approximate. Carrying slopes forward is exact, but every value then comes with one slope for each
-# parameter, which is again the work of at least ten million forward passes. `backward` needs one forward pass, which
-# records the graph, and one backward pass, which costs about as much as two forward passes. It starts from one number,
-# the loss, and each node turns one upstream gradient into the gradients of its inputs. So the cost depends on the
-# number of outputs, not the number of inputs. The price is memory: what the nodes keep isn't freed until `backward` has
-# run. The Jacobian of 1,000 outputs takes 1,000 backward passes, one vector-Jacobian product for each row. Finite
-# differences remain useful as a test of handwritten gradients, preferably in float64 and with a step that isn't too
-# small.
+# plus one at the start; steps in both directions take two for each parameter. That's ten or twenty million forward
+# passes, and the result is only approximate. Carrying slopes forward is exact, but every value then comes with one
+# slope for each parameter, which is again the work of at least ten million forward passes. `backward` needs one forward
+# pass, which records the graph, and one backward pass, which costs about as much as two: three in all. It starts from
+# one number, the loss, and each node turns one upstream gradient into the gradients of its inputs. So the cost depends
+# on the number of outputs, not the number of inputs. The price is memory: what the nodes keep isn't freed until
+# `backward` has run. The Jacobian of 1,000 outputs takes 1,000 backward passes, one vector-Jacobian product for each
+# row. Finite differences remain useful as a test of handwritten gradients, preferably in float64 and with a step that
+# isn't too small.
 #
-# For grading: one point for the numbers of passes and the reason (inputs versus outputs), one for the Jacobian and for
-# finite differences as a test.
+# For grading: one point for the work of each method (about ten or twenty million forward passes, at least ten million,
+# about three) and the reason (inputs versus outputs), one for the Jacobian and for finite differences as a test.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -1421,7 +1420,7 @@ hint(
 # | call or rule | what it does or costs |
 # |---|---|
 # | an operation | is recorded if it has a derivative and an input that requires grad |
-# | `backward()` | adds to the `.grad` of leaves |
+# | `backward()` | adds to the `.grad` of the leaves that require grad |
 # | `backward(v)` | adds the vector-Jacobian product of `v` |
 # | `torch.autograd.grad(out, inputs)` | returns the gradients without touching `.grad` |
 # | a Jacobian | one backward pass for each output |

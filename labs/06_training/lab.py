@@ -23,8 +23,8 @@
 # repeat or resume a run. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
-# marked *later* run when you press *Mark my work* or hand in the lab. The last question is graded by a person. The
-# folded cell above an exercise contains helpers for its checks: run it, but you don't have to read it.
+# marked *later* run when you press *Mark my work* or hand in the lab. A person, not a program, grades the last
+# question. The folded cell above an exercise contains helpers for its checks: run it, but you don't have to read it.
 
 # %% given
 import copy
@@ -58,8 +58,8 @@ here = use_device()  # where new tensors are created: on the GPU, if there is on
 # %% [markdown]
 # ## A run that looks fine
 #
-# This is the digits script with the fixes from labs 1 to 5. It now also prints the training loss of each epoch. Run it,
-# then add `nn.Softmax(dim=1)` at the end of the network, as in lab 1. What changes?
+# This is the digits script with the fixes from labs 1 to 5, and it now prints each epoch's training loss. Run it. Then
+# add `nn.Softmax(dim=1)` as the network's last layer, the mistake from lab 1, and run it again. What changes?
 
 # %% scratch
 torch.manual_seed(0)
@@ -124,7 +124,8 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
 
 # %% [markdown]
 # Validation and test images stand in for data that doesn't exist yet, so a statistic that includes them has looked into
-# the future. Here, the difference would be small; with other data, it can account for the whole result.
+# the future. With scaling, the difference is usually small. But if you choose features by the labels of all images, or
+# an image is in both parts, that can account for the whole result.
 #
 # Given an index, a `TensorDataset` returns one sample; given a slice, it returns several, stacked. A `DataLoader` makes
 # batches from a dataset: it shuffles the indices if you ask it to, splits them into groups, and stacks the samples of
@@ -198,15 +199,16 @@ for text, steps in ORDERS.items():
     print(f"{text:30} first {losses[0]:.4f}   mean of the last ten {sum(losses[-10:]) / 10:.4f}")
 
 # %% [markdown]
-# The first three give equal losses, 0.54 at the end. `zero_grad` may come anywhere but between `backward` and `step`,
-# where it clears the gradient before it's used, and nothing is learned: the loss is still 2.46. The last order is the
-# treacherous one: each step uses the previous batch's gradient. It learns nearly as well, to 0.56, so no one notices.
-# If the model has a second layer, this order raises an error, for the reason you saw in lab 5: `step` changes weights
-# in place that `backward` still needs.
+# The first three give equal losses, 0.54 at the end. For the loss, `zero_grad` may come anywhere but between `backward`
+# and `step`, where it clears the gradient before it's used, and nothing is learned: the loss is still 2.46. Called
+# before the forward pass, it also frees memory for it. The second rule is that `step` comes after its own batch's
+# `backward`. The last order breaks it: each step uses the previous batch's gradient. It learns nearly as well, to 0.56,
+# so no one notices. If the model has a second layer, this order raises an error, for the reason you saw in lab 5:
+# `step` changes weights in place that `backward` still needs.
 #
 # An optimizer updates every parameter whose `.grad` isn't `None`, even a frozen one, so a gradient left over from
 # earlier work still moves it. A gradient of zeros can move it too, through weight decay and momentum.
-# `optimizer.zero_grad()` sets `.grad` to `None` by default, for all parameters in its optimizer and no others.
+# `optimizer.zero_grad()` sets `.grad` to `None` by default, for its own parameters and no others.
 #
 # ### The loss of an epoch
 #
@@ -233,14 +235,15 @@ hint(
 
 # %% [markdown]
 # You could compute the losses again after the epoch, with the final weights. That's a different number, usually a
-# smaller one, and it costs another pass. Whichever you report, say which one it is.
+# smaller one, and it costs another pass. Say which one you report.
 #
 # ## A module and its parts
 #
-# *Optional, up to "An optimizer by hand".* If a layer isn't registered with its
-# module, it never learns, and you get no error. An `nn.Module` keeps *parameters*, which training changes, *buffers*,
-# which belong to the model but aren't trained, and other modules. It registers them when you assign them as attributes.
-# A plain function of tensors can be a model too, but you can't ask it for its parameters.
+# *Optional, up to "An optimizer by hand".* If a layer isn't registered with its module, it never learns, and you get no
+# error. An `nn.Module` keeps *parameters*, which training changes, *buffers*, which belong to the model but aren't
+# trained, and other modules. Parameters and modules are registered when you assign them as attributes; a buffer needs
+# `register_buffer` (or `nn.Buffer`). A plain function of tensors can be a model too, but you can't ask it for its
+# parameters.
 
 # %% predict: listed_parameters
 # **Predict.** Which of these will `named_parameters()` list?
@@ -286,8 +289,8 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 
 # %% answer [markdown]
 # A ReLU would set every negative logit to zero. Classes that the network considers unlikely would all get the same
-# score, and each such logit would have a gradient of zero, so the score of an unlikely but correct class couldn't be
-# raised.
+# score, and each such logit would have a gradient of zero, so a sample couldn't raise the score of its own class if
+# that's negative.
 
 # %% given
 hint(
@@ -299,7 +302,7 @@ hint(
 
 # %% [markdown]
 # If you get the AttributeError "cannot assign module before Module.__init__() call", your `__init__` assigns a layer
-# before it calls `super().__init__()`. Until then, the module can't register anything.
+# before it calls `super().__init__()`.
 #
 # In training mode, `nn.BatchNorm1d` computes the mean and standard deviation over the batch, so a batch of one sample
 # raises a ValueError. The last batch of an epoch may have just one.
@@ -333,8 +336,9 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 # %% [markdown]
 # That's why Adam hides mistakes in the scale of a loss, and why the checks in this lab use SGD.
 #
-# Both averages start at zero, so they're too small at first, and Adam corrects for that. In step $t$, with gradient
-# $g$, parameter $p$ and factors $b_1$ and $b_2$, it computes
+# Both averages start at zero, so they're too small at first. The root of $v$ is off by more than $m$, so uncorrected,
+# the first step would be about three times too *large*. Adam corrects both. In step $t$, with gradient $g$, parameter
+# $p$ and factors $b_1$ and $b_2$, it computes
 #
 # $$m = b_1 m + (1 - b_1)\, g, \qquad v = b_2 v + (1 - b_2)\, g^2$$
 #
@@ -342,10 +346,11 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 #
 # $$p = p - \text{lr} \cdot \left(\frac{\hat m}{\sqrt{\hat v} + \text{eps}} + \text{weight\_decay} \cdot p\right)$$
 #
-# The last term is *weight decay*, which pulls the parameters toward zero. With it, the optimizer is AdamW. Older code
-# adds `weight_decay * p` to the gradient instead, which is called L2. For plain SGD, the two are the same; in Adam, L2
-# makes the decay pass through $m$ and $\sqrt v$. In the first step, how far do L2 and AdamW move a parameter with a
-# value of 2 and a gradient of 10, at a rate of 0.1 and a decay of 0.3? And one with a gradient of 0.1?
+# The last term is *weight decay*, which pulls the parameters toward zero. With it, the optimizer is AdamW.
+# `torch.optim.SGD` and `Adam` add `weight_decay * p` to the gradient instead, which is called L2. For plain SGD, the
+# two are the same; in Adam, L2 makes the decay pass through $m$ and $\sqrt v$. In the first step, how far do L2 and
+# AdamW move a parameter with a value of 2 and a gradient of 10, at a rate of 0.1 and a decay of 0.3? And one with a
+# gradient of 0.1?
 
 # %% answer [markdown]
 # In the first step, $\hat m / \sqrt{\hat v}$ is the sign of the gradient. AdamW moves both by $0.1 (1 + 0.3 \cdot 2) =
@@ -371,11 +376,10 @@ hint(
 # For each parameter, your state holds two tensors of the same size. A float32 parameter takes 4 bytes, its gradient 4,
 # and the two averages 8. For a model with 7 billion parameters, that's 28, 28 and 56 gigabytes.
 #
-# *Momentum* is a memory of earlier gradients: a buffer, as large as the parameter, that each step follows. SGD with
-# momentum multiplies the buffer by the momentum (say 0.9), adds the gradient, and moves against the buffer instead of
-# the gradient. Below, three optimizers with the same rate, 0.9, descend a valley whose curvature is a hundred times
-# larger across it than along it. Play the animation. Which ones overshoot the minimum, and which one swings across the
-# valley longest?
+# SGD with *momentum* keeps a buffer of earlier gradients, as large as the parameter. Each step multiplies it by the
+# momentum (say 0.9), adds the gradient, and moves against the buffer instead of the gradient. Below, three optimizers
+# with the same rate, 0.9, descend a valley whose curvature is a hundred times larger across it than along it. Play the
+# animation. Which ones overshoot the minimum, and which one swings across the valley longest?
 
 # %% example
 OPTIMIZERS = {
@@ -454,8 +458,8 @@ axes.set(yticks=[0, -1], yticklabels=["this code", "right"], xticks=[], xlim=(0,
 # *The picture: ten batches in a row: a window of batches 1 to 4, one of 5 to 8, and one of 9 and 10. The code above
 # takes a step after batch 4 and after batch 8. In the second row, there's a third step after batch 10.*
 #
-# The code takes two steps. The gradients of batches 9 and 10 are computed but stay in `.grad`, where the next epoch
-# adds to them.
+# The code takes two steps. The gradients of batches 9 and 10 stay in `.grad`, where the next epoch adds to them. A
+# third step after the loop isn't enough: `/ 4` would halve its gradient, since it has two batches.
 #
 # ### Your turn: train_accumulated
 # Write the loop so that each step uses the gradient of the mean over all samples in its window, whatever the batch
@@ -472,9 +476,9 @@ hint(
 
 # %% [markdown]
 # With batch normalization in training mode, gradient accumulation isn't exact: each small batch is normalized by its
-# own mean and standard deviation. The same goes for every layer that mixes the samples of a batch. In evaluation mode,
-# batch normalization uses running averages instead. Each batch in training mode moves them by only a tenth (the layer's
-# `momentum`), so after a few batches, they're still close to their initial values, 0 and 1.
+# own mean and standard deviation. In evaluation mode, batch normalization uses running averages instead. Each batch in
+# training mode moves them by only a tenth (the layer's `momentum`), so after five batches, their initial values, 0 and
+# 1, still have a weight of 59%.
 
 # %% [markdown]
 # ## Stopping early
@@ -512,9 +516,10 @@ axes.legend()
 # lowest value, while the training loss keeps falling, to below 0.0001.*
 #
 # In our run, the validation loss was lowest in epoch 6, at 0.77, and ended at 1.70. The training loss fell to 0.00001:
-# by then, the network had memorized its 60 images. The remedy: stop when the validation loss hasn't improved for a
-# given number of epochs (the *patience*), and restore the weights from the best epoch, which you have to save as you
-# go. Here are three ways to keep weights.
+# by then, the network had memorized its 60 images. The validation accuracy doesn't show this: 78% in epoch 6, 79% at
+# the end. The loss rises because the network grows more confident, even where it's wrong. The remedy: stop when the
+# validation loss hasn't improved for a given number of epochs (the *patience*), and restore the weights from the best
+# epoch, which you have to save as you go. Here are three ways to keep weights.
 
 # %% predict: kept_weights
 # **Predict.** Which of them still holds the first epoch's weight after the second epoch?
@@ -567,12 +572,12 @@ hint(
 # right?
 
 # %% answer [markdown]
-# Yes: 94% to 97% across four random splits with five seeds each, compared with 88% to 89% in the file's order. Nothing
-# about the training improved. The file isn't in random order. According to its description, 13 people wrote the scans;
-# if each person's scans are together, which the file doesn't record, the last 297 are by people that the network has
-# never read. On average, the network also reads other blocks of 297 scans three points worse than random ones. Which
-# number is right depends on what the network will have to read: images like those it trained on, or others. Report how
-# you split the data along with the result.
+# Yes: 94% to 97% across four random splits with five seeds each, compared with 88% to 89% in the file's order. The
+# training is the same, but the file isn't in random order. According to its description, 13 people wrote the scans; if
+# each person's scans are together, which the file doesn't record, the last 297 are by people that the network has never
+# read. On average, the network also reads other blocks of 297 scans three points worse than random ones. Which number
+# is right depends on what the network will have to read: images like those it trained on, or others. Report how you
+# split the data along with the result.
 
 # %% [markdown]
 # From here on, use this lab's random split: 1,000 images for training, 397 for making choices. The script in the next
@@ -651,9 +656,10 @@ except NotImplementedError:
 # | 3: 60 epochs | 60 | 97.2%, 97.0%, 97.7% | 97.3% |
 # | 4: early stopping | 59, 37, 60 | 97.5%, 97.2%, 97.7% | 97.5% |
 #
-# Changes 1 to 3 gain about a point each on average, but with seed 1, AdamW gains nothing, and with seed 0, the 50 extra
-# epochs hurt. With 12 seeds, the means of changes 0 to 3 are 94.2%, 95.2%, 96.6% and 97.5%. The last change gains 0.2
-# points, less than one image in 397, so all it's good for here is saving epochs.
+# Changes 1 to 3 gain about a point each on average. Each builds on the ones before, so in another order, their shares
+# might differ. With seed 1, AdamW gains nothing, and with seed 0, the 50 extra epochs don't help: the drop from 97.5%
+# to 97.2% is one image. With 12 seeds, the means of changes 0 to 3 are 94.2%, 95.2%, 96.6% and 97.5%. The last change
+# gains 0.2 points, less than one image in 397, so all it's good for here is saving epochs.
 #
 # With change 4, the three networks get 97.3%, 97.0% and 97.0% of the test images right. That's the result to report.
 # The gap to the validation accuracy, 0.4 points, is less than two images, so it may be chance: with 400 images, a 95%
@@ -663,19 +669,18 @@ except NotImplementedError:
 # help there. If you now chose again, by these numbers, you'd need new test images.
 #
 # So it wasn't a bug that made the script at the beginning misread one image in eight. A random split makes the test
-# easier: even with 500 fewer training images, the script misreads only about one in 18. AdamW and more epochs about
-# halve that.
+# easier: even with 500 fewer training images, the script misreads only about one in 18. On top of shuffling, AdamW and
+# more epochs together about halve that.
 
 # %% [markdown]
-# Lab 6b takes on the rest: it gives the network a convolution, so it knows which pixels are neighbors. Lab 6c reads the
-# images with a `DataLoader`.
+# Lab 6b takes on the rest: it gives the network a convolution, so it knows which pixels are neighbors.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
 # **`zero_grad`**
 # - [ ] It must be called before the forward pass.
-#   > It may come anywhere but between `backward` and `step`. Three of the five orders gave the same losses.
+#   > For the loss, it may come anywhere but between `backward` and `step`. Three of the five orders gave equal losses.
 # - [x] If it's called between `backward` and `step`, the model doesn't learn, and there's no error.
 #   > It clears the gradient before `step` can use it, and a parameter without a gradient is skipped.
 # - [x] By default, it sets `.grad` to `None`.
@@ -741,14 +746,15 @@ except NotImplementedError:
 # <details><summary>A good answer</summary>
 #
 # `backward` adds to `.grad`, and `step` uses what it finds there. Without `zero_grad`, each step follows the sum of all
-# gradients so far, and there's no error. You often hear that it has to be called before `backward`. That's the trap: it
-# may come anywhere but between `backward` and `step`, where it clears the gradient before it's used. By default, it
-# sets `.grad` to `None`, and the optimizer skips such a parameter. With a gradient of zeros, Adam would still move the
-# parameter, because of its averages. To accumulate over several batches, I call it once per window.
+# gradients so far, and there's no error. You often hear that it has to be called before `backward`. That's the trap:
+# for the loss, it may come anywhere but between `backward` and `step`, where it clears the gradient before it's used.
+# By default, it sets `.grad` to `None`, and the optimizer skips such a parameter. With a gradient of zeros, Adam would
+# still move the parameter, because of its averages. To accumulate over several batches, I call it once per window,
+# after the step.
 #
 # </details>
 #
-# **What is the difference between `eval()` and `no_grad()`?**
+# **What is the difference between `eval()` and `no_grad()`?** (This was in lab 4.)
 #
 # <details><summary>A good answer</summary>
 #
@@ -789,9 +795,10 @@ except NotImplementedError:
 # %% [markdown]
 # ## On one sheet
 #
-# - A module knows about what you assign as an attribute: parameters, buffers, modules. A list hides them; use
-#   `nn.ModuleList`.
-# - `zero_grad` may come anywhere but between `backward` and `step`.
+# - A module knows about the parameters and modules that you assign as attributes, and the buffers that you register. A
+#   list hides them; use `nn.ModuleList`.
+# - `zero_grad` must not come between `backward` and `step`, nor between two `backward` passes of a window. `step` comes
+#   after its own batch's `backward`.
 # - A mean over batches is a mean over samples only if all batches have the same size. The last is often smaller.
 # - Accumulate sums, and divide once. The last window needs its own step.
 # - `state_dict()` isn't a copy. `copy.deepcopy` of it is.

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # When training goes wrong: checks, rates, and runs that repeat
 #
-# You start a run on Friday evening. On Monday, the loss is where it was after the first hour. Nothing crashed, and
-# nothing tells you why. You lower the learning rate and start again. The curve looks different, but you can't say
-# whether the rate did that, because your script gives a different curve each time anyway. Then the machine is taken
-# away in the middle of a run, and the weights that you saved aren't enough to go on as before.
+# You start a run on Friday evening. On Monday, the loss is where it was after the first hour, and nothing tells you
+# why. You lower the learning rate and start again. The curve looks different, but you can't say whether the rate did
+# that, because your script gives a different curve each time anyway. Then the machine is taken away in the middle of a
+# run, and the weights that you saved aren't enough to go on as before.
 #
 # After this lab, you'll be able to
 #
@@ -12,7 +12,7 @@
 #   can memorize one batch;
 # - choose a learning rate from a sweep, and give it a schedule;
 # - measure a network without changing it;
-# - repeat a run, and resume it bit for bit;
+# - resume a run bit for bit, and in an optional section, repeat one;
 # - write a tool that finds five common bugs with a single batch.
 #
 # The core consists of five exercises: `overfit_one_batch`, `warmup_cosine`, `evaluate`, `checkpoint` and `check_setup`.
@@ -23,8 +23,8 @@
 # their exercises. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
-# marked *later* run when you press *Mark my work* or hand in the lab. The last question is graded by a person. The
-# folded cell above an exercise contains helpers for its checks: run it, but you don't have to read it.
+# marked *later* run when you press *Mark my work* or hand in the lab. A person, not a program, grades the last
+# question. The folded cell above an exercise contains helpers for its checks: run it, but you don't have to read it.
 
 # %% given
 import copy
@@ -72,10 +72,10 @@ training = TensorDataset(scaled[:1000], classes[:1000])
 # %% [markdown]
 # ## How many parameters, and how do they start?
 #
-# `sum(p.numel() for p in model.parameters())` counts the numbers that training may change. A tensor used in two places
-# is counted once, but `state_dict()` lists it twice, so count with `parameters()`. For example, a classifier of 28 x 28
-# images, with layer sizes 784, 512, 256 and 10 and an `nn.BatchNorm1d` after each hidden layer, has 537,354 of these
-# numbers, and 16 entries in its `state_dict()`, including buffers.
+# `sum(p.numel() for p in model.parameters())` counts the numbers in a model's parameters, even frozen ones. A tensor
+# used in two places is counted once, but `state_dict()` lists it twice, so count with `parameters()`. For example, a
+# classifier of 28 x 28 images, with layer sizes 784, 512, 256 and 10 and an `nn.BatchNorm1d` after each hidden layer,
+# has 537,354 of these numbers, and 16 entries in its `state_dict()`, including buffers.
 #
 # `nn.Linear` starts with small random weights. Do they have to be random? The next cell trains a network with sizes 64,
 # 32 and 10 for 20 steps on all 1,000 samples, once starting from PyTorch's initial weights and once from all zeros.
@@ -117,14 +117,14 @@ print(f"all zeros: loss {after_20_steps(zeros):.2f}  first layer still zero: {bo
 
 # %% [markdown]
 # With zeros, all hidden values are zero, no gradient reaches the first layer, and the second layer learns only its
-# biases. If all weights had the same nonzero value, the hidden units would all be equal, get equal gradients, and stay
-# equal forever. Random weights make them different.
+# biases. If all weights had the same nonzero value, and all biases too, the hidden units would all be equal, get equal
+# gradients, and stay equal forever. Random weights make them different.
 #
 # ## The loss before the first step
 #
 # Here's the cheapest check in training. An untrained network should consider all ten classes about equally likely, so
-# its loss should be about $-\log(1/10) = \log 10$, which is 2.30. Compute the loss before the first step. If it's much
-# larger, something is wrong before training even begins. Which of these four looks right?
+# its loss should be about $-\log(1/10) = \log 10$, which is 2.30. If it's much larger, something is wrong before
+# training even begins. Which of these four looks right?
 
 # %% example
 starts = {
@@ -180,9 +180,8 @@ for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
 # $\sqrt{2/(n_\text{in} + n_\text{out})}$, which is the same for a square layer. Both ignore the fact that a ReLU halves
 # the mean square, so they lose a factor of about 1.4 per layer. $\sqrt{2/n}$ (He's rule, `nn.init.kaiming_normal_` in
 # PyTorch) makes up for that. `nn.Linear` itself draws its weights with a standard deviation of $\sqrt{1/(3n)}$, smaller
-# than LeCun's and He's rules prescribe, which is good enough for a few layers, or for deep networks with normalization
-# layers. With this default, each layer with a ReLU shrinks the activations by a factor of $\sqrt{6}$, or 2.4, apart
-# from its biases.
+# than LeCun's and He's rules prescribe, good enough for a few layers, or with normalization layers. With this default,
+# each layer with a ReLU shrinks the activations by a factor of $\sqrt{6}$, or 2.4, apart from its biases.
 #
 # ## Memorizing one batch
 #
@@ -220,9 +219,9 @@ show_curves(on_one_batch)
 
 # %% [markdown]
 # Only the plain network's loss gets near zero, at 0.007. With a softmax, the loss is 1.59 and can't get below 1.46, as
-# you saw in lab 6's first answer. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero.
-# The detached network reaches 0.51, because its last layer still learns. A threshold of 0.05 after 100 steps separates
-# the plain network from the other three.
+# you saw in lab 6's first answer. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero. The
+# detached network reaches 0.51, because its last layer still learns. In this example, a threshold of 0.05 after 100
+# steps separates the plain network from the others; other networks and rates need other numbers.
 #
 # ### Your turn: overfit_one_batch
 # Write this check as a function: train on one batch until the loss is below a threshold, and report how many steps that
@@ -242,8 +241,7 @@ hint(
 #
 # ## Which parameters decay?
 #
-# *Optional.* Many recipes let only weight matrices and kernels decay, not biases or the weights of normalization
-# layers. That's a convention, and the evidence that it helps is weak.
+# *Optional.* By convention, only weight matrices and kernels decay, not biases or the weights of normalization layers.
 #
 # An optimizer takes *parameter groups*: a list of dicts, each with the key `"params"` and its own options. How would
 # you distinguish a weight from the other parameters: by its name, its module's type, or its shape?
@@ -278,8 +276,8 @@ hint(
 # If a weight appears twice in one group, SGD warns you but updates it twice in each step. If it appears in two groups,
 # SGD raises an error.
 #
-# To share a weight between two modules, assign one Parameter to both. Some people write `a.weight.data = b.weight.data`
-# instead. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages, and the
+# To share a weight between two modules, assign one Parameter to both. Writing `a.weight.data = b.weight.data` instead
+# won't do. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages, and the
 # first time the model is cast or moved, each Parameter gets its own memory.
 #
 # ## A learning-rate sweep
@@ -331,17 +329,18 @@ show_curves(sweep)
 # is enough to cross it.
 #
 # Short runs favor large rates, because small ones need more steps. After 10 epochs instead of 3, 0.01 and 0.03 come out
-# about equal, at 0.11 to 0.13 and 0.10 to 0.14. So lab 6, which trains for 10 epochs or more, could use 0.01.
+# about equal, at 0.11 to 0.13 and 0.10 to 0.14. So in lab 6, which trains for 10 epochs or more, either would do. It
+# uses 0.01, which is farther from the edge.
 
 # %% [markdown]
 # ### A schedule
 #
 # A constant rate is a compromise: large enough to make progress, small enough to settle. A *schedule* changes the rate
 # from step to step. A common one begins with a *warm-up*, in which the rate rises linearly to its full value, and then
-# lowers the rate to zero along half a cosine wave.
+# lowers it to zero along half a cosine wave.
 #
-# Why start small? In its first step, Adam moves every parameter by about the full rate, however small its gradient is.
-# If the rate is large, a few such steps can wreck good initial weights, as you'll measure below.
+# Why start small? In its first step, Adam moves every parameter by about the full rate, even if its gradient is small
+# (but far above `eps`). If the rate is large, a few such steps can wreck good initial weights, as you'll measure below.
 #
 # At which step should the rate reach its peak, and what should it be at step 0?
 
@@ -352,7 +351,7 @@ show_curves(sweep)
 
 # %% [markdown]
 # ### Your turn: warmup_cosine
-# Write this schedule as a function of the step. Read the docstring twice: it's easy to be off by one in a schedule.
+# Write this schedule as a function of the step. It's easy to be off by one.
 
 # %% given
 hint(
@@ -485,7 +484,8 @@ for limit in (math.inf, 1.0):
 # %% [markdown]
 # Without a limit, the bad batch's gradient has a norm of 50, and one step takes the validation loss from 0.47 to 86.23;
 # nine steps later, it's still 1.27. With the limit, the norm of 56 is scaled down to 1, the loss rises from 0.53 to
-# 0.57, and nine steps later, it's 0.39.
+# 0.57, and nine steps later, it's 0.39. The loss before the bad batch was 0.53 instead of 0.47 because the limit had
+# also shortened 23 of the 30 ordinary steps.
 #
 # `torch.nn.utils.clip_grad_norm_(parameters, 1.0)` does the same and also returns the norm before clipping, which is
 # worth plotting. Clipping each tensor, or each number, separately changes the direction.
@@ -495,7 +495,7 @@ for limit in (math.inf, 1.0):
 # *Optional, up to "Stopping in the middle".* You can't find a bug in a run that you can't repeat.
 # `torch.manual_seed(s)` seeds PyTorch on all devices. Python's `random` and NumPy's older functions have their own
 # seeds. `numpy.random.default_rng()` is seeded only by its argument. Setting `PYTHONHASHSEED` inside a program has no
-# effect: it's read when Python starts.
+# effect on that program: it's read when Python starts.
 #
 # A seed fixes a *sequence* of numbers. If you add one more draw, what happens to everything that follows?
 
@@ -508,8 +508,8 @@ for extra in (False, True):
     print(f"one more draw {extra!s:5}  first {first.tolist()}  second {torch.rand(2, generator=generator).tolist()}")
 
 # %% [markdown]
-# Every later number changes. So give each purpose its own generator: one for the order of the data, say, and one for
-# everything else. A `DataLoader` takes one as its `generator`.
+# Every later number changes. So give each purpose, such as the order of the data, its own generator. A `DataLoader`
+# takes one as its `generator`.
 #
 # The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
 # but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use
@@ -540,8 +540,8 @@ torch.use_deterministic_algorithms(False)
 #
 # ### Your turn: deterministic
 # Put all of this into a context manager, `with deterministic(3): ...`, that leaves everything as it was. It doesn't
-# reach generators of your own, the hash seed, or the number of threads. And if cuBLAS has run before the block, its
-# variable may come too late.
+# reach generators of your own, the hash seed, or the number of threads. And cuBLAS may read its variable only once, at
+# its first product: if that came before the block, setting the variable may have no effect.
 
 # %% exercise: deterministic points=1 level=medium further
 
@@ -579,9 +579,10 @@ with torch.device("cpu"):
     print("after it, by this state", [two.tolist() for (two,) in eight])
 
 # %% [markdown]
-# It reads a different epoch. The loader drew the whole order when the epoch began, so the later state leads to the next
-# epoch's order. It's simplest to save only between epochs. Otherwise, save the state from before the epoch and the
-# number of batches already read, and skip that many. `StatefulDataLoader` in the torchdata package does that for you.
+# It reads a different epoch. The loader drew the whole order when the epoch began, so the later state leads to another
+# order: not even the next epoch's, because the loader draws once more when an epoch ends. It's simplest to save only
+# between epochs. Otherwise, save the state from before the epoch and the number of batches already read, and skip that
+# many. `StatefulDataLoader` in the torchdata package does that for you.
 #
 # ### Your turn: checkpoint
 # Collect the state that PyTorch holds; the caller keeps track of the epoch and the schedule. The next cell shows how
@@ -681,13 +682,13 @@ except NotImplementedError:
 #
 # The accuracy doesn't tell you. A network that lost all the weights it had learned in five epochs gets 97.0% right
 # after five more, like the uninterrupted one, and two incomplete checkpoints even do better. So compare the weights.
-# An incomplete checkpoint isn't a disaster for the digits, but you can no longer say what a change to your script did.
+# With an incomplete checkpoint, you can no longer say what a change to your script did.
 
 # %% [markdown]
 # ## The loss doesn't go down: what to check
 #
 # Here are the checks of this lab and the last one, roughly by cost: 1 to 4 take one pass, 5 to 8 a few steps or a look
-# at your data and code, and 9 to 11 whole runs. Looking costs little, so do 6 and 7 as early as you like.
+# at your data and code, and 9 to 11 whole runs. Do 6 and 7 as early as you like.
 #
 # 1. The loss before the first step: is it about $\log$ of the number of classes? If not, look at the inputs' scale and
 #    the initial weights.
@@ -698,7 +699,7 @@ except NotImplementedError:
 #    that there is a path, but that something on the way, such as a dead ReLU or weights of zero, lets nothing through.
 # 5. A single batch: does its loss reach zero without dropout, at some rate? If not, there's a bug.
 # 6. The samples: look at a few. Do the labels match the images? A network memorizes wrong labels, too.
-# 7. The order: is `zero_grad` anywhere but between `backward` and `step` (lab 6)?
+# 7. The order: does `step` follow its own batch's `backward`, with no `zero_grad` between them (lab 6)?
 # 8. The activations: do they have the same scale in every layer?
 # 9. The learning rate: sweep it by factors of three. A rate that's too small gives a smooth, slow curve; one that's too
 #    large gives jumps or nan.
@@ -762,7 +763,7 @@ for text, model in untrained.items():
 #   > A good initial loss proves little: the network with the softmax started at 2.31.
 # - [x] An initial loss far above $\log$ of the number of classes means that the network is confident and wrong.
 #   > Unscaled pixels gave 3.85, and large last weights 11.51.
-# - [ ] If all weights start with the same nonzero value, the units of a layer soon become different.
+# - [ ] If all weights and biases start with the same nonzero value, the units of a layer soon become different.
 #   > Equal units get equal gradients, so they stay equal. That's why the initial weights are random.
 # - [x] A network that can't memorize one batch at any rate, without dropout, has a bug that more data won't fix.
 #   > A softmax or a ReLU at the end, or a detached part: all three failed on 64 images.
@@ -774,7 +775,8 @@ for text, model in untrained.items():
 # **Rates and schedules**
 # - [ ] The best learning rate is the largest one with which the loss still falls.
 #   > With 0.1, the loss still fell, but 0.03 was better for all three orders of the data.
-# - [x] In its first step, Adam moves each parameter by about the full rate, however small its gradient is.
+# - [x] In its first step, Adam moves each parameter by about the full rate, even if its gradient is small, as long as
+#   it's far above `eps`.
 #   > The first step's average divided by the root of the other is the gradient's sign. Hence the warm-up.
 # - [ ] `schedule.step()` goes before `optimizer.step()`.
 #   > Then the first value of the schedule is skipped, and PyTorch warns you.
@@ -790,8 +792,8 @@ for text, model in untrained.items():
 #   > Its `.grad` stays `None`, and the optimizer skips it. That's why `check_setup` looks.
 # - [ ] If you replace a layer after you've made the optimizer, the new layer is trained.
 #   > The optimizer holds the old layer's parameters, and never asks the model again.
-# - [x] If a parameter requires grad, a gradient of `None` after `backward` means that no recorded path leads to it; one
-#   of zeros doesn't.
+# - [x] If a parameter requires grad, a gradient of `None` after `backward` means that no recorded path leads to it; a
+#   gradient of zeros doesn't mean that.
 #   > A detached layer has `None`, though it affects the loss. With weights of zero, a path leads to the first layer,
 #   > but its gradient is zero.
 #
@@ -826,7 +828,7 @@ for text, model in untrained.items():
 # - [ ] If a resumed run reaches the same accuracy as an uninterrupted one, the checkpoint was complete.
 #   > In the digits script, a checkpoint without the weights did too. Compare the weights.
 # - [x] In the middle of an epoch, the state of a `DataLoader`'s generator isn't enough to continue.
-#   > The loader drew the whole order when the epoch began, so the later state leads to the next epoch's order.
+#   > The loader drew the whole order when the epoch began, so the later state leads to a different order.
 #
 # Hint: When is the order of an epoch drawn? Which memory does `state_dict()` share?
 
@@ -847,13 +849,13 @@ for text, model in untrained.items():
 # First, the position in the schedule: her training function starts again at step 0, so the rate warms up to its peak,
 # although by epoch 30 it should be down to about half of it. The experiment: print the rate of each step after the
 # restart, or pass the step number at which the run stopped, and see whether the jump goes away. Second, the optimizer's
-# state: Adam's averages and step counts start from nothing, so its first steps move every parameter by about the full
-# rate, however small its gradient is. The experiment: save `optimizer.state_dict()` too, and compare the losses of the
-# first steps after a restart with and without it. The states of the generators are also missing: seeding again repeats
-# the orders of the first 30 epochs, and dropout's draws, but that hardly explains a jump. The file isn't broken: the
-# loss of the loaded model, measured before any step, would show it. Equal accuracies prove nothing, since incomplete
-# checkpoints reach them too. To show that a resume is exact, run once without a stop and once with one, and compare all
-# weights with `torch.equal`.
+# state: Adam's averages and step counts start from nothing, so its first steps move almost every parameter by about the
+# full rate, even if its gradient is small. The experiment: save `optimizer.state_dict()` too, and compare the losses of
+# the first steps after a restart with and without it. The states of the generators are also missing: seeding again
+# repeats the orders of the first 30 epochs, and dropout's draws, but that hardly explains a jump. The file isn't
+# broken: the loss of the loaded model, measured before any step, would show it. Equal accuracies prove nothing, since
+# incomplete checkpoints reach them too. To show that a resume is exact, run once without a stop and once with one, and
+# compare all weights with `torch.equal`.
 #
 # For grading: one point for two missing things that explain the jump, each with an experiment; one for comparing the
 # weights, or the loss of every step, to the last bit with a run that wasn't interrupted.

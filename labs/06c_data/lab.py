@@ -3,9 +3,9 @@
 #
 # Your scans are image files in ten folders, one for each digit, and you write a dataset that reads them. Nothing raises
 # an error, but the same network now gets 13% of the unseen digits right instead of 98%. You find the setting that's
-# missing. Most of each epoch is still spent waiting for files, so you let two processes read. Now samples get the same
-# random numbers in pairs, and another dataset yields every line twice. None of this is the network's fault. This lab
-# shows how samples get to it, and how to have them ready when a step needs them.
+# missing. Most of each epoch is still spent waiting for batches, so you let two processes read. Now samples get the
+# same random numbers in pairs, and another dataset yields every line twice. None of this is the network's fault. This
+# lab shows how samples get to it, and how to have them ready when a step needs them.
 #
 # After this lab, you'll be able to
 #
@@ -16,7 +16,7 @@
 # - prepare a batch while a step runs;
 # - say what you have to wait for before you read or overwrite a buffer.
 #
-# The core is four exercises, `ScanFolder`, `pad_collate`, `my_part`, and `prefetch`, and takes about 85 minutes. The
+# The core is four exercises, `ScanFolder`, `pad_collate`, `my_part`, and `prefetch`, and takes about 105 minutes. The
 # fifth, `too_early`, is further practice: it takes about 25 minutes more, earns no points, and no later lab depends on
 # it. If you're in a hurry, skip it, but read the section above it.
 #
@@ -157,8 +157,9 @@ train(load(folders, shuffle=False), unseen)
 # norm's averages are those of the last digits. `shuffle=True` draws a new order for each epoch from the loader's
 # generator.
 #
-# In either order, most of the time is spent waiting for files. If your script waits little, nothing else in this lab
-# can make it faster, so measure this first.
+# In either order, most of the time is spent waiting for batches. It's work rather than the disk: the files are in the
+# system's cache, but your process opens, decodes, and converts each one. If your script waits little, workers can't
+# make it faster, so measure this first.
 
 # %% [markdown]
 # ## Who reads the samples?
@@ -166,8 +167,8 @@ train(load(folders, shuffle=False), unseen)
 # The loop above waits because one process does everything: while it opens files, no step runs. If you set
 # `num_workers`, other processes read.
 #
-# A *worker* is a process with a **copy** of the dataset. What it writes to its copy stays there. Most bugs in this lab
-# come from forgetting these copies.
+# A *worker* is a process with a **copy** of the dataset. An attribute that it sets there stays there. Most bugs in this
+# lab come from forgetting these copies.
 #
 # With `num_workers=2`, two of them read samples and build batches. The dataset below counts how often it's asked for a
 # sample, and takes the longest to read its first one.
@@ -231,27 +232,28 @@ draw_lanes({**read, "your program": program}, "seconds")
 # each batch. While one worker is busy with sample 0 for 0.2 seconds, the other reads samples 1 and 3, but your program
 # gets neither until 0 has arrived.
 #
-# The order is the sampler's. The workers take turns, so each of them gets every second batch. Each copy has counted to
+# The order is the sampler's. The workers take turns, so each of them gets every second batch. With the default
+# `prefetch_factor=2`, each may be two batches ahead, so the one that read 1 and 3 then pauses. Each copy has counted to
 # 3, while your own dataset was never asked. Without workers, it counts to 6.
 #
 # With `persistent_workers=True`, workers survive from epoch to epoch and keep their copies, so changes that you make to
 # the dataset after they've started don't reach them. Without it, each epoch starts new workers with new copies. An
-# exception in a worker reaches your program when its batch is due, with the worker's traceback as its message. If its
-# type can't be created from just a message, a RuntimeError arrives instead.
+# exception in a worker reaches your program when its batch is due: created anew, with the worker's traceback as its
+# message. If its type needs other arguments, a RuntimeError arrives instead.
 #
 # How does a worker get its copy? On Linux, the cell above asks for a *fork*, which copies your process, including
 # everything that the notebook has defined. A forked worker can't use CUDA if your program has already used it. macOS
 # and Windows *spawn* a new Python process, and since Python 3.14, Linux by default uses a *forkserver*. Both send it
-# the dataset *pickled*, as bytes, so keep paths in a dataset, not open files or pixels: 1,500 paths took 52 KB in our
-# run. The class can't be imported from a notebook. Put it in its own file and, in a script, start training under `if
-# __name__ == "__main__":`.
+# the dataset *pickled*, as bytes, so keep paths in a dataset, not open files or arrays of pixels: 1,500 paths took 52
+# KB in our run. CPU tensors are shared instead, so your program sees what a worker writes to them. The class can't be
+# imported from a notebook. Put it in its own file and, in a script, start training under `if __name__ == "__main__":`.
 #
 # ### What a worker costs
 #
 # Two readers should take half the time. Whether they do depends on the way back. Your program sends each worker a list
 # of indices. The worker reads the samples, collates them, puts the tensors in memory that both processes can see, and
-# sends a pickled message through a queue that says where they are. Your program unpickles it and maps that memory. This
-# costs about the same for a batch of one sample as for a batch of a hundred.
+# sends a pickled message through a queue that says where they are. Your program unpickles it and maps that memory. With
+# samples this small, it costs about the same for a batch of one as for a batch of a hundred.
 #
 # The next cell only reads 300 scans, without training. For which batch sizes do two workers help?
 
@@ -275,15 +277,17 @@ for batch_size in (100, 10, 1):
 # | 1 | 191 ms | 649 ms |
 #
 # With `batch_size=1`, the 300 messages cost more than the reading. If a sample takes r milliseconds to read, and a
-# batch costs c on its way, n workers deliver a batch of B samples every (B · r + c) / n milliseconds at best. In our
-# run, r was about 0.3 and c about 4. So workers help if B · r is much larger than c, as with large photos, and if there
-# are free cores. Our machine has two, which other programs used as well, so even batches of 100 gained nothing.
+# batch costs its worker another c, n workers deliver a batch of B samples every (B · r + c) / n milliseconds at best.
+# In our run, r was about 0.3, and c a few milliseconds. So workers help if B · r is much larger than c, as with large
+# photos, and if there are free cores. Even batches of 100 gained nothing here: one worker got two of the three, and
+# other programs were using our two cores.
 
 # %% [markdown]
 # ## Samples of different lengths
 #
-# The digit scans all have the same size, but sentences and recordings don't, and the default `collate_fn` can only
-# stack. Given tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects each tensor to be equal size".
+# The digit scans all have the same size, but sentences and recordings don't, and the default `collate_fn` converts
+# numbers, dicts, and tuples, but doesn't pad. Given tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects
+# each tensor to be equal size".
 #
 # So you write your own `collate_fn`, which turns a list of samples into a batch. It *pads* the shorter sequences: it
 # adds values at their ends until all have the same length.
@@ -307,8 +311,8 @@ hint(
 # Use `functools.partial(pad_collate, fill=0.0)`. A lambda works too if workers are forked, but it can't be pickled, so
 # it can't be sent to a spawned worker.
 #
-# Multiplying by a mask doesn't remove nan, because `0 * nan` is nan. Every sum over a padded batch would have to use
-# `torch.where`.
+# Multiplying by a mask doesn't remove nan, because `0 * nan` is nan. Nor does `torch.where` in the loss help: backward,
+# a zero gradient times a nan input makes the weights' gradients nan. You'd have to replace nan before the network.
 
 # %% [markdown]
 # ## Whose random numbers?
@@ -372,7 +376,8 @@ if forked:
 #
 # If your epoch has twice as many samples as your file has lines, and all you've done is add `num_workers=2`, look at
 # the dataset's type. Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__`
-# instead of `data[i]`. There's no sampler: samples arrive in the order of the data, and `shuffle=True` is rejected.
+# instead of `data[i]`. There's no sampler: each worker's samples arrive in the order of its data, and `shuffle=True` is
+# rejected. To shuffle, let `__iter__` fill a buffer and yield a random item from it each time.
 
 # %% predict: twice answer=12
 # **Predict.** An `IterableDataset` yields six items, and a `DataLoader` reads it with two workers. How many items
@@ -391,12 +396,13 @@ class Stream(IterableDataset):
 print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)])
 
 # %% [markdown]
-# Each worker has a copy of the dataset, and each copy yields everything; without workers, 6 items arrive, and the
-# printed numbers are None, as `info` is. Dividing the work is the dataset's own job: `get_worker_info()` tells it which
-# worker this is and how many there are.
+# Each worker has a copy of the dataset, and each copy yields everything, so 12 items arrive. Without workers, it's 6,
+# and the printed numbers are None, as `info` is. Dividing the work is the dataset's own job: `get_worker_info()` tells
+# it which worker this is and how many there are.
 #
 # ### Your turn: my_part
-# Write a function that divides up the items, even if they never end.
+# Write a function that divides up the items, even if they never end. If you use `yield`, it's a *generator*: calling it
+# returns an iterator. Its first line runs on the first `next()`, and at each `yield`, it pauses until the next one.
 
 # %% given
 hint(
@@ -426,22 +432,22 @@ hint(
 #
 # Workers can have a batch ready, and still your GPU waits: the batch has to be copied to it first.
 #
-# Your program only *launches* the GPU's work: it adds the work to a queue and continues immediately (lab 7b). So it can
-# prepare the next batch while a step runs. An iterator that does so is *prefetching*: before it yields batch 1, it
-# reads batch 2 and launches its copy.
+# Your program only *launches* the GPU's work: it adds the work to a queue, a *stream*, and continues immediately (lab
+# 7b). So a loop that never waits for the GPU launches copy 2 while step 1 still runs. But if each step calls
+# `loss.item()`, copy 2 starts only after step 1, with nothing to run beside it. *Prefetching* helps then: before the
+# iterator yields batch 1, it reads batch 2 and launches its copy.
 #
 # ```text
 # first next():   read 1, copy 1, read 2, copy 2, yield 1
 # second next():  read 3, copy 3, yield 2
 # ```
 #
-# The function that copies chooses the queue. In the steps' queue, copy 3 runs after step 1, because it's launched
-# later. In another queue, they can overlap, but step 3 has to wait for copy 3; the next section shows how. Also, call
-# the batch's `record_stream` with the steps' queue, or PyTorch may reuse its memory for a later copy while a step still
-# reads it.
+# The function that copies chooses the stream. A stream runs its work in order, so in the steps' own, step 2 waits for
+# copy 3, and nothing is gained. In another stream, they can overlap, but step 3 has to wait for copy 3; the next
+# section shows how. Also, call `batch.record_stream(...)` with the steps' stream, or PyTorch may reuse the batch's
+# memory for a later copy while a step still reads it.
 #
-# You can write such an iterator as a *generator*, a function with `yield`. Its first line runs on the first `next()`,
-# and at each `yield`, it pauses until the next one.
+# You can write it as a generator, like `my_part`.
 #
 # ### Your turn: prefetch
 # Write the iterator; the batches and the function that copies them are passed in. Don't forget the end, when one batch
@@ -502,9 +508,11 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 #
 # With `prefetch`, batch 2 is copied during step 1, and only the first batch of an epoch has nothing to hide behind.
 # That holds as long as a step takes longer than a copy. Otherwise, the script waits for the difference at every step.
+# Both waits exceed the minimum: on our busy machine, waking the thread took time too.
 #
-# The thread can only hide *waiting*. In a Python process, only one thread at a time runs Python code, so a thread that
-# opens files takes turns with the step. That's why a worker is a process.
+# A thread hides waiting, as here, and C code that releases Python's lock, as reads, image decoders, and PyTorch's
+# kernels do. The rest of a dataset takes turns with the step, because only one thread at a time runs Python code.
+# That's why a worker is a process.
 
 # %% [markdown]
 # ## What you have to wait for
@@ -527,9 +535,9 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # **Written too early.** After `batch.to("cuda", non_blocking=True)` returns, the copy may still be reading the pinned
 # buffer. If you write the next batch to that buffer, the device may get a mixture of the two.
 #
-# A *stream* is a queue of work that the device runs in order. Within one stream, you don't have to do anything: work
-# launched after the copy sees the copied batch. PyTorch uses one, the *current stream*, unless you choose another, for
-# instance to copy a batch while a step runs.
+# Within one stream, the device's queue, you don't have to do anything: work launched after the copy sees the copied
+# batch. PyTorch uses the *current stream*: the *default stream*, unless you choose another, for instance to copy a
+# batch while a step runs.
 #
 # Two streams aren't ordered. To order them, or to make the program wait, use an *event*. When you record an event in a
 # stream, it marks all work launched there so far. Three calls wait:
@@ -591,32 +599,30 @@ hint(
 # %% [markdown]
 # ## What the script gained
 #
-# The network, the optimizer, and the number of epochs stayed the same; only how the scans reach the network changed.
+# Only how the scans reach the network has changed.
 #
 # | change | before | after |
 # |---|---|---|
 # | a new order for each epoch | 13% right | 98% right |
-# | two workers read, in batches of 100 | 562 ms an epoch of waiting | 501 ms |
-# | copies launched one step ahead | 119 ms an epoch of waiting | 39 ms |
+# | copies, each a `sleep` of 5 ms, launched one step ahead | 119 ms an epoch of waiting | 39 ms |
 #
-# The first change is about correctness, and every script needs it. The others only save time, if the script waits for
-# its data, and if what they cost is less. So measure the waiting first, as `train` does; lab 7b shows how to find it in
-# a profile.
+# The first change is about correctness, and every training script needs it. The second, like workers, only saves time,
+# and only if the script waits for its data. So measure that first, as `train` does; lab 7b shows how to find it in a
+# profile.
 #
-# The script now gets its data in time, but it doesn't yet know how much memory a step takes. Lab 7 asks where the
-# memory goes.
+# The script now gets its data in time, but it doesn't yet know how much memory a step takes.
 
 # %% quiz: interview points=3
 # ## Interview questions
 #
-# For each question, find *all* true statements, among a to d.
+# For each question, find *all* true statements.
 #
 # **Batches**
 # - [x] With `shuffle=False`, a dataset that's sorted by class trains a network badly, without an error.
 #   > Each batch has only one or two classes. The digit reader got 13% instead of 98%.
 # - [ ] By default, `collate_fn` pads shorter samples with zeros.
-#   > It only stacks, so it raises a RuntimeError if the sizes differ.
-# - [x] When `prefetch` yields batch 2, batch 3 has been read and moved.
+#   > It stacks tensors, and raises a RuntimeError if their sizes differ.
+# - [x] When `prefetch` yields batch 2 of 3, batch 3 has been read and moved.
 #   > It's always one batch ahead, so a copy launched by `move` can run during the step with batch 2.
 # - [ ] A dataset has to read all its files before the first batch.
 #   > It only has to know how many there are. It opens a file when the sample is asked for.
@@ -626,8 +632,8 @@ hint(
 # **Workers**
 # - [ ] By default, a fast worker's batch may arrive before one that was requested earlier.
 #   > The order is the sampler's, unless you pass `in_order=False`.
-# - [x] If a worker writes to its dataset, the program's dataset doesn't change.
-#   > The worker writes to its own copy.
+# - [x] If a worker sets an attribute of its dataset, the program's dataset doesn't change.
+#   > It's set in the worker's own copy.
 # - [x] An `IterableDataset` that doesn't call `get_worker_info()` yields each item once for each worker.
 #   > Each copy yields everything.
 # - [ ] With `persistent_workers=True`, a change to the dataset between two epochs reaches the workers.
@@ -648,7 +654,7 @@ hint(
 # **Copies**
 # - [ ] You can safely read a CPU tensor as soon as `to("cpu", non_blocking=True)` has returned it.
 #   > The copy may still be running, so the program has to wait for it.
-# - [x] You may overwrite a pinned buffer once you've waited for an event recorded after its copy.
+# - [x] You may overwrite a pinned buffer once you've waited for an event recorded after its copy, in the same stream.
 #   > By then, the copy has read it.
 # - [ ] `event.record()` waits until the stream has reached that point.
 #   > It marks the point; `event.synchronize()` waits.

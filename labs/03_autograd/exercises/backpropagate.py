@@ -14,7 +14,7 @@ def backpropagate(tape: list, values: dict[str, float], result: str) -> dict[str
     - A value may be an input of several steps, and both inputs of one step.
     - Each name is the output of at most one step, and a step's inputs come before it. The tape may be empty.
     - Billions of paths may lead from a value to the result: the time mustn't grow with their number.
-    - Any value may be 0. tape and values aren't changed.
+    - Any value may be 0, and two names may have the same value. tape and values aren't changed.
     - Works inside torch.no_grad() and torch.inference_mode() too.
     """
     ### BEGIN SOLUTION
@@ -34,13 +34,13 @@ def backpropagate(tape: list, values: dict[str, float], result: str) -> dict[str
 
 
 # %% promises
-# The slope of one result -> example, other_cases, recording_off
+# The slope of one result -> example, other_cases, zero, recording_off
 # tape: steps (operation -> example, other_cases
 # ("add", ("a", "b") -> example, other_cases
 # ("tanh", ("a",), "c") -> example, other_cases
 # values: the value of -> other_cases
 # Returns {name -> other_cases, independent
-# A slope is a float -> example, other_cases
+# A slope is a float -> example, other_cases, independent
 # The slope for result -> independent
 # It's 0 for a value -> independent
 # result may be any -> independent
@@ -57,7 +57,7 @@ def backpropagate(tape: list, values: dict[str, float], result: str) -> dict[str
 @domain(
     reference,
     *("used again", "one value for both inputs", "unused values", "steps that follow", "result from no step"),
-    *("no steps", "a value of 0", "many paths", "recording off", "inference mode"),
+    *("no steps", "a value of 0", "equal values", "many paths", "recording off", "inference mode"),
     contexts={"recording off": torch.no_grad, "inference mode": torch.inference_mode},
 )
 def arguments(draw, edge):
@@ -66,6 +66,8 @@ def arguments(draw, edge):
     tape, last = [], names[-1]
     if edge == "a value of 0":
         kinds, last = ["mul", *kinds], "zero"
+    if edge == "equal values":
+        kinds = ["mul", *kinds]  # of two inputs
     for place, kind in enumerate([] if edge == "no steps" else kinds):  # each step uses the last one's output
         other = names[place]
         if edge == "used again" and place > 1:
@@ -82,6 +84,8 @@ def arguments(draw, edge):
     outputs = {output for _, _, output in tape}
     start = sorted({name for _, inputs, _ in tape for name in inputs} - outputs) or names[:3]
     numbers = torch.randn(len(start), generator=draw.make_generator(), dtype=torch.float64, device="cpu").tolist()
+    if edge == "equal values":
+        numbers = [numbers[0]] * len(start)
     values = dict(zip(start, numbers, strict=True))
     if edge == "a value of 0":
         values["zero"] = 0.0
@@ -155,8 +159,12 @@ with check(
     hint="Where does your walk start, and what are the slopes of values that it doesn't reach?",
 ):
     arguments.assert_results(backpropagate, "unused values", "steps that follow", "result from no step", "no steps")
-with check("zero", "values of 0", hint="Does any line divide by a value?"):
-    arguments.assert_results(backpropagate, "a value of 0")
+    t = [("add", ("a", "b"), "c"), ("sub", ("d", "c"), "e"), ("mul", ("e", "e"), "f")]
+    got = backpropagate(t, run_forward(t, {"a": 0.5, "b": 2.0, "d": -1.0}), "e")
+    assert_close(got, {"a": -1.0, "b": -1.0, "c": -1.0, "d": 1.0, "e": 1.0, "f": 0.0})
+    assert all(isinstance(slope, float) for slope in got.values()), "a slope isn't a float"
+with check("zero", "values of 0, and equal values", hint="Does any line divide by a value, or compare two of them?"):
+    arguments.assert_results(backpropagate, "a value of 0", "equal values")
 with check("many_paths", "60 steps with billions of paths", hint="How often does your code visit each step?"):
     arguments.assert_results(backpropagate, "many paths")
 with check("recording_off", "recording is off", weight=2, hint="Which of your lines need autograd?"):
@@ -228,7 +236,7 @@ def backpropagate(tape, values, result):
     return {name: slope.item() for name, slope in slopes.items()}
 
 
-# %% wrong "a slope is set, not added" fails=example,used_again,independent,many_paths
+# %% wrong "a slope is set, not added" fails=example,used_again,independent,zero,many_paths
 def backpropagate(tape, values, result):
     slopes = dict.fromkeys(values, 0.0)
     slopes[result] = 1.0

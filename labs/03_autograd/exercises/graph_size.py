@@ -1,3 +1,9 @@
+# %% given
+def two_sines(x):
+    """Two operations with the same name and the same input."""
+    return (x.sin() * x.sin()).sum()
+
+
 # %% exercise
 def graph_size(f, x: Tensor) -> int:
     """The number of distinct nodes in the graph of f(x), including AccumulateGrad nodes.
@@ -34,6 +40,7 @@ def graph_size(f, x: Tensor) -> int:
     "no grad needed",
     "from an operation",
     "its own leaf",
+    "two alike",
     "float64",
     "bfloat16",
     "handed back",
@@ -41,7 +48,8 @@ def graph_size(f, x: Tensor) -> int:
 )
 def arguments(draw, edge):
     known = [polynomial, doubled_twelve_times, spread, second_of_two, three_inputs, growing, energy, rolled, mixed]
-    f = {"its own leaf": with_own_leaf, "handed back": handed_back}.get(edge, draw(st.sampled_from(known)))
+    special = {"its own leaf": with_own_leaf, "two alike": two_sines, "handed back": handed_back}
+    f = special.get(edge, draw(st.sampled_from(known)))
     dtype = {"float64": torch.float64, "bfloat16": torch.bfloat16}.get(edge, torch.float32)
     x = torch.rand(draw(st.sampled_from([3, 6])), generator=draw.make_generator(here)).to(dtype)
     x.requires_grad_(edge != "no grad needed")
@@ -98,13 +106,13 @@ with check(
         assert_close(graph_size(halve_until_small, t), want)
 with check(
     "several_results",
-    "an operation with several results is one node",
+    "an operation with several results is one node, and two that look alike are two",
     weight=2,
     hint="What does the second part of a pair in next_functions distinguish?",
 ):
     t = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
     explain(graph_size(spread, t), 6, {"the results of one operation were counted as separate nodes": 8})
-    arguments.assert_results(graph_size, "", "float64", "bfloat16")
+    arguments.assert_results(graph_size, "", "two alike", "float64", "bfloat16")
 with check(
     "all_leaves", "all leaves are counted, not only x", weight=2, hint="Do you follow every entry of next_functions?"
 ):

@@ -1,3 +1,19 @@
+# %% given
+# The checks call your function through this probe, too.
+@probes.probe
+def count_functional_calls(jacobian, f, x):
+    """How often jacobian(f, x) runs a step of torch.autograd.functional or torch.func."""
+    from unittest import mock
+
+    functional, func = torch.autograd.functional, torch._functorch.eager_transforms
+    with (
+        mock.patch.object(functional, "_as_tuple", wraps=functional._as_tuple) as begun,
+        mock.patch.object(func, "_undo_create_differentiable", wraps=func._undo_create_differentiable) as ended,
+    ):
+        jacobian(f, x)
+    return begun.call_count + ended.call_count
+
+
 # %% exercise
 def jacobian(f, x: Tensor) -> Tensor:
     """The Jacobian of f at x, without torch.autograd.functional or torch.func.
@@ -23,7 +39,7 @@ def jacobian(f, x: Tensor) -> Tensor:
 
 
 # %% promises
-# The Jacobian of f -> example, other_cases, own_leaf
+# The Jacobian of f -> example, other_cases, own_leaf, by_hand
 # f takes a tensor -> unused_inputs, one_output, other_cases
 # Element (i, j) of -> example, other_cases
 # Returns (m, n) -> other_cases, one_output
@@ -102,6 +118,7 @@ with check(
         [-9.0, 3.0, -2.25, -1.5],
     ]
     want = torch.cat([torch.tensor(running, dtype=torch.float64), t.cos()[None]])
+    assert_close(jacobian(growing, t.float()), want.float())  # the same numbers in the other dtype
     explain(
         jacobian(growing, t),
         want,
@@ -110,6 +127,9 @@ with check(
             "all rows are the same tensor: .grad itself was kept, and each pass added to it": want.sum(0).expand(5, 4),
         },
     )
+    for dtype in (torch.float32, torch.float64):
+        t, want = torch.tensor([1.5, 2.0, 3.0], dtype=dtype), torch.tensor([[2.0, 1.5, 0.0], [0.0, 3.0, 2.0]])
+        assert_close(jacobian(neighbours, t), want.to(dtype))
     arguments.assert_results(jacobian, "", "float64", "two elements", "equal numbers", "every second element")
     arguments.assert_results(jacobian, "the identity plus 3", "float32 only")
 with check(
@@ -131,6 +151,12 @@ with check(
     arguments.assert_results(jacobian, "requires grad", "from an operation", "holds .grad")
 with check("own_leaf", "f creates a tensor that requires grad", weight=2, hint="Which library runs f for you?"):
     arguments.assert_results(jacobian, "a leaf of its own")
+with check(
+    "by_hand", "without torch.autograd.functional or torch.func", observed=True, hint="Which function did you call?"
+):
+    for f in (neighbours, growing):
+        t = torch.tensor([1.0, -2.0, 3.0])
+        assert_close(count_functional_calls(jacobian, f, t), 0, name="the number of their steps")
 with check(
     "keeps_input",
     "x, its requires_grad and its .grad aren't changed",
@@ -160,7 +186,7 @@ def jacobian(f, x):
     return torch.autograd.grad(y, x, torch.eye(y.numel(), dtype=y.dtype), is_grads_batched=True)[0]
 
 
-# %% wrong "torch.func" fails=own_leaf raises=RuntimeError
+# %% wrong "torch.func" fails=own_leaf,by_hand raises=RuntimeError
 def jacobian(f, x):
     return torch.func.jacrev(f)(x.detach())
 
@@ -194,7 +220,7 @@ def jacobian(f, x):
     return torch.stack(rows)
 
 
-# %% wrong "a graph can be used as often as you like" fails=example,other_cases,one_output,unused_inputs,requires_grad,own_leaf raises=RuntimeError
+# %% wrong "a graph can be used as often as you like" fails=example,other_cases,one_output,unused_inputs,requires_grad,own_leaf,by_hand raises=RuntimeError
 def jacobian(f, x):
     x = x.detach().requires_grad_()
     y = f(x)

@@ -14,7 +14,7 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 
 
 # %% promises
-# Gradients of the loss -> example, other_cases
+# Gradients of the loss -> example, other_cases, by_hand
 # W (d_out, d_in) -> other_cases, one_sample, empty, non_contiguous
 # Returns {"W" -> other_cases, one_sample
 # The arguments aren't -> keeps_input
@@ -106,6 +106,12 @@ with check(
     hint="Does your code drop a dimension of size 1?",
 ):
     arguments.assert_results(manual_grads, "one sample", "one input", "one output")
+with check("by_hand", "without autograd", observed=True, hint="Which of your lines asks autograd for a gradient?"):
+    for needs in (False, True):
+        t = [torch.linspace(-1, 2, 6).reshape(2, 3), torch.tensor([0.5, -1.0])]
+        t += [torch.linspace(1, -3, 12).reshape(4, 3), torch.linspace(0, 5, 8).reshape(4, 2)]
+        t = [argument.requires_grad_(needs) for argument in t]
+        assert_close(count_autograd_calls(manual_grads, *t), 0, name="the calls of autograd")
 with check("empty", "with no samples, the gradients are zero, and that of X is empty", guard=True):
     arguments.assert_results(manual_grads, "no samples")
 with check("keeps_input", "the arguments keep their values", guard=True, hint="Which line changes a tensor in place?"):

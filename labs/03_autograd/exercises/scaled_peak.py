@@ -3,8 +3,8 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     """The row of x whose weighted sum is largest, times the root mean square of all weighted sums.
 
     x (n, d) with n at least 1, w (d,); both float32 or both float64. The weighted sum of a row is (row * w).sum().
-    The largest sum occurs once, and not all sums are zero. Returns (d,), differentiable with respect to x and
-    w; it requires grad if either of them does. x and w aren't changed.
+    The largest sum occurs once, and not all of the sums' squares are zero. Returns (d,), differentiable with respect to
+    x and w; it requires grad if either of them does. x and w aren't changed.
     """
     ### BEGIN SOLUTION
     sums = x @ w
@@ -14,10 +14,10 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 
 
 # %% promises
-# The row of x whose -> values, other_cases
+# The row of x whose -> values, other_cases, tiny
 # x (n, d) with n -> other_cases
 # The weighted sum -> other_cases
-# The largest sum -> other_cases
+# The largest sum -> other_cases, tiny
 # Returns (d,), diff -> reaches_x, reaches_w, gradient, either_alone
 # x and w aren't -> keeps_input
 
@@ -26,6 +26,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 @domain(
     reference,
     *("float32", "one row", "one column", "square", "a zero sum", "close sums", "negative sums", "largest by size"),
+    "tiny sums",
     *("transposed", "expanded w", "x alone", "w alone", "neither", "from an operation"),
 )
 def arguments(draw, edge):
@@ -44,6 +45,8 @@ def arguments(draw, edge):
         x[:3] = (w / (w * w).sum())[None] * torch.tensor([[1.0], [1.0 + 1e-9], [1.0]], dtype=torch.float64)
         x[:3, 0] += torch.arange(3) * w[1]  # changes no sum
         x[:3, 1] -= torch.arange(3) * w[0]
+    if edge == "tiny sums":
+        w *= 1e-20
     if edge == "negative sums":
         x *= -(x @ w).sign()[:, None]
     if edge == "largest by size":
@@ -157,6 +160,9 @@ with check(
 ):
     arguments.assert_gradients(scaled_peak, "x alone", "w alone", "neither")
     arguments.assert_results(scaled_peak, "x alone", "w alone", "neither", "from an operation")
+with check("tiny", "sums near 1e-20", hint="Do you add a number that's larger than the sums, or than their squares?"):
+    arguments.assert_results(scaled_peak, "tiny sums", rtol=1e-7, atol=0.0)
+    arguments.assert_gradients(scaled_peak, "tiny sums", rtol=1e-7, atol=0.0)
 with check("keeps_input", "x and w keep their values", guard=True, hint="Which line changes a tensor in place?"):
     arguments.assert_arguments(scaled_peak)
 
@@ -176,7 +182,7 @@ def scaled_peak(x, w):
     return torch.index_select(x, 0, best[None])[0] * torch.linalg.vector_norm(sums) / len(x) ** 0.5
 
 
-# %% wrong "requires_grad=True connects the tensor" fails=reaches_w,gradient,either_alone
+# %% wrong "requires_grad=True connects the tensor" fails=reaches_w,gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = [float((row * w).sum()) for row in x]
     best = int(np.argmax(sums))
@@ -184,38 +190,38 @@ def scaled_peak(x, w):
     return x[best] * torch.tensor(size, dtype=x.dtype, requires_grad=True)
 
 
-# %% wrong "the row is the result, its size is only a number" fails=reaches_w,gradient,either_alone
+# %% wrong "the row is the result, its size is only a number" fails=reaches_w,gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.argmax()] * sums.square().mean().sqrt().item()
 
 
-# %% wrong "torch.tensor of a list of tensors keeps their history" fails=reaches_w,gradient,either_alone
+# %% wrong "torch.tensor of a list of tensors keeps their history" fails=reaches_w,gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = torch.tensor([(row * w).sum() for row in x], requires_grad=True)
     return x[sums.argmax()] * sums.square().mean().sqrt()
 
 
-# %% wrong "a row taken by an index is a copy" fails=gradient,either_alone
+# %% wrong "a row taken by an index is a copy" fails=gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = x @ w
     best = x[sums.argmax()].clone().detach()
     return best * sums.square().mean().sqrt()
 
 
-# %% wrong "the root mean square is the mean of the squares" fails=values,other_cases,gradient,either_alone
+# %% wrong "the root mean square is the mean of the squares" fails=values,other_cases,gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.argmax()] * (sums**2).mean()
 
 
-# %% wrong "the root mean square is the norm" fails=values,other_cases,gradient,either_alone
+# %% wrong "the root mean square is the norm" fails=values,other_cases,gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.argmax()] * torch.linalg.vector_norm(sums)
 
 
-# %% wrong "the largest sum by its size" fails=other_cases,gradient,either_alone
+# %% wrong "the largest sum by its size" fails=other_cases,gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.abs().argmax()] * sums.square().mean().sqrt()
@@ -228,13 +234,13 @@ def scaled_peak(x, w):
     return best * size if best.requires_grad or size.requires_grad else best.mul_(size)
 
 
-# %% wrong "argmax has to be made smooth" fails=other_cases,gradient
+# %% wrong "argmax has to be made smooth" fails=other_cases,gradient,tiny
 def scaled_peak(x, w):
     sums = x @ w
     return torch.softmax(100 * sums, 0) @ x * sums.square().mean().sqrt()
 
 
-# %% wrong "the result is marked at the end" fails=reaches_x,reaches_w,gradient,either_alone
+# %% wrong "the result is marked at the end" fails=reaches_x,reaches_w,gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = (x @ w).detach().numpy()
     result = x.detach()[int(sums.argmax())] * float(np.sqrt(np.mean(sums**2)))

@@ -2,8 +2,9 @@
 def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
     """The gradients of each loss: result[i][j] is the gradient of losses[i](params) with respect to params[j].
 
-    losses: functions that take the list params and return a 0-dim tensor; the list may be empty. Each loss uses at
-    least one of the params. For a parameter that a loss doesn't use, the gradient is all zeros.
+    losses: functions that take the list params and return a 0-dim tensor; the list may be empty, and the gradients of
+    one loss may be far larger than those of another. Each loss uses at least one of the params. For a parameter that a
+    loss doesn't use, the gradient is all zeros.
     params: different leaves of any shape that require grad, float32 or float64. Each gradient has its parameter's
     shape and dtype. Each .grad is left as it was, even if it was None.
     """
@@ -17,8 +18,8 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 
 
 # %% promises
-# The gradients of each -> example, other_cases, few
-# losses: functions -> other_cases, few
+# The gradients of each -> example, other_cases, few, steep
+# losses: functions -> other_cases, few, steep
 # Each loss uses at least -> unused
 # For a parameter that -> unused
 # params: different leaves -> few, other_cases
@@ -30,7 +31,7 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 @domain(
     reference,
     *("one loss", "no loss", "one loss twice", "one parameter", "three parameters", "0-dim", "empty", "float64"),
-    *("two dtypes", "unused", "old .grad", "old .grad of one", "transposed"),
+    *("two dtypes", "unused", "old .grad", "old .grad of one", "transposed", "steep"),
 )
 def arguments(draw, edge):
     g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
@@ -43,6 +44,8 @@ def arguments(draw, edge):
         params[draw(st.integers(0, 1))] = params[0].double()
     if edge == "transposed":
         params[0] = torch.randn(2, 3, generator=g).T
+    if edge == "steep":
+        params = [p.to(draw(st.sampled_from([torch.float32, torch.float64]))) * 1e17 for p in params]
     for place, p in enumerate(params):
         p.requires_grad_()
         if edge == "old .grad" or edge == "old .grad of one" and place == 1:
@@ -54,6 +57,8 @@ def arguments(draw, edge):
         losses = losses[: edge == "one loss"]
     if edge == "one loss twice":
         losses = [losses[0], losses[1], losses[0]]
+    if edge == "steep":  # the gradients of total are 1 and 2
+        losses = [total, decay, second_decay, total]
     if edge == "unused":
         losses = [draw(st.sampled_from([decay, second_decay]))]
     return losses, params
@@ -116,6 +121,12 @@ with check(
 ):
     arguments.assert_results(task_gradients, "old .grad", "old .grad of one")
 with check(
+    "steep",
+    "a loss whose gradients are far larger than those of another",
+    hint="Which digits of 1 are left in (1e17 + 1) - 1e17?",
+):
+    arguments.assert_results(task_gradients, "steep")
+with check(
     "keeps_grad",
     "each .grad is left as it was",
     weight=2,
@@ -158,7 +169,7 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "g = p.grad keeps the gradient" fails=example,other_cases,unused,few,old_grad,keeps_grad
+# %% wrong "g = p.grad keeps the gradient" fails=example,other_cases,unused,few,old_grad,steep,keeps_grad
 def task_gradients(losses, params):
     table = []
     for loss in losses:
@@ -167,7 +178,7 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "backward writes to .grad, so a clone is enough" fails=example,other_cases,unused,few,old_grad,keeps_grad
+# %% wrong "backward writes to .grad, so a clone is enough" fails=example,other_cases,unused,few,old_grad,steep,keeps_grad
 def task_gradients(losses, params):
     table = []
     for loss in losses:
@@ -176,7 +187,7 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "zero_ makes it safe to keep .grad" fails=example,other_cases,unused,few,old_grad,keeps_grad
+# %% wrong "zero_ makes it safe to keep .grad" fails=example,other_cases,unused,few,old_grad,steep,keeps_grad
 def task_gradients(losses, params):
     table = []
     for loss in losses:
@@ -188,12 +199,12 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "every loss uses every parameter" fails=other_cases,unused,few,old_grad raises=RuntimeError
+# %% wrong "every loss uses every parameter" fails=other_cases,unused,few,old_grad,steep raises=RuntimeError
 def task_gradients(losses, params):
     return [list(torch.autograd.grad(loss(params), params)) for loss in losses]
 
 
-# %% wrong "None is as good as zero" fails=other_cases,unused,few,old_grad
+# %% wrong "None is as good as zero" fails=other_cases,unused,few,old_grad,steep
 def task_gradients(losses, params):
     return [list(torch.autograd.grad(loss(params), params, allow_unused=True)) for loss in losses]
 
@@ -211,13 +222,13 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "one row for each parameter" fails=example,other_cases,unused,few,old_grad
+# %% wrong "one row for each parameter" fails=example,other_cases,unused,few,old_grad,steep
 def task_gradients(losses, params):
     rows = [torch.autograd.grad(loss(params), params, materialize_grads=True) for loss in losses]
     return [list(column) for column in zip(*rows)]
 
 
-# %% wrong "differences of running sums, started at zero" fails=old_grad
+# %% wrong "differences of running sums, started at zero" fails=old_grad,steep
 def task_gradients(losses, params):
     kept = [None if p.grad is None else p.grad.clone() for p in params]
     before = [torch.zeros_like(p) for p in params]

@@ -31,6 +31,7 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
 @domain(
     reference,
     *("float64", "0-dim", "empty", "requires grad", "from an operation", "holds .grad", "integers", "booleans"),
+    "empty integers",
     *("scale 0", "scale 1", "scale -1", "no values", "one tensor twice", "views of one", "transposed", "expanded"),
 )
 def arguments(draw, edge):
@@ -43,6 +44,9 @@ def arguments(draw, edge):
     if edge in ("integers", "booleans"):
         kinds = [torch.bool] if edge == "booleans" else [torch.int64, torch.int32, torch.uint8, torch.int8]
         values[draw(st.sampled_from(["a", "z"]))] = torch.tensor([[0, 1], [5, 3]]).to(draw(st.sampled_from(kinds)))
+    if edge == "empty integers":
+        kind = draw(st.sampled_from([torch.bool, torch.int64, torch.uint8]))
+        values["none"] = torch.empty(draw(st.sampled_from([(0, 3), (2, 0, 3)])), dtype=kind)
     if edge == "empty":
         values = {"rows": torch.empty(0, 3), "columns": torch.empty(2, 0)}
     if edge == "one tensor twice":
@@ -116,8 +120,8 @@ with check(
     weight=2,
     hint="Which dtypes can require grad?",
 ):
-    arguments.assert_results(trainable, "integers", "booleans")
-    arguments.assert_gradients(trainable, "integers", "booleans")
+    arguments.assert_results(trainable, "integers", "booleans", "empty integers")
+    arguments.assert_gradients(trainable, "integers", "booleans", "empty integers")
 with check(
     "no_sharing",
     "the results share no memory with the starting values, or with each other",

@@ -1,3 +1,19 @@
+# %% given
+# The checks call your function through this probe, too.
+@probes.probe
+def count_autograd_calls(f, *args):
+    """How many backward passes run in f(*args), and how many tensors get a tangent, for autograd's forward mode."""
+    from unittest import mock
+
+    engine, forward = torch.autograd._engine_run_backward, torch.autograd.forward_ad.make_dual
+    with (
+        mock.patch("torch.autograd._engine_run_backward", wraps=engine) as passes,
+        mock.patch("torch.autograd.forward_ad.make_dual", wraps=forward) as tangents,
+    ):
+        f(*args)
+    return passes.call_count + tangents.call_count
+
+
 # %% exercise
 def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tensor]:
     """Value and derivative of a polynomial at every element of x, without autograd.
@@ -18,7 +34,7 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 
 
 # %% promises
-# Value and derivative -> polynomial, other_cases
+# Value and derivative -> polynomial, other_cases, by_hand
 # coefficients: at least -> polynomial, constant, other_cases
 # x: any shape -> other_cases, zero, empty
 # Returns (value, slope) -> constant, empty, other_cases
@@ -125,6 +141,10 @@ with check(
     arguments.assert_arguments(value_and_slope)
 with check("recording_off", "recording is off", weight=2, hint="Which of your lines need a graph?"):
     arguments.assert_results(value_and_slope, "recording off", "inference mode", atol=5e-5)
+with check("by_hand", "without autograd", observed=True, hint="Which of your lines asks autograd for a slope?"):
+    for needs in (False, True):
+        t = torch.tensor([0.5, -2.0, 3.0]).requires_grad_(needs)
+        assert_close(count_autograd_calls(value_and_slope, [1.0, 2.0, -5.0, 3.0], t), 0, name="the calls of autograd")
 with check("empty", "an empty x gives empty results", guard=True):
     arguments.assert_results(value_and_slope, "empty")
 

@@ -157,6 +157,10 @@ with check(
     arguments.assert_arguments(
         loss_at, *("", "huge shift", "infinite shift", "shift 0", "NaN and infinity in w"), ignore=("shift",), **EXACT
     )
+    t, t_shift = torch.tensor([-0.0, 0.0, 1.5], requires_grad=True), torch.tensor([0.0, 0.0, 1.0])
+    got = shifted_evaluation(loss_at, bends, t, t_shift)
+    assert_close(got["after"], torch.tensor([0.0, 0.0, 1.5]), rtol=0, atol=0, name="w afterward")
+    assert_close(got["after"].signbit(), torch.tensor([True, False, False]), name="the minus signs in w")
 with check(
     "after_error",
     "after an exception too, and the exception is passed on",

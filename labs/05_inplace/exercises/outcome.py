@@ -79,6 +79,10 @@ def make_inexact(scale, error):
     return inexact
 
 
+def curved(x):
+    return 2000 * (4 * x).sin()
+
+
 def unfinished(x):
     raise NotImplementedError
 
@@ -100,14 +104,14 @@ def energy_of(x):
 @domain(
     reference,
     *("now", "backward", "silent", "ok", "one number", "no elements", "zeros", "equal numbers", "the sign decides"),
-    *("an error of 0.004", "an error of 0.0002", "steep, an error of 0.004", "steep, an error of 0.0002"),
+    *("curved", "an error of 0.004", "an error of 0.0002", "steep, an error of 0.004", "steep, an error of 0.0002"),
     *("NotImplementedError", "another exception", "another exception at backward", "no axes"),
     *("every second one", "requires grad", "from an operation", "holds .grad"),
 )
 def arguments(draw, edge):
     groups = {"now": NOW, "backward": BACKWARD, "silent": SILENT, "ok": OK, "one number": [swapped, touchy, case_h]}
     groups |= {"no elements": [case_b, case_c, case_h], "equal numbers": [swapped], "the sign decides": [fickle]}
-    groups |= {"zeros": [case_c, case_d, harmless, careful]}
+    groups |= {"curved": [curved], "zeros": [case_c, case_d, harmless, careful]}
     groups |= {"NotImplementedError": [unfinished], "another exception": [picky], "no axes": [energy_of]}
     groups |= {"another exception at backward": [refuses_at_backward]}
     f = draw(st.sampled_from(groups.get(edge, [touchy, careful, case_a, case_b, case_e, case_f, case_h])))
@@ -264,11 +268,11 @@ with check(
     "slightly_wrong",
     "one element with a slightly wrong slope is silent",
     weight=2,
-    hint="Do you look at every element, and at the size of the difference?",
+    hint="Do you look at every element, and at the size of the difference? How exact are your slopes on a curve?",
 ):
     assert_close(outcome(late, torch.tensor([0.5, -1.0, 0.1], dtype=torch.float64)), "silent")
     assert_close(outcome(late, torch.tensor([0.1, 0.5, -30.0], dtype=torch.float64)), "ok")  # 0.05 * exp(-30)
-    arguments.assert_results(outcome, "an error of 0.004", "an error of 0.0002")
+    arguments.assert_results(outcome, "an error of 0.004", "an error of 0.0002", "curved")
 with check(
     "cancelling_errors",
     "errors that cancel in the sum, and small errors in large slopes, are silent",

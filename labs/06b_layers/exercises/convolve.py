@@ -24,7 +24,8 @@ def convolve(x: Tensor, weight: Tensor, padding: int, stride: int) -> Tensor:
     Returns (n, c_out, windows down, windows across).
 
     Details:
-    - x and weight are both float32 or both float64, of any size of number, with any strides; n may be 0.
+    - x and weight are both float32 or both float64, of any size of number, with any strides and storage offset; n may
+      be 0.
     - padding is at least 0, stride is at least 1, both may be larger than the kernel, and at least one window fits.
     - A pixel that isn't finite affects only the windows that contain it. Weights are finite.
     - Doesn't call PyTorch's convolutions, or `nn.functional.unfold` or `fold`.
@@ -64,16 +65,22 @@ SIZES = (
     *("stride above the kernel", "one pixel", "one window", "tall kernel", "wide kernel", "one channel", "one kernel"),
     *("no images", "equal sizes", "stride 1"),
 )
-NUMBERS = ("float64", "tiny", "huge", "infinite pixel", "NaN pixel", "transposed", "every second one")
+NUMBERS = ("float64", "tiny", "huge", "zeros", "infinite pixel", "NaN pixel", "transposed", "every second one")
+SLICES = ("slice", "slice, no padding")
 
 
-@domain(reference, *SIZES, *NUMBERS, "requires grad", "from an operation", "requires grad, stride above the kernel")
+@domain(
+    reference,
+    *(*SIZES, *NUMBERS, *SLICES, "requires grad", "from an operation", "requires grad, stride above the kernel"),
+)
 def arguments(draw, edge):
     n, c, out, padding, stride = (draw(st.integers(*span)) for span in ((2, 3), (2, 3), (4, 5), (1, 2), (2, 3)))
     rows, columns = draw(st.sampled_from([(2, 3), (3, 2)]))
     rows, columns = {"one tap": (1, 1), "tall kernel": (4, 1), "wide kernel": (1, 4)}.get(edge, (rows, columns))
     stride = 3 if edge == "two pixels left over" else 5 if "above the kernel" in edge else stride
-    padding, stride = {"padding above the kernel": (5, 2), "no padding": (0, stride)}.get(edge, (padding, stride))
+    padding, stride = {"padding above the kernel": (5, 2), "no padding": (0, stride)}.get(
+        edge.removeprefix("slice, "), (padding, stride)
+    )
     n, c, out = 0 if edge == "no images" else n, 1 if edge == "one channel" else c, 1 if edge == "one kernel" else out
     height, width = draw(st.integers(5, 6)), draw(st.integers(7, 8))
     if edge in ("windows up to the end", "two pixels left over"):
@@ -92,10 +99,14 @@ def arguments(draw, edge):
     weight = torch.randn(out, c, rows, columns, dtype=torch.float64, generator=g)
     if edge in ("tiny", "huge"):  # all positive, so that no rounding error is large compared with a sum
         x, weight = (x.abs() + 0.5) * (1e-30 if edge == "tiny" else 1e30), weight.abs() + 0.5
+    if edge == "zeros":
+        x[0], weight[0] = 0, 0
     if "pixel" in edge and edge.split()[0] in ("infinite", "NaN"):
         x[0, 0, 2, 3] = torch.inf if edge == "infinite pixel" else torch.nan
     dtype = torch.float64 if edge == "float64" else torch.float32
     x, weight = (draw.apply_layout(t.to(device(), dtype), edge) for t in (x, weight))
+    if "slice" in edge:  # the middle of a larger tensor
+        x, weight = (nn.functional.pad(t, [1] * 8, value=7.0)[(slice(1, -1),) * 4] for t in (x, weight))
     return *(draw.apply_gradient_state(t, edge) for t in (x, weight)), padding, stride
 
 
@@ -176,11 +187,12 @@ with check(
     arguments.assert_results(convolve, "stride above the kernel", "one pixel", "one window")
 with check(
     "numbers",
-    "both dtypes, any strides, and tiny, huge, and infinite numbers",
+    "both dtypes, any strides, slices, and tiny, huge, and infinite numbers",
     weight=2,
     hint="Which dtype has the tensor that you add to? What is 0 times inf?",
 ):
     arguments.assert_results(convolve, "float64", "infinite pixel", "NaN pixel", "transposed", "every second one")
+    arguments.assert_results(convolve, "zeros", *SLICES)
     arguments.assert_results(convolve, "tiny", "huge", rtol=1e-4, atol=0)
 with check("gradients", "gradients of x and weight", required=True, hint="Is a line outside of the graph?"):
     arguments.assert_gradients(convolve, "requires grad", "from an operation", "requires grad, stride above the kernel")

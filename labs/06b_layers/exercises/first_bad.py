@@ -84,7 +84,19 @@ def near_the_largest(x):
 
 
 def above_float32(x):
-    return x.double() * 0 + 1e300
+    return x.double() * 0 + 1.7e308
+
+
+def doubled(x):
+    return x * 2
+
+
+def divided_in_place(x):
+    return x.div_(0)
+
+
+def parameter_with_nan(x):
+    return nn.Parameter(with_nan(x))
 
 
 def finite_part(x):
@@ -193,6 +205,7 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 EDGES = (
     *("defined backwards", "in a block", "a block", "the model", "in a block of a block", "never run", "runs twice"),
     *("runs twice, and is bad then", "a named tuple", "a module without a name"),
+    *("made infinite in place", "a parameter"),
     *("two names", "nothing bad", "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes"),
     *(
         "float16 and integers",
@@ -227,6 +240,8 @@ def arguments(draw, edge):
         "large numbers": (near_the_largest, same, bad),
         "float64": (above_float32, same, bad),
         "repaired in place": (with_minus_inf, None, other),
+        "made infinite in place": (doubled, divided_in_place, finite_part),
+        "a parameter": (parameter_with_nan, finite_part, other),
         "an infinite input": (finite_part, same, bad),
         "an error": (same, failing, same),
         "an error after it": (bad, failing, same),
@@ -308,15 +323,15 @@ with check(
     hint="What does an LSTM return? Does your function look into a tuple inside a tuple?",
 ):
     arguments.assert_results(first_bad, "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes")
-    arguments.assert_results(first_bad, "float16 and integers", "a named tuple")
+    arguments.assert_results(first_bad, "float16 and integers", "a named tuple", "a parameter")
     arguments.assert_results(first_bad, "large numbers", "float64", "nothing bad", "an infinite input")
 with check(
     "in_place",
-    "an output that a later layer makes finite in place",
+    "an output that a later layer makes finite, or infinite, in place",
     weight=2,
     hint="When do you look at an output: when its module finishes, or after the call? What does it contain then?",
 ):
-    arguments.assert_results(first_bad, "repaired in place")
+    arguments.assert_results(first_bad, "repaired in place", "made infinite in place")
 with check(
     "runs_once",
     "the model runs once, to the end",

@@ -76,7 +76,8 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
     leaves out the same buffers.
 
     Details:
-    - build: a function without arguments that makes the model. No tensor in the model has two names.
+    - build: a function without arguments that makes the model. No tensor in the model has two names, and none but
+      num_batches_tracked is a scalar.
     - state: a plain dict. Any floating-point dtype is allowed (int64 for num_batches_tracked, which is never missing
       and always a scalar).
     - rest has exactly the names of the buffers that state_dict() leaves out, which you don't have to check.

@@ -112,7 +112,7 @@ def outside(draw, edge):
 @domain(reference, "notes in root", "notes in a folder", "an empty folder", call=samples_of)
 def mixed(draw, edge):
     files = draw_files(draw, "one folder" if edge == "notes in root" else "")
-    others = {"notes in root": ["a.txt"], "notes in a folder": ["cat/a.txt", "cat/b.txt"], "an empty folder": ["1/a"]}
+    others = {"notes in root": ["a.txt"], "notes in a folder": ["cat/a.txt", "cat/b.png.bak"], "an empty folder": ["1/a"]}
     files |= dict.fromkeys(others.get(edge, []), "not a scan")
     return files, list(range(sum(file.endswith(".png") for file in files))), False
 
@@ -266,7 +266,9 @@ class ScanFolder(Dataset):
 # %% wrong "numbers are sorted as numbers" fails=other_cases,other_files,other_ends,other_versions
 class ScanFolder(Dataset):
     def __init__(self, root):
-        number = lambda path: (int(path.stem) if path.stem.isdigit() else 99, path.stem)
+        def number(path):
+            return int(path.stem) if path.stem.isdigit() else 99, path.stem
+
         folders = sorted((folder for folder in pathlib.Path(root).iterdir() if folder.is_dir()), key=number)
         files = [sorted(folder.glob("*.png"), key=number) for folder in folders]
         self.files = [(file, label) for label, group in enumerate(files) for file in group]
@@ -312,8 +314,8 @@ class ScanFolder(Dataset):
     def __init__(self, root):
         folders = sorted(folder for folder in pathlib.Path(root).iterdir() if folder.is_dir())
         files = [(file, label) for label, folder in enumerate(folders) for file in sorted(folder.glob("*.png"))]
-        read = lambda file: torch.tensor(np.array(Image.open(file)), dtype=torch.float32)[None] / 127.5 - 1
-        self.samples = [(read(file), label) for file, label in files]
+        images = [torch.tensor(np.array(Image.open(file)), dtype=torch.float32)[None] / 127.5 - 1 for file, _ in files]
+        self.samples = [(image, label) for image, (_, label) in zip(images, files, strict=True)]
 
     def __len__(self):
         return len(self.samples)
@@ -365,5 +367,3 @@ class ScanFolder(Dataset):
             raise IndexError(index)
         file, label = self.files[index]
         return torch.tensor(np.array(Image.open(file)), dtype=torch.float32)[None] / 127.5 - 1, label
-
-

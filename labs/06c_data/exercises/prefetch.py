@@ -180,6 +180,8 @@ with check(
     t = [torch.arange(3.0) + n for n in range(4)]
     want = [2 * batch for batch in t]
     assert_close(list(prefetch(iter(t), lambda batch: batch + batch)), want)
+    t = [np.arange(3.0), np.arange(2.0)]
+    assert_close(list(prefetch(iter(t), lambda batch: batch + 1)), [batch + 1 for batch in t])
 
 
 # %% right "a class with a waiting batch"
