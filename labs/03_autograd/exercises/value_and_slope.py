@@ -173,7 +173,7 @@ def value_and_slope(coefficients, x):
     return horner(coefficients), horner([c * (degree - i) for i, c in enumerate(coefficients[:-1])])
 
 
-# %% wrong "autograd computes the slope" fails=recording_off raises=RuntimeError
+# %% wrong "autograd computes the slope" fails=recording_off,by_hand raises=RuntimeError
 def value_and_slope(coefficients, x):
     value = 0.0
     for c in coefficients:
@@ -220,7 +220,7 @@ def value_and_slope(coefficients, x):
     return value.reshape(x.shape), slope.reshape(x.shape)
 
 
-# %% wrong "autograd is switched on again" fails=recording_off raises=RuntimeError
+# %% wrong "autograd is switched on again" fails=recording_off,by_hand raises=RuntimeError
 def value_and_slope(coefficients, x):
     def value_at(x):
         value = torch.zeros_like(x)

@@ -92,7 +92,7 @@ class MLP(nn.Module):
 # dropout: 0 <= dropout -> dropout, modes_agree
 # The model's parameters are -> example, depths, gradient, dropout, modes_agree, initialization
 # Each layer starts -> initialization
-# x may have any -> depths, empty
+# x may have any -> depths, dropout, modes_agree, empty
 
 
 # %% domain
@@ -110,6 +110,7 @@ class MLP(nn.Module):
         "float64",
     ),
     *("transposed", "every second one", "expanded", "training mode", "two sizes in training mode"),
+    "bfloat16 in training mode",
     call=built,
 )
 def arguments(draw, edge):
@@ -124,13 +125,14 @@ def arguments(draw, edge):
     if edge == "one logit":
         sizes = [*sizes[:-1], 1]
     n = {"one sample": 1, "no samples": 0}.get(edge, draw(st.integers(2, 5)))
-    dtype, g = torch.float64 if edge == "float64" else torch.float32, draw.make_generator(here)
+    dtype = {"float64": torch.float64, "bfloat16 in training mode": torch.bfloat16}.get(edge, torch.float32)
+    g = draw.make_generator(here)
     weights = []
     for size, following in pairwise(sizes):
         weights += [torch.randn(shape, dtype=dtype, generator=g) / 2 for shape in ((following, size), (following,))]
     x = draw.apply_layout(torch.randn(n, sizes[0], dtype=dtype, generator=g), edge)
     dropout = draw(st.sampled_from([0.1, 0.5, 0.9]))
-    dropout = 0.0 if edge == "training mode" else dropout
+    dropout = 0.0 if edge in ("training mode", "bfloat16 in training mode") else dropout
     return sizes, dropout, weights, x, "train" if "training" in edge else "eval"
 
 
@@ -203,16 +205,18 @@ with check(
     weight=3,
     hint="Does each hidden layer have its dropout, with the probability you were given? Is anything else dropped?",
 ):
-    for dropout in (0.25, 0.75):
+    for dropout, dtype in ((0.25, torch.float32), (0.75, torch.float32), (0.5, torch.bfloat16)):
         w = [torch.eye(50), torch.zeros(50), torch.eye(50), torch.zeros(50), torch.eye(50), torch.full((50,), -9.0)]
-        got = built(MLP, [50, 50, 50, 50], dropout, w, torch.ones(400, 50), "train")["logits"] + 9
-        assert_close(got, torch.full((400, 50), (1 - dropout) ** -2) * (got != 0), name="the kept numbers, and zeros")
+        w = [t.to(dtype) for t in w]
+        got = built(MLP, [50, 50, 50, 50], dropout, w, torch.ones(400, 50, dtype=dtype), "train")["logits"] + 9
+        want = torch.full((400, 50), (1 - dropout) ** -2, dtype=dtype) * (got != 0)
+        assert_close(got, want, name="the kept numbers, and zeros")
         kept = (got != 0).float().mean().item()
         assert_close(kept, (1 - dropout) ** 2, rtol=0, atol=0.02, name="the share of numbers that were kept")
 with check(
     "modes_agree", "without dropout, both modes agree, and there are no buffers", hint="What do you do for dropout=0?"
 ):
-    assert_part(MLP, "logits", "training mode", "two sizes in training mode")
+    assert_part(MLP, "logits", "training mode", "two sizes in training mode", "bfloat16 in training mode")
     assert_part(MLP, "buffers", "", "two sizes")
 with check(
     "initialization",
@@ -427,7 +431,7 @@ class MLP(nn.Module):
         return self.layers[-1](x)
 
 
-# %% wrong "float32 inside, whatever comes" fails=depths raises=RuntimeError
+# %% wrong "float32 inside, whatever comes" fails=depths,dropout,modes_agree raises=RuntimeError
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
         super().__init__()

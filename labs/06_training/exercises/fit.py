@@ -2,20 +2,20 @@
 torch.manual_seed(0)
 
 
-def filled(numbers, size=3):
+def filled(numbers, size=3, dtype=torch.float32):
     """The state of a linear layer and a batch normalization when each entry is filled with its number."""
-    model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size))
+    model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size)).to(dtype)
     entries = model.state_dict().items()
     return {name: torch.full_like(t, number) for (name, t), number in zip(entries, numbers, strict=True)}
 
 
 @probes.probe
-def scripted(fit, size, epoch, validate, patience, most):
+def scripted(fit, size, epoch, validate, patience, most, dtype=torch.float32):
     """What fit returns for such a model, its state, and whether its tensors are the same, in the same memory.
 
     epoch(): the numbers that fill its entries after an epoch.
     """
-    model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size))
+    model = nn.Sequential(nn.Linear(2, size), nn.BatchNorm1d(size)).to(dtype)
     tensors = list(model.state_dict(keep_vars=True).values())
     places = [t.data_ptr() for t in tensors]
 
@@ -31,7 +31,7 @@ def scripted(fit, size, epoch, validate, patience, most):
 
 
 @probes.probe
-def fitted(fit, size, numbers, losses, patience, most):
+def fitted(fit, size, numbers, losses, patience, most, dtype):
     """The same where epochs give these numbers and losses, and the calls in their order."""
     calls = []
 
@@ -43,7 +43,7 @@ def fitted(fit, size, numbers, losses, patience, most):
         calls.append("loss")
         return losses[calls.count("epoch") - 1]
 
-    return scripted(fit, size, run_epoch, validate, patience, most) | {"calls": calls}
+    return scripted(fit, size, run_epoch, validate, patience, most, dtype) | {"calls": calls}
 
 
 # %% exercise
@@ -84,7 +84,7 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
 # No more than -> most_epochs
 # The first epoch is an improvement. -> infinite_loss
 # A later epoch -> equal_loss, exact_losses, infinite_loss
-# Afterward, everything -> same_objects
+# Afterward, everything -> other_cases, same_objects
 # Returns (best epoch -> exact_losses
 # patience, most -> patience, most_epochs
 # The first epoch is an improvement even -> infinite_loss
@@ -97,6 +97,7 @@ EDGES = (
     *("each is better", "most 1", "most while waiting", "patience above most"),
     *("equal losses", "equal to the best", "nan", "nan before the best", "nan for long"),
     *("tiny differences", "infinite first", "infinite later", "minus infinity"),
+    "float64 and a large count",
 )
 
 
@@ -141,8 +142,9 @@ def arguments(draw, edge):
     }.get(edge, most)
     losses = [*losses, *[10.0 + n for n in range(20)]]
     g = draw.make_generator(here)
-    numbers = torch.randint(1, 10**6, (len(losses), 7), generator=g).tolist()
-    return draw(st.integers(2, 4)), numbers, losses, patience, most
+    dtype, largest = (torch.float64, 2**60) if edge == "float64 and a large count" else (torch.float32, 10**6)
+    numbers = torch.randint(1, largest, (len(losses), 7), generator=g).tolist()
+    return draw(st.integers(2, 4)), numbers, losses, patience, most, dtype
 
 
 # %% checks
@@ -191,7 +193,7 @@ def assert_best(function, *edges, rtol=1e-15):
     for trial in arguments.iter_trials(function, *edges):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["returned"], want["returned"], rtol=rtol, atol=0)
-        assert_close(got["state"], want["state"], name="the model")
+        assert_close(got["state"], want["state"], rtol=0, atol=0, name="the model")
 
 
 def assert_calls(function, *edges):
@@ -212,6 +214,7 @@ with check(
     assert_close(got["returned"], [2, 1.5])
     assert_close(got["state"], filled(script.numbers[2], 4), name="the model")
     assert_best(fit, "", "best first", "best after a wait", "zero", "below zero", "long wait", rtol=1e-6)
+    assert_best(fit, "float64 and a large count", rtol=1e-6)
 with check(
     "patience",
     "it stops after exactly `patience` epochs without an improvement",
@@ -459,11 +462,11 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
-def scripted(fit, size, epoch, validate, patience, most):
+def scripted(fit, size, epoch, validate, patience, most, dtype=torch.float32):
     seen = []
     best, loss = fit(None, lambda: seen.append(epoch()), validate, patience, most)
     step = [(b - a) / max(1, len(seen) - 1) for a, b in zip(seen[0], seen[-1])]
-    state = filled([round(n + best * d) for n, d in zip(seen[0], step)], size)
+    state = filled([round(n + best * d) for n, d in zip(seen[0], step)], size, dtype)
     return {"returned": [best, loss], "state": state, "same": [True] * 7}
 
 
@@ -480,7 +483,7 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
-def scripted(fit, size, epoch, validate, patience, most):
+def scripted(fit, size, epoch, validate, patience, most, dtype=torch.float32):
     last = []
     best, loss = fit(None, lambda: last.__setitem__(slice(None), epoch()), validate, patience, most)
-    return {"returned": [best, loss], "state": filled(last, size), "same": [True] * 7}
+    return {"returned": [best, loss], "state": filled(last, size, dtype), "same": [True] * 7}

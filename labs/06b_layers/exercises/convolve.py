@@ -242,7 +242,7 @@ def convolve(x, weight, padding, stride):
 
 # %% wrong "the library's list of windows" fails=by_hand
 def convolve(x, weight, padding, stride):
-    (n, c, h, w), (out, _, kh, kw) = x.shape, weight.shape
+    (n, _, h, w), (out, _, kh, kw) = x.shape, weight.shape
     down, across = (h + 2 * padding - kh) // stride + 1, (w + 2 * padding - kw) // stride + 1
     if n == 0:
         return x.new_zeros(0, out, down, across)

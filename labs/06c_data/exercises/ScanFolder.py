@@ -112,7 +112,11 @@ def outside(draw, edge):
 @domain(reference, "notes in root", "notes in a folder", "an empty folder", call=samples_of)
 def mixed(draw, edge):
     files = draw_files(draw, "one folder" if edge == "notes in root" else "")
-    others = {"notes in root": ["a.txt"], "notes in a folder": ["cat/a.txt", "cat/b.png.bak"], "an empty folder": ["1/a"]}
+    others = {
+        "notes in root": ["a.txt"],
+        "notes in a folder": ["cat/a.txt", "cat/b.png.bak"],
+        "an empty folder": ["1/a"],
+    }
     files |= dict.fromkeys(others.get(edge, []), "not a scan")
     return files, list(range(sum(file.endswith(".png") for file in files))), False
 
