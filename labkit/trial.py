@@ -59,6 +59,8 @@ class Case:
     report: CallReport
     arguments: tuple[Any, ...]
     """The arguments as the reference leaves them."""
+    unchanged: tuple[bool, ...]
+    """For each argument, whether the reference leaves all of its numbers as they are."""
     replaced: tuple[bool, ...]
     """For each tensor in a list or dict among them, whether the reference put it there."""
     errors: tuple[str, ...] = ()
@@ -110,7 +112,14 @@ def compute_cases(
     reports = _read_reports(call_each(function, arguments, call), len(inputs))
     names = tuple(map(name_type, errors))
     return tuple(
-        Case(drawn, report, after, _find_replaced(before, after), (names or report.error[:1]) if report.error else ())
+        Case(
+            drawn,
+            report,
+            after,
+            tuple(map(_is_same, drawn.make_arguments(), after)),
+            _find_replaced(before, after),
+            (names or report.error[:1]) if report.error else (),
+        )
         for drawn, report, after, before in zip(inputs, reports, arguments, leaves, strict=True)
     )
 
@@ -144,6 +153,12 @@ def assert_same_state(got: Any, want: Any, name: str, options: Mapping[str, Any]
                 raise Mismatch(f"requires_grad of {name} is {mine.requires_grad}")
             if other.is_leaf and with_grad:
                 assert_close(mine.grad, other.grad, name=f".grad of {name}", **options)
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    """Return whether all tensors in both have the same numbers, bit for bit; False if one of them is NaN."""
+    pairs = zip(tree_leaves(before), tree_leaves(after), strict=False)
+    return all(torch.equal(old, new) for old, new in pairs if isinstance(old, Tensor) and isinstance(new, Tensor))
 
 
 def _find_replaced(before: Sequence[Any], after: Any) -> tuple[bool, ...]:

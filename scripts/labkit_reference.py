@@ -25,7 +25,7 @@ SECTIONS = {
 }
 PROBES = (
     *("probe", "trained", "state_of", "gradients_of", "captured", "replay", "ranks", "on_second_device"),
-    *("saved", "saved_bytes", "live_bytes", "operations"),
+    *("saved", "saved_bytes", "live_bytes", "derivatives", "operations"),
 )
 
 

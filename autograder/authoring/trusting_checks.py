@@ -15,6 +15,7 @@ from autograder.model.course import Cell, CellKind, Exercise, StepKind
 MEASURES = {
     "live_bytes",
     "on_second_device",
+    "derivatives",
     "operations",
     "saved",
     "saved_bytes",

@@ -7,7 +7,7 @@ counts.py, saved_tensors.py, bytes_alive.py and two_devices.py can't be recomput
 
 from labkit.probes.bytes_alive import live_bytes
 from labkit.probes.capture import captured
-from labkit.probes.counts import operations
+from labkit.probes.counts import derivatives, operations
 from labkit.probes.graph_operations import GraphError
 from labkit.probes.probe_definition import PROBES, ProbeError, probe
 from labkit.probes.ranks import ranks
@@ -25,6 +25,7 @@ __all__ = [
     "TwoDevices",
     "call_each",
     "captured",
+    "derivatives",
     "gradients_of",
     "live_bytes",
     "on_second_device",

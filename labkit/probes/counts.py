@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
+import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -31,6 +34,31 @@ def operations(f: Callable[..., Any], *args: Any, backward: bool = False, **kwar
         if backward:
             _run_backward(result)
     return counts
+
+
+@probe
+def derivatives(f: Callable[..., Any], *args: Any) -> dict[str, int]:
+    """Count how f(*args) asks PyTorch for derivatives: {"backward": 1, "forward": 0, "functional": 0}.
+
+    Returns:
+        "backward": backward passes; "forward": tensors that get a tangent of forward mode; "functional": steps of
+        torch.autograd.functional and torch.func, which use the first two as well.
+    """
+    autograd, transforms = torch.autograd, torch._functorch.eager_transforms
+    counted = {
+        "backward": (autograd, "_engine_run_backward"),
+        "forward": (autograd.forward_ad, "make_dual"),
+        "functional": (autograd.functional, "_as_tuple"),
+        "func": (transforms, "_undo_create_differentiable"),
+    }
+    with contextlib.ExitStack() as stack:
+        calls = {
+            name: stack.enter_context(mock.patch.object(owner, function, wraps=getattr(owner, function)))
+            for name, (owner, function) in counted.items()
+        }
+        f(*args)
+    counts = {name: call.call_count for name, call in calls.items()}
+    return counts | {"functional": counts["functional"] + counts.pop("func")}
 
 
 def _run_backward(result: Any) -> None:

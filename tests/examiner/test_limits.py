@@ -28,6 +28,13 @@ LIMITS = Limits(
 )
 PATIENCE = Timeouts(cell=300, check=300, submission=3600)  # no other limit is reached so late, however busy the machine
 HURRY = Timeouts(cell=4, check=2, submission=3600)
+
+
+def choose_timeouts(reason: str) -> Timeouts:
+    """Choose short limits only if the reason is a time limit."""
+    return HURRY if "time limit" in reason else PATIENCE
+
+
 GIVEN = "import torch\nfrom labkit import check\n"
 CHECKS = """
 with check("doubles 1"):
@@ -92,7 +99,7 @@ def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(fork_serve
     if name == "killed" and "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
     source, reason = IN_A_CELL[name]
-    timeouts = HURRY if "time limit" in reason else PATIENCE
+    timeouts = choose_timeouts(reason)
     results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before=source, timeouts=timeouts)
     assert reason in results["added-0"].stop_reason
     assert reason in str(results["added-0"].outputs)
@@ -133,7 +140,7 @@ def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
 ) -> None:
     source, reason = IN_A_CHECK[name]
     answer = f"def double(x):\n    if x == 1:\n{indent(indent(source))}    return 2 * x\n"
-    results = run_submission(fork_server, answer, timeouts=HURRY if "time limit" in reason else PATIENCE)
+    results = run_submission(fork_server, answer, timeouts=choose_timeouts(reason))
     first, second = results["check-double"].outcomes
     assert not first.passed
     assert reason in first.seen

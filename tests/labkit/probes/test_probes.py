@@ -39,6 +39,33 @@ def test_a_probe_runs_where_its_arguments_live(place: Any) -> None:
     assert probes.saved_bytes(torch.sin, other=place(RemoteObject()))[0] == "elsewhere"
 
 
+def test_requests_for_derivatives_are_counted_by_their_kind() -> None:
+    def run_backward(x: torch.Tensor) -> None:
+        (x.requires_grad_() ** 2).sum().backward()
+
+    def ask_grad(x: torch.Tensor) -> None:
+        x = x.requires_grad_()
+        torch.autograd.grad((x**2).sum(), x)
+
+    def push_tangent(x: torch.Tensor) -> None:
+        with torch.autograd.forward_ad.dual_level():
+            torch.autograd.forward_ad.make_dual(x, x)
+
+    def sum_squares(x: torch.Tensor) -> torch.Tensor:
+        return (x**2).sum()
+
+    def count(f: Any) -> dict[str, int]:
+        return probes.derivatives(f, X.clone())
+
+    nothing = {"backward": 0, "forward": 0, "functional": 0}
+    assert count(sum_squares) == nothing
+    assert count(run_backward) == count(ask_grad) == nothing | {"backward": 1}
+    assert count(push_tangent) == nothing | {"forward": 1}
+    assert count(lambda x: torch.autograd.functional.jacobian(sum_squares, x))["functional"] > 0
+    assert all(count(way(sum_squares))["functional"] > 0 for way in (torch.func.grad, torch.func.jacrev))
+    assert count(torch.func.jacfwd(sum_squares))["forward"] > 0
+
+
 def test_every_probe_says_what_it_returns() -> None:
     assert len(probes.PROBES) >= 8
     for name, function in probes.PROBES.items():
