@@ -58,7 +58,7 @@ CONVERSIONS = {"to", "from", "as"}
 FIXED = set(
     """main fileno writable tolist msg syscall prctl runtest reportinfo showtraceback init_signal
     new desk roster doctor demo feedback similar status
-    unchanged domain device hint nbytes progress on_device live_bytes captured operations ranks saved saved_bytes state_of
+    unchanged domain device hint nbytes progress on_device live_bytes captured derivatives operations ranks saved saved_bytes state_of
     gradients_of trained on_second_device
     cell exercise lab points""".split()
 )
@@ -70,7 +70,7 @@ SINGLE = set(
     send receive
     call kill mount prctl syscall unshare wait
     prepare enter launch
-    captured operations probe ranks replay saved trained""".split()
+    captured derivatives operations probe ranks replay saved trained""".split()
 )
 
 
