@@ -71,17 +71,16 @@ def adam_step_(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
 ) -> None:
-    """One step of AdamW in place, as torch.optim.AdamW takes it with the same arguments, but without torch.optim.
+    """One step of AdamW by the formulas above, as torch.optim.AdamW computes it, but without torch.optim.
 
-    With weight_decay 0, it's a step of Adam. Otherwise, a parameter p is also reduced by lr * weight_decay * p, with p
-    from before the step; the decay isn't part of the gradient.
-    state: a dict that is empty before the first call; the caller keeps it and passes it to each call, with the same
-    parameters in the same order. The parameters change in their own memory.
+    The gradient of each p in params is p.grad. If it's None, neither p nor its averages change: each parameter counts
+    its own steps. Otherwise, p changes in its own memory. The decay, lr * weight_decay * p, uses p from before the step
+    and isn't part of the gradient.
+    state: a dict for whatever you need to keep from call to call. It's empty before the first call. Each call gets the
+    same dict, and the same parameters in the same order.
 
     Details:
     - params: one or more leaves that require grad, each float32 or float64, of any shape and strides.
-    - A parameter whose .grad is None is neither changed nor decayed, and its state isn't changed either: each parameter
-      counts its own steps.
     - If state is empty again, everything starts over.
     - lr may vary from call to call.
     - No .grad is changed.
@@ -103,12 +102,14 @@ def adam_step_(
 
 # %% promises
 # One step of AdamW -> example, several_steps, other_cases, zero_gradient, no_gradient, empty_state, decay, same_leaves
-# With weight_decay 0 -> example, several_steps, other_cases
-# Otherwise, a parameter -> decay
-# state: a dict that -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
-# The parameters -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
+# The gradient of each -> example, several_steps, other_cases
+# If it's None -> own_steps, no_gradient
+# Otherwise, p -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
+# The decay, lr * weight_decay -> decay
+# state: a dict for -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
+# It's empty before -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
+# Each call gets -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
 # params: one or more -> other_cases
-# A parameter whose .grad -> own_steps, no_gradient
 # If state is empty -> empty_state
 # lr may vary -> other_cases
 # No .grad is changed -> same_leaves

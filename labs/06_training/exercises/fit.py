@@ -50,16 +50,16 @@ def fitted(fit, size, numbers, losses, patience, most, dtype):
 def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tuple[int, float]:
     """Train until the validation loss hasn't improved for `patience` epochs in a row, then restore the best epoch.
 
-    run_epoch(): trains model for an epoch, in place. validate(): returns the validation loss, a float, and doesn't
-    change the model. Call it once after each epoch. No more than `most` epochs are run.
+    Each epoch is one call of run_epoch(), which trains the model in place, and then one of validate(), which returns
+    the validation loss, a float, and changes nothing. There are at most `most` epochs.
     The first epoch is an improvement. A later epoch is one if its loss is lower than the best so far.
-    Afterward, everything in model.state_dict() is as it was after the best epoch: the same objects, changed in place.
-    Returns (best epoch, its loss): the epoch is counted from 0, and the loss is exact to the last digit.
+    At the end, everything in model.state_dict() is as it was after the best epoch, in the same tensors.
+    Returns (best epoch, its loss): the epoch is counted from 0, and the loss isn't rounded.
 
     Details:
-    - patience, most: at least 1.
-    - The first epoch is an improvement even with an infinite loss; its loss isn't nan.
-    - A loss of nan is never lower, so such an epoch isn't an improvement.
+    - patience and most are at least 1.
+    - The first epoch's loss may be infinite, but isn't nan.
+    - A later loss may be nan, which is never lower.
     """
     ### BEGIN SOLUTION
     run_epoch()
@@ -78,17 +78,15 @@ def fit(model: nn.Module, run_epoch, validate, patience: int, most: int) -> tupl
 
 # %% promises
 # Train until the -> example, other_cases, patience
-# run_epoch(): trains -> other_cases, most_epochs
-# validate(): returns the -> patience, most_epochs
-# Call it once -> patience, most_epochs
-# No more than -> most_epochs
-# The first epoch is an improvement. -> infinite_loss
+# Each epoch is -> other_cases, patience, most_epochs
+# There are at -> most_epochs
+# The first epoch is -> infinite_loss
 # A later epoch -> equal_loss, exact_losses, infinite_loss
-# Afterward, everything -> other_cases, same_objects
+# At the end, everything -> other_cases, same_objects
 # Returns (best epoch -> exact_losses
-# patience, most -> patience, most_epochs
-# The first epoch is an improvement even -> infinite_loss
-# A loss of nan -> nan_loss
+# patience and most -> patience, most_epochs
+# The first epoch's loss -> infinite_loss
+# A later loss -> nan_loss
 
 
 # %% domain

@@ -30,18 +30,18 @@ def windows_of(train, start, batches, every, training, frozen, old, rates, momen
 
 # %% exercise
 def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Optimizer, every: int) -> int:
-    """One pass over the batches, with one optimizer step for each window of `every` batches.
+    """One pass over the batches, with one step of the optimizer for each window of `every` batches.
 
     batches: a list of at least one pair x, y. Each step uses the gradient of the mean cross entropy over all samples in
     its window. The last window may be shorter, but it gets a step too.
-    The model is called once for each batch, on the whole batch: batches are neither split nor joined. Each batch's
-    backward pass runs before the model is called on the next, so there's never a graph of more than one batch.
+    Call the model once for each batch, on the whole batch, and run this batch's backward pass before the next call:
+    there's never a graph of more than one batch.
     Returns the number of steps.
 
     Details:
     - x is whatever the model takes, y is (n,) int64; n may vary. n and every are at least 1.
-    - The list and its tensors aren't changed. The model's mode isn't changed.
-    - Gradients that the model holds at the start are ignored, even those of frozen parameters.
+    - The list, its tensors and the model's mode aren't changed.
+    - Gradients that the model holds at the start make no difference, not even those of frozen parameters.
     """
     ### BEGIN SOLUTION
     steps = 0
@@ -65,13 +65,11 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
 # batches: a list -> uneven_batches, steps
 # Each step uses -> uneven_batches, old_gradients, short_window, one_batch, one_graph_alive
 # The last window -> short_window, steps
-# The model is called -> one_graph_alive
-# Each batch's backward -> one_graph_alive
+# Call the model -> one_graph_alive
 # Returns the number -> steps
 # x is whatever -> uneven_batches, steps
 # n and every -> one_batch, steps
-# The list and its -> keeps_batches
-# The model's mode -> keeps_modes
+# The list, its tensors -> keeps_batches, keeps_modes
 # Gradients that -> old_gradients
 
 

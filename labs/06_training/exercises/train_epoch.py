@@ -140,17 +140,16 @@ def epoch_of(train, start, batches, training, frozen, old, dropout, rates, momen
 
 # %% exercise
 def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> float:
-    """One pass over the batches: for each, the model runs once on the whole batch, and the optimizer takes one step.
+    """Train for one epoch: one forward pass, one backward pass and one step of the optimizer for each batch.
 
-    model: returns logits (n, c) for x; it's put into training mode and stays there. batches: an iterable of at least
-    one pair x, y, which may be readable only once.
-    The step uses the gradient of the batch's mean cross entropy.
-    Returns the mean loss over all samples, each measured before its batch's step: a Python float.
+    Put the model into training mode first, and leave it in that mode.
+    batches: an iterable of at least one pair x, y, which may be readable only once. model(x), called once on the whole
+    batch, returns logits (n, c). Each step uses the gradient of its batch's mean cross entropy.
+    Returns the mean loss over all samples, a Python float: each sample's loss is from before its own batch's step.
 
     Details:
     - x is whatever the model takes, y is (n,) int64; n, at least 1, may vary.
-    - Gradients that the model holds at the start are ignored, even those of frozen parameters: everything works as if
-      there were none.
+    - Gradients that the model holds at the start make no difference, not even those of frozen parameters.
     - The result has the precision of the model's dtype, float32 or float64.
     """
     ### BEGIN SOLUTION
@@ -168,10 +167,11 @@ def train_epoch(model: nn.Module, batches, optimizer: torch.optim.Optimizer) -> 
 
 
 # %% promises
-# One pass over the -> example, uneven_batches, mean_over_samples, one_pass
-# model: returns logits -> training_mode
+# Train for one epoch -> example, uneven_batches, mean_over_samples, one_pass
+# Put the model -> training_mode
 # batches: an iterable -> one_pass
-# The step uses -> example, uneven_batches, mean_over_samples, one_pass
+# model(x), called once -> example, uneven_batches, mean_over_samples, one_pass
+# Each step uses -> example, uneven_batches, mean_over_samples, one_pass
 # Returns the mean -> mean_over_samples
 # x is whatever -> uneven_batches, mean_over_samples
 # Gradients that the model -> old_gradients, uneven_batches, mean_over_samples
