@@ -116,7 +116,6 @@ mean, std = images[:1000].mean(), images[:1000].std()
 scaled = (images - mean) / std
 
 training = TensorDataset(scaled[:1000], classes[:1000])
-validation = TensorDataset(scaled[1000:1397], classes[1000:1397])
 figure, every = plt.subplots(1, 8, figsize=(8, 1.4))
 for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
     axes.imshow(image.reshape(8, 8).cpu(), cmap="gray_r")
@@ -126,10 +125,7 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
 # %% [markdown]
 # A `TensorDataset` keeps images and labels together: `training[0:16]` is a pair of 16 images and 16 labels. A
 # `DataLoader` makes batches from a dataset: it shuffles the indices if you ask it to, and splits them into groups.
-# `len(loader)` is the number of batches.
-
-# %% predict: last_batch answer=40
-# **Predict.** There are 1,000 samples, in batches of 64. How large is the last batch?
+# `len(loader)` is the number of batches. If it makes batches of 64 from the 1,000 images, how large is the last one?
 
 # %% example
 loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator(here).manual_seed(1))
@@ -238,11 +234,10 @@ hint(
 #
 # SGD moves each number in a parameter by the learning rate times its gradient. What if some gradients are a hundred
 # times larger than others? In the next cell, the loss is a valley whose curvature is a hundred times larger across it
-# than along it. Three optimizers descend it with the same rate, 0.9:
+# than along it. Three optimizers descend it with the same rate, 0.9: SGD, and two that remember earlier gradients.
 #
-# - SGD.
-# - SGD with *momentum* keeps a buffer of earlier gradients. In each step, it multiplies the buffer by the momentum,
-#   0.9, adds the gradient, and moves against the buffer instead of the gradient.
+# - SGD with *momentum* keeps a buffer. In each step, it multiplies the buffer by the momentum, 0.9, adds the gradient,
+#   and moves against the buffer instead of the gradient.
 # - Adam keeps two running averages for each number in each parameter: $m$, the mean of the gradients, and $v$, the mean
 #   of their squares. It moves against $m / \sqrt v$.
 #
@@ -293,8 +288,8 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 # %% [markdown]
 # That's why Adam hides mistakes in the scale of a loss, and why the checks in this lab use SGD.
 #
-# This is Adam's step number $t$, counted from 1, for a parameter $p$ with gradient $g$ and the factors $b_1$ and $b_2$,
-# usually 0.9 and 0.999:
+# This is Adam's step number $t$, counted from 1, for a parameter $p$ with gradient $g$. The factors $b_1$ and $b_2$ are
+# usually 0.9 and 0.999, and eps, 1e-8, prevents a division by zero:
 #
 # $$m = b_1 m + (1 - b_1)\, g, \qquad v = b_2 v + (1 - b_2)\, g^2$$
 #
@@ -576,8 +571,8 @@ except NotImplementedError:
 #
 # With change 4, the three networks get 97.3%, 97.0% and 97.0% of the test images right. That's the result to report.
 # The gap to the validation accuracy, 0.4 points, is less than two images, so it may be chance: with 400 images, a 95%
-# confidence interval extends 1.7 points to each side. If you chose again now, by the test accuracy, you'd need new test
-# images.
+# confidence interval extends about 1.7 points to each side. If you chose again now, by the test accuracy, you'd need
+# new test images.
 #
 # So it wasn't a bug that made the script at the beginning misread one image in eight. A random split makes the test
 # easier: even with 500 fewer training images, the script misreads only about one in 18. Shuffling and more epochs about
@@ -651,7 +646,7 @@ except NotImplementedError:
 # %% [markdown]
 # ## Asked in interviews
 #
-# Answer each question aloud before you open the answer.
+# Answer the question aloud before you open the answer.
 #
 # **Where does `zero_grad` belong, and what happens without it?**
 #
@@ -663,19 +658,6 @@ except NotImplementedError:
 # By default, it sets `.grad` to `None`, and the optimizer skips such a parameter. With a gradient of zeros, Adam would
 # still move the parameter, because of its averages. To accumulate over several batches, I call it once per window,
 # after the step.
-#
-# </details>
-#
-# **What is the difference between `eval()` and `no_grad()`?** (This was in lab 4.)
-#
-# <details><summary>A good answer</summary>
-#
-# Neither does the other's work. `model.eval()` sets a flag on each module. Dropout then returns its input, and a batch
-# normalization layer uses its running averages and no longer updates them. Everything is still recorded, so a model in
-# evaluation mode can be trained. `no_grad()` stops recording, which saves memory, but it doesn't change any layer.
-# Under `no_grad()`, a batch normalization layer in training mode still updates its averages. For validation, I want
-# both. The trap comes afterward: `model.train()` puts every module into training mode, even a part that was
-# deliberately kept in evaluation mode. So I save the mode of each module and restore it.
 #
 # </details>
 

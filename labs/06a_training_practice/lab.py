@@ -2,9 +2,8 @@
 # # When training goes wrong: checks, rates, and runs that repeat
 #
 # You start a run on Friday evening. On Monday, the loss is where it was after the first hour, and nothing tells you
-# why. You lower the learning rate and start again. The curve looks different, but you can't say whether the rate did
-# that, because your script gives a different curve each time anyway. Then the machine is taken away in the middle of a
-# run, and the weights that you saved aren't enough to go on as before.
+# why. You lower the learning rate and start again. It might be better now, or just lucky. Then the machine is taken
+# away in the middle of a run, and the weights that you saved aren't enough to go on as before.
 #
 # After this lab, you'll be able to
 #
@@ -12,19 +11,19 @@
 #   can memorize one batch;
 # - choose a learning rate from a sweep, and give it a schedule;
 # - measure a network without changing it;
-# - resume a run bit for bit, and in an optional section, repeat one;
+# - resume a run bit for bit;
 # - write a tool that finds five common bugs with a single batch.
 #
 # The core consists of five exercises: `overfit_one_batch`, `warmup_cosine`, `evaluate`, `checkpoint` and `check_setup`.
-# Two others, marked *Further practice*, earn no points. Their sections, and the one about clipping, begin with
-# *Optional*: no core exercise needs them.
+# At the very end are three sections of *further practice*, about weight decay, clipping and runs that repeat. They earn
+# no points.
 #
-# You need lab 6. Plan on two sittings of about an hour for the core, and another hour for the optional sections and
-# their exercises. All numbers were measured with PyTorch 2.13 on a CPU.
+# You need lab 6. Plan on two sittings of about an hour for the core, and another hour for the further practice. All
+# numbers were measured with PyTorch 2.13 on a CPU.
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
-# marked *later* run when you press *Mark my work* or hand in the lab. A person, not a program, grades the last
-# question. The folded cell above an exercise contains helpers for its checks: run it, but you don't have to read it.
+# marked *later* run when you press *Mark my work* or hand in the lab. The folded cell above an exercise contains
+# helpers for its checks: run it, but you don't have to read it.
 
 # %% given
 import copy
@@ -70,15 +69,11 @@ scaled = (images - images[:1000].mean()) / images[:1000].std()
 training = TensorDataset(scaled[:1000], classes[:1000])
 
 # %% [markdown]
-# ## How many parameters, and how do they start?
+# ## How do the weights start?
 #
-# `sum(p.numel() for p in model.parameters())` counts the numbers in a model's parameters, even frozen ones. A tensor
-# used in two places is counted once, but `state_dict()` lists it twice, so count with `parameters()`. For example, a
-# classifier of 28 x 28 images, with layer sizes 784, 512, 256 and 10 and an `nn.BatchNorm1d` after each hidden layer,
-# has 537,354 of these numbers, and 16 entries in its `state_dict()`, including buffers.
-#
-# `nn.Linear` starts with small random weights. Do they have to be random? The next cell trains a network with sizes 64,
-# 32 and 10 for 20 steps on all 1,000 samples, once starting from PyTorch's initial weights and once from all zeros.
+# Before the first step, a network needs some weights. `nn.Linear` draws small random numbers. Wouldn't zeros do? The
+# next cell trains a network with sizes 64, 32 and 10 for 20 steps on all 1,000 samples, once from PyTorch's initial
+# weights and once from all zeros.
 
 # %% predict: start_with_zeros
 # **Predict.** After 20 steps, what is the loss of the model that started from zeros?
@@ -116,15 +111,14 @@ print(f"random   : loss {after_20_steps(plain_model(0)):.2f}")
 print(f"all zeros: loss {after_20_steps(zeros):.2f}  first layer still zero: {bool((zeros[0].weight == 0).all())}")
 
 # %% [markdown]
-# With zeros, all hidden values are zero, no gradient reaches the first layer, and the second layer learns only its
-# biases. If all weights had the same nonzero value, and all biases too, the hidden units would all be equal, get equal
-# gradients, and stay equal forever. Random weights make them different.
+# With zeros, all hidden values are zero, so no gradient reaches the first layer, and the second layer learns only its
+# biases. Another value doesn't help: if all weights are equal, and all biases too, the hidden units are equal, get
+# equal gradients, and stay equal forever. Random weights make them different.
 #
 # ## The loss before the first step
 #
-# Here's the cheapest check in training. An untrained network should consider all ten classes about equally likely, so
-# its loss should be about $-\log(1/10) = \log 10$, which is 2.30. If it's much larger, something is wrong before
-# training even begins. Which of these four looks right?
+# Some bugs show before you train at all. An untrained network should consider all ten classes about equally likely, so
+# its loss should be about $-\log(1/10) = \log 10$, which is 2.30. Which of these four looks right?
 
 # %% example
 starts = {
@@ -145,10 +139,13 @@ with torch.no_grad():
 #
 # ## Variance through depth
 #
-# How large should initial weights be? A linear layer sums $n$ products. If each weight has a variance of $\sigma^2$,
-# the sum's variance is $n \sigma^2$ times the mean square of the inputs, and a ReLU halves the mean square. Across ten
-# layers, ten such factors multiply. The next cell draws weights in three ways and shows the distribution of the
-# activations after layers 1, 4, 7 and 10, each 256 wide. Which way preserves the scale?
+# Initial weights should be random, but how large? In a deep network, the wrong size makes the activations vanish or
+# explode. A linear layer sums $n$ products. If each weight has a variance of $\sigma^2$, the sum's variance is $n
+# \sigma^2$ times the mean square of the inputs, and a ReLU halves the mean square. Across ten layers, ten such factors
+# multiply.
+#
+# The next cell draws weights in three ways and shows the distribution of the activations after layers 1, 4, 7 and 10,
+# each 256 wide. Which way preserves the scale?
 
 # %% example
 drawing = {
@@ -176,19 +173,19 @@ for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
 # In the second, the histograms narrow from layer to layer. In the third, their width hardly changes.*
 #
 # With a standard deviation of 0.01, the activations after ten layers are about $10^{-10}$. The gradient of the first
-# layer's weights is just as small, so nothing is learned. $\sqrt{1/n}$ is LeCun's rule; Xavier's is
-# $\sqrt{2/(n_\text{in} + n_\text{out})}$, which is the same for a square layer. Both ignore the fact that a ReLU halves
-# the mean square, so they lose a factor of about 1.4 per layer. $\sqrt{2/n}$ (He's rule, `nn.init.kaiming_normal_` in
-# PyTorch) makes up for that. `nn.Linear` itself draws its weights with a standard deviation of $\sqrt{1/(3n)}$, smaller
-# than LeCun's and He's rules prescribe, good enough for a few layers, or with normalization layers. With this default,
-# each layer with a ReLU shrinks the activations by a factor of $\sqrt{6}$, or 2.4, apart from its biases.
+# layer's weights is just as small, so nothing is learned. $\sqrt{1/n}$, LeCun's rule, ignores the fact that a ReLU
+# halves the mean square, so each layer loses a factor of about 1.4. $\sqrt{2/n}$, He's rule, makes up for that. In
+# PyTorch, it's `nn.init.kaiming_normal_`.
+#
+# `nn.Linear` itself uses $\sqrt{1/(3n)}$, less than either rule. With a ReLU, each layer shrinks the activations by a
+# factor of $\sqrt{6}$, or 2.4, apart from its biases. That's good enough for a few layers, or with normalization
+# layers. In deeper networks, use He's rule.
 #
 # ## Memorizing one batch
 #
 # Before a run that takes hours, take a minute to train on a single batch. A network with thousands of parameters should
 # be able to memorize 64 images. If it can't, even without dropout and at several learning rates, there's a bug that no
-# schedule or amount of data will fix. It can memorize wrong labels, too, so look at a few images and their labels.
-# Below, four networks take 100 steps each. Which ones fail?
+# schedule or amount of data will fix. Below, four networks take 100 steps each. Which ones fail?
 
 # %% example
 x, y = scaled[:64], classes[:64]
@@ -220,8 +217,8 @@ show_curves(on_one_batch)
 # %% [markdown]
 # Only the plain network's loss gets near zero, at 0.007. With a softmax, the loss is 1.59 and can't get below 1.46, as
 # you saw in lab 6's first answer. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero. The
-# detached network reaches 0.51, because its last layer still learns. In this example, a threshold of 0.05 after 100
-# steps separates the plain network from the others; other networks and rates need other numbers.
+# detached network reaches 0.51, because its last layer still learns. Here, a threshold of 0.05 after 100 steps
+# separates the plain network from the others; other networks and rates need other numbers.
 #
 # ### Your turn: overfit_one_batch
 # Write this check as a function: train on one batch until the loss is below a threshold, and report how many steps that
@@ -237,54 +234,13 @@ hint(
 
 # %% [markdown]
 # A low loss on one batch shows that the loss, the gradients and the optimizer work together. It says nothing about
-# other images.
-#
-# ## Which parameters decay?
-#
-# *Optional.* By convention, only weight matrices and kernels decay, not biases or the weights of normalization layers.
-#
-# An optimizer takes *parameter groups*: a list of dicts, each with the key `"params"` and its own options. How would
-# you distinguish a weight from the other parameters: by its name, its module's type, or its shape?
-
-# %% example
-torch.manual_seed(0)
-example = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
-for name, parameter in example.named_parameters():
-    print(f"{name:10} {tuple(parameter.shape)}")
-
-# %% [markdown]
-# Biases and the weights of normalization layers have one dimension. Matrices, embedding tables and convolution kernels
-# have two or more.
-#
-# A *frozen* parameter doesn't require grad, and shouldn't be in any group. Setting `module.requires_grad = False` only
-# creates a new attribute with that name and doesn't freeze anything. `module.requires_grad_(False)`, with the
-# underscore, freezes all of the module's parameters.
-#
-# ### Your turn: decay_groups
-# Build the groups.
-
-# %% given
-hint(
-    "Which attribute tells you how many dimensions a tensor has? Which one tells you whether it's frozen?",
-    "A weight that's used in two modules must not be in the list twice. Which of the methods that list parameters "
-    "lists it only once?",
-)
-
-# %% exercise: decay_groups points=3 level=easy further
-
-# %% [markdown]
-# If a weight appears twice in one group, SGD warns you but updates it twice in each step. If it appears in two groups,
-# SGD raises an error.
-#
-# To share a weight between two modules, assign one Parameter to both. Writing `a.weight.data = b.weight.data` instead
-# won't do. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages, and the
-# first time the model is cast or moved, each Parameter gets its own memory.
+# other images, and a network can memorize wrong labels, too, so look at a few images with their labels.
 #
 # ## A learning-rate sweep
 #
-# If you tune only one number, tune the learning rate. Its scale is logarithmic, so try rates that differ by factors of
-# about three, in short runs. Single-batch losses are noisy, so compare smoothed ones, and let the validation loss
-# decide.
+# If you tune only one number, tune the learning rate. The best one may be ten times your first guess or a tenth of it,
+# so try rates that differ by factors of about three, in short runs. Compare the runs by their validation losses. The
+# curves are smoothed, since the losses of single batches are noisy.
 
 
 # %% example
@@ -329,18 +285,19 @@ show_curves(sweep)
 # is enough to cross it.
 #
 # Short runs favor large rates, because small ones need more steps. After 10 epochs instead of 3, 0.01 and 0.03 come out
-# about equal, at 0.11 to 0.13 and 0.10 to 0.14. So in lab 6, which trains for 10 epochs or more, either would do. It
-# uses 0.01, which is farther from the edge.
+# about equal, at 0.11 to 0.13 and 0.10 to 0.14. So for lab 6's longer runs, either would do. It uses 0.01, which is
+# farther from the edge.
 
 # %% [markdown]
 # ### A schedule
 #
 # A constant rate is a compromise: large enough to make progress, small enough to settle. A *schedule* changes the rate
-# from step to step. A common one begins with a *warm-up*, in which the rate rises linearly to its full value, and then
-# lowers it to zero along half a cosine wave.
+# from step to step. A common one begins with a *warm-up*, in which the rate rises linearly to its full value, the
+# *peak*. Then it falls to zero along half a cosine wave.
 #
-# Why start small? In its first step, Adam moves every parameter by about the full rate, even if its gradient is small
-# (but far above `eps`). If the rate is large, a few such steps can wreck good initial weights, as you'll measure below.
+# Why start small? In its first step, Adam moves every parameter by about the full rate, even if its gradient is small,
+# as long as it's far above `eps`. If the rate is large, a few such steps can wreck good initial weights, as you'll
+# measure below.
 #
 # At which step should the rate reach its peak, and what should it be at step 0?
 
@@ -366,7 +323,7 @@ hint(
 # `torch.optim.lr_scheduler.LambdaLR(optimizer, f)` multiplies the optimizer's own rate by the factor `f(step)`. So give
 # the optimizer the peak rate, and your function a peak of 1: `lambda step: warmup_cosine(step, 10, 60, 1.0)`. Call the
 # scheduler's `step()` after `optimizer.step()`. If you call it before, the first value is skipped, and PyTorch warns
-# you. Call it once per step or once per epoch, whichever your function counts.
+# you.
 #
 # ### Does the schedule pay?
 #
@@ -420,11 +377,12 @@ except NotImplementedError:
 # %% [markdown]
 # ## Evaluation
 #
-# A measurement that changes what it measures spoils the next epoch. Lab 4 introduced the two switches, and neither does
-# the other's work: `eval()` sets the modes of the layers but doesn't stop recording; `no_grad()` stops recording, but
-# under it, a batch normalization layer in training mode still updates its averages. For validation, you need both, and
-# afterward, everything should be as before. `model.train()` isn't enough for that: it sets *all* modules to training
-# mode, even a pretrained part that was deliberately kept in evaluation mode.
+# A measurement that changes what it measures spoils the next epoch. From lab 4, you know the two switches. `eval()`
+# sets the modes of the layers, but operations are still recorded. `no_grad()` stops recording, but a batch
+# normalization layer in training mode still updates its averages. For validation, you need both.
+#
+# Afterward, everything should be as before. `model.train()` isn't enough: it sets *all* modules to training mode, even
+# a pretrained part that was deliberately kept in evaluation mode.
 #
 # ### Your turn: evaluate
 # Measure the loss and the accuracy, and leave no trace.
@@ -438,112 +396,14 @@ hint(
 # %% exercise: evaluate points=3 level=medium
 
 # %% [markdown]
-# The modes are restored in `finally`, as in lab 4's `predict`. Otherwise, a bad batch whose error is caught further up
-# would leave the model in evaluation mode for the rest of training.
+# Restore the modes in `finally`, as in lab 4's `predict`. Otherwise, a bad batch whose error is caught further up would
+# leave the model in evaluation mode for the rest of training.
 #
 # ## A good place to stop
 #
-# You can now check a network before a run, choose its rate, and measure it without a trace. Next are the runs
-# themselves: how to repeat one, how to resume it, and a list of what to check if it fails. When you come back, your
-# variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
-
-# %% [markdown]
-# ## Clipping
-#
-# *Optional.* One bad batch can undo an hour of training. *Clipping by the global norm* takes the norm of all gradients,
-# as if they were a single long vector, and if it exceeds a limit, scales them all by the same factor, which preserves
-# their direction. If you accumulate gradients, do it once per window, after the last `backward`. In the next cell,
-# someone has multiplied one batch's pixels by 100 by mistake.
-
-
-# %% example
-def clip_(parameters, limit):
-    """Scale the gradients in place so that their global norm is at most limit. Returns the norm before scaling."""
-    grads = [p.grad for p in parameters if p.grad is not None]
-    norm = torch.stack([g.norm() for g in grads]).norm()
-    factor = (limit / (norm + 1e-6)).clamp(max=1.0)
-    for g in grads:
-        g *= factor
-    return norm
-
-
-for limit in (math.inf, 1.0):
-    model = plain_model(0)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
-    for number in range(40):
-        x, y = training[number * 25 : number * 25 + 25]
-        optimizer.zero_grad()
-        F.cross_entropy(model(x * 100 if number == 30 else x), y).backward()
-        norm = clip_(model.parameters(), limit)
-        optimizer.step()
-        if number in (29, 30, 31, 39):
-            with torch.no_grad():
-                loss = F.cross_entropy(model(scaled[1000:1397]), classes[1000:1397]).item()
-            print(f"limit {limit:<4} step {number}: norm before clipping {norm:8.2f}, validation loss after {loss:.2f}")
-
-# %% [markdown]
-# Without a limit, the bad batch's gradient has a norm of 50, and one step takes the validation loss from 0.47 to 86.23;
-# nine steps later, it's still 1.27. With the limit, the norm of 56 is scaled down to 1, the loss rises from 0.53 to
-# 0.57, and nine steps later, it's 0.39. The loss before the bad batch was 0.53 instead of 0.47 because the limit had
-# also shortened 23 of the 30 ordinary steps.
-#
-# `torch.nn.utils.clip_grad_norm_(parameters, 1.0)` does the same and also returns the norm before clipping, which is
-# worth plotting. Clipping each tensor, or each number, separately changes the direction.
-#
-# ## The same numbers again
-#
-# *Optional, up to "Stopping in the middle".* You can't find a bug in a run that you can't repeat.
-# `torch.manual_seed(s)` seeds PyTorch on all devices. Python's `random` and NumPy's older functions have their own
-# seeds. `numpy.random.default_rng()` is seeded only by its argument. Setting `PYTHONHASHSEED` inside a program has no
-# effect on that program: it's read when Python starts.
-#
-# A seed fixes a *sequence* of numbers. If you add one more draw, what happens to everything that follows?
-
-# %% example
-for extra in (False, True):
-    generator = torch.Generator(here).manual_seed(3)
-    first = torch.rand(2, generator=generator)
-    if extra:
-        torch.rand(1, generator=generator)
-    print(f"one more draw {extra!s:5}  first {first.tolist()}  second {torch.rand(2, generator=generator).tolist()}")
-
-# %% [markdown]
-# Every later number changes. So give each purpose, such as the order of the data, its own generator. A `DataLoader`
-# takes one as its `generator`.
-#
-# The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
-# but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use
-# *atomic* additions, which run in whatever order its threads arrive. What can you do about such an operation?
-
-# %% example
-torch.use_deterministic_algorithms(True)
-places = torch.tensor([0, 0])
-print("index_add_ ", torch.zeros(3).index_add_(0, places, torch.ones(2)))
-print("torch.empty", torch.empty(2))
-try:
-    torch.zeros(3).put_(places, torch.ones(2))
-except RuntimeError as error:
-    print("put_       ", str(error).split(",")[0])
-torch.use_deterministic_algorithms(False)
-
-# %% [markdown]
-# `torch.use_deterministic_algorithms(True)` chooses algorithms that give the same bits in every run, and raises an
-# error where there is none. This holds only for the same hardware, versions and number of threads. With
-# `warn_only=True`, it only warns. It also fills the tensors that `torch.empty` returns, floats with NaN and integers
-# with their largest value, so that you don't read stale memory by accident. Deterministic algorithms may be slower.
-#
-# Three more settings belong to NVIDIA's libraries. cuDNN, which computes convolutions, may try several algorithms and
-# keep the fastest, and the choice can differ from run to run: `torch.backends.cudnn.benchmark` allows that.
-# `torch.backends.cudnn.deterministic` restricts it to reproducible algorithms. cuBLAS, which multiplies matrices, needs
-# the environment variable `CUBLAS_WORKSPACE_CONFIG`, set to `:4096:8` or `:16:8` before its first product. Without a
-# GPU, you can set all three, but they have no effect.
-#
-# ### Your turn: deterministic
-# Put all of this into a context manager, `with deterministic(3): ...`, that leaves everything as it was. It doesn't
-# reach generators of your own, the hash seed, or the number of threads. And cuBLAS may read its variable only once, at
-# its first product: if that came before the block, setting the variable may have no effect.
-
-# %% exercise: deterministic points=1 level=medium further
+# You can now check a network before a run, choose its rate, and measure it without a trace. Next are a run that stops
+# in the middle, and a list of what to check if one fails. When you come back, your variables may be gone: choose *Run >
+# Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Stopping in the middle
@@ -580,9 +440,8 @@ with torch.device("cpu"):
 
 # %% [markdown]
 # It reads a different epoch. The loader drew the whole order when the epoch began, so the later state leads to another
-# order: not even the next epoch's, because the loader draws once more when an epoch ends. It's simplest to save only
-# between epochs. Otherwise, save the state from before the epoch and the number of batches already read, and skip that
-# many. `StatefulDataLoader` in the torchdata package does that for you.
+# order. It's simplest to save only between epochs. Otherwise, save the state from before the epoch and the number of
+# batches already read, and skip that many.
 #
 # ### Your turn: checkpoint
 # Collect the state that PyTorch holds; the caller keeps track of the epoch and the schedule. The next cell shows how
@@ -614,11 +473,12 @@ hint(
 #
 # Use your function on the digits script. The next cell trains a network for ten epochs. Then it trains a second one for
 # five, writes a checkpoint to a file, and resumes it in a third network with other initial weights and a new optimizer.
-# After ten epochs, are all the weights equal to the last bit? The network has dropout, so it draws random numbers at
-# each step. Everything is on the CPU, because `checkpoint` doesn't save a GPU's generator.
+# The network has dropout, so it draws random numbers at each step. Everything is on the CPU, because `checkpoint`
+# doesn't save a GPU's generator.
 #
-# Then leave out one part at a time: add `"optimizer"` to `left_out`, say, and the third network keeps its own. Which of
-# the four can you leave out and still get the same weights? Would the accuracy have told you?
+# After ten epochs, are all the weights equal to the last bit? Then leave out one part at a time: add `"optimizer"` to
+# `left_out`, say, and the third network keeps its own. Which of the four can you leave out and still get the same
+# weights? Would the accuracy have told you?
 
 # %% scratch
 left_out: list[str] = []  # parts of the checkpoint that aren't restored: "model", "optimizer", "generator" or "rng"
@@ -687,23 +547,25 @@ except NotImplementedError:
 # %% [markdown]
 # ## The loss doesn't go down: what to check
 #
-# Here are the checks of this lab and the last one, roughly by cost: 1 to 4 take one pass, 5 to 8 a few steps or a look
-# at your data and code, and 9 to 11 whole runs. Do 6 and 7 as early as you like.
+# When a run fails, where do you begin? Here are the checks of this lab and the last one, roughly by cost: 1 to 4 take
+# one pass, 5 to 8 a few steps or a look at your data and code, and 9 to 11 whole runs.
 #
 # 1. The loss before the first step: is it about $\log$ of the number of classes? If not, look at the inputs' scale and
 #    the initial weights.
-# 2. The logits: does each row sum to 1? Then there's a softmax at the end that doesn't belong there.
-# 3. The parameters: is every layer in `named_parameters()` and in the optimizer?
+# 2. The logits: is none of them negative, and does each row sum to 1? Then there's a softmax at the end that doesn't
+#    belong there.
+# 3. The parameters: is every layer in `named_parameters()` and in the optimizer? A tensor that two modules share is
+#    counted once by `parameters()`, whereas `state_dict()` lists it twice.
 # 4. The gradients: after `backward`, does every parameter that requires grad have one that isn't all zeros? `None`
 #    means that no recorded path leads from the loss to it: a layer isn't used, or something is detached. Zeros mean
 #    that there is a path, but that something on the way, such as a dead ReLU or weights of zero, lets nothing through.
 # 5. A single batch: does its loss reach zero without dropout, at some rate? If not, there's a bug.
-# 6. The samples: look at a few. Do the labels match the images? A network memorizes wrong labels, too.
+# 6. The samples: look at a few. Do the labels match the images?
 # 7. The order: does `step` follow its own batch's `backward`, with no `zero_grad` between them (lab 6)?
 # 8. The activations: do they have the same scale in every layer?
 # 9. The learning rate: sweep it by factors of three. A rate that's too small gives a smooth, slow curve; one that's too
 #    large gives jumps or nan.
-# 10. The gradient norm: plot it. If it spikes, clip, and look at that batch.
+# 10. The norm of the gradient: plot it. If it spikes, look at that batch. *Clipping*, below, limits the damage.
 # 11. The training loss falls, but the validation loss doesn't: is the scaling the same for both? Is the model in
 #     evaluation mode? If both are fine, try more data, weight decay or an earlier stop, and look at how the data was
 #     split.
@@ -751,9 +613,9 @@ for text, model in untrained.items():
 
 # %% answer [markdown]
 # It misses the ReLU at the end: the loss starts near 2.30, no row sums to 1, and every parameter has a gradient that
-# isn't all zeros. Item 5 finds it, since the network can't memorize a batch. The softmax is `"probabilities"`, the
-# detached part `"graph"`, the zeros `"dead"`, the pixels from 0 to 16 `"loss"`, and the replaced layer `"optimizer"`.
-# One pass is cheap, but it doesn't replace the hundred steps of `overfit_one_batch`.
+# isn't all zeros. Item 5 finds it, since the network can't memorize a batch. So run `overfit_one_batch` as well. The
+# softmax is `"probabilities"`, the detached part `"graph"`, the zeros `"dead"`, the pixels from 0 to 16 `"loss"`, and
+# the replaced layer `"optimizer"`.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -869,19 +731,15 @@ for text, model in untrained.items():
 #   does, but that nothing gets through.
 # - An optimizer holds the parameters that it was given. It doesn't notice what you replace or add later.
 # - `eval()` sets modes; `no_grad()` stops recording. Restore the modes afterward.
-# - To repeat a run, you need the seeds of three libraries, deterministic algorithms, and the same machine and versions.
 # - To resume a run bit for bit, you need the model, the optimizer, the state of every generator, and the position in
 #   the run: epoch, schedule, batch. Compare the weights, not the accuracy.
 #
 # | call or rule | what it does or costs |
 # |---|---|
 # | weights with a standard deviation of $\sqrt{2/n}$ | preserve the scale through layers with ReLU |
-# | parameters with two or more dimensions | decay, by convention; biases and normalization weights don't |
-# | `module.requires_grad_(False)` | freezes a module; without the underscore, nothing is frozen |
 # | a sweep by factors of three | choose the best rate by the validation loss, not the largest that learns |
 # | `schedule.step()` | goes after `optimizer.step()` |
 # | `model.train()` | sets the mode of all modules: save the flags before `eval()` |
-# | clipping by the global norm | scales all gradients by one factor, once per window |
 #
 # Three questions to ask yourself:
 #
@@ -889,4 +747,144 @@ for text, model in untrained.items():
 # - Does my measurement change what it measures?
 # - If the run stopped now, what would I lose?
 #
-# Lab 6b asks what layers promise, and lab 6c how to get data to them in time. Lab 7 asks where the memory goes.
+# Lab 6b asks what layers promise, and lab 6c how to get data to them in time. Lab 7 asks where the memory goes. Three
+# sections of further practice follow.
+
+# %% [markdown]
+# ## Which parameters decay?
+#
+# This section is further practice. Weight decay is meant for weight matrices and kernels. By convention, biases and the
+# weights of normalization layers don't decay. You tell an optimizer so with *parameter groups*: a list of dicts, each
+# with the key `"params"` and its own options. How would you distinguish a weight from the other parameters: by its
+# name, its module's type, or its shape?
+
+# %% example
+torch.manual_seed(0)
+example = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
+for name, parameter in example.named_parameters():
+    print(f"{name:10} {tuple(parameter.shape)}")
+
+# %% [markdown]
+# By its shape: biases and the weights of normalization layers have one dimension. Matrices, embedding tables and
+# convolution kernels have two or more.
+#
+# A *frozen* parameter doesn't require grad, and shouldn't be in any group. To freeze all of a module's parameters, call
+# `module.requires_grad_(False)`. Without the underscore, `module.requires_grad = False` only creates a new attribute.
+#
+# ### Your turn: decay_groups
+# Build the groups.
+
+# %% given
+hint(
+    "Which attribute tells you how many dimensions a tensor has? Which one tells you whether it's frozen?",
+    "A weight that's used in two modules must not be in the list twice. Which of the methods that list parameters "
+    "lists it only once?",
+)
+
+# %% exercise: decay_groups points=3 level=easy further
+
+# %% [markdown]
+# If a weight appears twice in one group, SGD warns you but updates it twice in each step. If it appears in two groups,
+# SGD raises an error.
+#
+# To share a weight between two modules, assign one Parameter to both. Writing `a.weight.data = b.weight.data` instead
+# won't do. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages, and the
+# first time the model is cast or moved, each Parameter gets its own memory.
+
+# %% [markdown]
+# ## Clipping
+#
+# This section is further practice. One bad batch can undo an hour of training. *Clipping by the global norm* takes the
+# norm of all gradients, as if they were a single long vector, and if it exceeds a limit, scales them all by the same
+# factor, which preserves their direction. If you accumulate gradients, do it once per window, after the last
+# `backward`. In the next cell, someone has multiplied one batch's pixels by 100 by mistake.
+
+
+# %% example
+def clip_(parameters, limit):
+    """Scale the gradients in place so that their global norm is at most limit. Returns the norm before scaling."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = torch.stack([g.norm() for g in grads]).norm()
+    factor = (limit / (norm + 1e-6)).clamp(max=1.0)
+    for g in grads:
+        g *= factor
+    return norm
+
+
+for limit in (math.inf, 1.0):
+    model = plain_model(0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    for number in range(40):
+        x, y = training[number * 25 : number * 25 + 25]
+        optimizer.zero_grad()
+        F.cross_entropy(model(x * 100 if number == 30 else x), y).backward()
+        norm = clip_(model.parameters(), limit)
+        optimizer.step()
+        if number in (29, 30, 31, 39):
+            with torch.no_grad():
+                loss = F.cross_entropy(model(scaled[1000:1397]), classes[1000:1397]).item()
+            print(f"limit {limit:<4} step {number}: norm before clipping {norm:8.2f}, validation loss after {loss:.2f}")
+
+# %% [markdown]
+# Without a limit, the bad batch's gradient has a norm of 50, and one step takes the validation loss from 0.47 to 86.23;
+# nine steps later, it's still 1.27. With the limit, the norm of 56 is scaled down to 1, the loss rises from 0.53 to
+# 0.57, and nine steps later, it's 0.39. The loss before the bad batch was 0.53 instead of 0.47 because the limit had
+# also shortened 23 of the 30 ordinary steps.
+#
+# `torch.nn.utils.clip_grad_norm_(parameters, 1.0)` does the same and also returns the norm before clipping, which is
+# worth plotting. Clipping each tensor, or each number, separately changes the direction.
+#
+# ## The same numbers again
+#
+# This section is further practice. You can't find a bug in a run that you can't repeat. `torch.manual_seed(s)` seeds
+# PyTorch on all devices. Python's `random` and NumPy's older functions have their own seeds.
+# `numpy.random.default_rng()` is seeded only by its argument. Setting `PYTHONHASHSEED` inside a program has no effect
+# on that program: it's read when Python starts.
+#
+# A seed fixes a *sequence* of numbers. If you add one more draw, what happens to everything that follows?
+
+# %% example
+for extra in (False, True):
+    generator = torch.Generator(here).manual_seed(3)
+    first = torch.rand(2, generator=generator)
+    if extra:
+        torch.rand(1, generator=generator)
+    print(f"one more draw {extra!s:5}  first {first.tolist()}  second {torch.rand(2, generator=generator).tolist()}")
+
+# %% [markdown]
+# Every later number changes. So give each purpose, such as the order of the data, its own generator. A `DataLoader`
+# takes one as its `generator`.
+#
+# The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
+# but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use
+# *atomic* additions, which run in whatever order its threads arrive. What can you do about such an operation?
+
+# %% example
+torch.use_deterministic_algorithms(True)
+places = torch.tensor([0, 0])
+print("index_add_ ", torch.zeros(3).index_add_(0, places, torch.ones(2)))
+print("torch.empty", torch.empty(2))
+try:
+    torch.zeros(3).put_(places, torch.ones(2))
+except RuntimeError as error:
+    print("put_       ", str(error).split(",")[0])
+torch.use_deterministic_algorithms(False)
+
+# %% [markdown]
+# `torch.use_deterministic_algorithms(True)` chooses algorithms that give the same bits in every run, and raises an
+# error where there is none. This holds only for the same hardware, versions and number of threads. With
+# `warn_only=True`, it only warns. It also fills the tensors that `torch.empty` returns, floats with NaN and integers
+# with their largest value, so that you don't read stale memory by accident. Deterministic algorithms may be slower.
+#
+# Three more settings belong to NVIDIA's libraries. cuDNN, which computes convolutions, may try several algorithms and
+# keep the fastest, and the choice can differ from run to run: `torch.backends.cudnn.benchmark` allows that.
+# `torch.backends.cudnn.deterministic` restricts it to reproducible algorithms. cuBLAS, which multiplies matrices, needs
+# the environment variable `CUBLAS_WORKSPACE_CONFIG`, set to `:4096:8` or `:16:8` before its first product. Without a
+# GPU, you can set all three, but they have no effect.
+#
+# ### Your turn: deterministic
+# Put all of this into a context manager, `with deterministic(3): ...`, that leaves everything as it was. It doesn't
+# reach generators of your own, the hash seed, or the number of threads. And cuBLAS may read its variable only once, at
+# its first product: if that came before the block, setting the variable may have no effect.
+
+# %% exercise: deterministic points=1 level=medium further

@@ -70,28 +70,28 @@ def checked_setup(f, start, batch, middle, after, training, frozen, old, groups,
 
 # %% exercise
 def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> list[str]:
-    """The names of the problems that one batch shows, in the order below; an empty list if there are none.
+    """Return the names of the problems that one batch shows: each at most once, in the order below, or [] if none.
 
-    The loss is the mean cross entropy of model(x), (n, c), and y, with each module in its current mode.
+    The output is model(x), (n, c), with each module in its current mode. The loss is its mean cross entropy with y.
+    Judge each problem by itself: one doesn't hide another.
     "loss": the loss isn't finite, or differs from log(c) by more than 1.
-    "probabilities": in model(x), no number is negative, and each row's sum is within 1e-3 of 1.
-    "optimizer": a parameter that requires grad isn't in any of the optimizer's groups.
-    "graph": the loss has no recorded path to a parameter that requires grad: its gradient is None.
-    "dead": the gradient of a parameter that requires grad isn't None, but consists of zeros.
+    "probabilities": the output has no negative number, and each of its rows sums to 1, within 1e-3.
+    "optimizer": at least one parameter that requires grad isn't in any of the optimizer's groups.
+    "graph": no recorded path leads from the loss to at least one parameter that requires grad: its gradient is None.
+    "dead": at least one parameter that requires grad has a gradient from this loss, but it's all zeros.
     Afterward, the model, every .grad and the optimizer are as before.
 
     Details:
-    - x (n, ...) is what the model takes, y is (n,), int64, with some of the classes from 0 to c - 1; n is at least 1, c
-      at least 2. Neither is changed.
-    - The loss differs from log(c) by less than 0.9 or more than 1.1. If no number is negative, each sum differs from 1
-      by less than 2e-4 or more than 5e-3, or is nan.
-    - A gradient of zeros is exactly 0, however small others are. No parameter is empty.
-    - The .grad of a parameter may hold anything from earlier work. It doesn't count.
+    - x (n, ...) is what the model takes, and y (n,) int64, which needn't contain every class; n is at least 1, c at
+      least 2. Neither is changed.
+    - No loss or sum is close enough to its limit for rounding to matter. A sum may be nan, which isn't near 1.
+    - All zeros means exactly 0, however small other gradients are. No parameter is empty.
+    - A .grad from earlier work doesn't count, whatever it holds.
     - Frozen parameters are never a problem, whether the optimizer holds them or not.
     - A parameter that two modules share is one parameter. A copy of a parameter isn't that parameter.
     - The optimizer may have several groups, and may hold parameters of other models.
-    - It may be that no recorded path leads to any parameter, or that none requires grad.
-    - The model that's as before includes its parameters, buffers (persistent or not), modes and requires_grad.
+    - It may be that no path leads to any parameter ("graph"), or that none requires grad (no problem).
+    - The model that's as before includes its buffers (persistent or not), modes and requires_grad.
     """
     ### BEGIN SOLUTION
     trial = copy.deepcopy(model)  # a forward pass may change buffers
@@ -114,22 +114,23 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
 
 
 # %% promises
-# The names of the problems -> example, alone, together
-# The loss is the mean -> example, alone, loss, modes
+# Return the names -> example, alone, together
+# The output is -> example, alone, loss, modes
+# The loss is its -> example, alone, loss, modes
+# Judge each -> together
 # "loss": the loss -> alone, loss
-# "probabilities": in model(x) -> example, alone, probabilities
-# "optimizer": a parameter -> example, alone, optimizer
-# "graph": the loss -> example, alone, graph
-# "dead": the gradient -> alone, dead
+# "probabilities": the output -> example, alone, probabilities
+# "optimizer": at least one -> example, alone, optimizer
+# "graph": no recorded -> example, alone, graph
+# "dead": at least one -> alone, dead
 # Afterward, the model -> no_trace, keeps_model, keeps_grad, keeps_optimizer
 # x (n, ...) is -> alone, loss
 # Neither is changed -> keeps_batch
-# The loss differs -> loss
-# If no number is negative -> probabilities
-# A gradient of zeros -> dead
+# No loss or sum -> loss, probabilities
+# A sum may be nan -> probabilities
+# All zeros means -> dead
 # No parameter is empty -> dead
-# The .grad of -> old_gradients
-# It doesn't count -> old_gradients
+# A .grad from -> old_gradients
 # Frozen parameters are -> frozen
 # A parameter that two -> shared
 # A copy of -> optimizer

@@ -59,16 +59,17 @@ def taken(checkpoint, run, before, after, from_file=False):
 
 # %% exercise
 def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> dict:
-    """Everything that resume_ restores: a dict with the keys model, optimizer, generator and rng, and no others.
+    """Return a dict with everything that resume_ restores, under the keys model, optimizer, generator and rng.
 
-    model, optimizer: what their load_state_dict takes, each tensor in its own dtype. generator: its state. rng: the
-    state of PyTorch's own CPU generator. Nothing in the dict changes when training continues.
+    model and optimizer: what their load_state_dict takes. generator: the state of that generator. rng: the state of
+    PyTorch's own CPU generator.
+    Nothing in the dict changes when training continues. There are no other keys.
 
     Details:
     - The dict is enough to resume bit for bit on the CPU, between two steps of a run that draws each batch from
       generator when it's needed, or between two epochs of a DataLoader.
-    - The dict holds tensors, numbers, strings, None, and lists, tuples and dicts of these, so torch.load can read it
-      from a file written by torch.save.
+    - The dict holds tensors, in their own dtypes, numbers, strings, None, and lists, tuples and dicts of these, so
+      torch.load can read it from a file written by torch.save.
     - The call doesn't change any state: training continues as if there had been no call.
     """
     ### BEGIN SOLUTION
@@ -82,11 +83,12 @@ def checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, generator: to
 
 
 # %% promises
-# Everything that resume_ -> example, bit_for_bit, file
-# model, optimizer -> example, bit_for_bit, file
-# generator: its -> example, bit_for_bit, file
+# Return a dict -> example, bit_for_bit, file
+# model and optimizer -> example, bit_for_bit, file
+# generator: the state -> example, bit_for_bit, file
 # rng: the state -> example, bit_for_bit, file
 # Nothing in the dict -> bit_for_bit, file
+# There are no -> example, bit_for_bit, file
 # The dict is enough -> example, bit_for_bit, file
 # The dict holds -> file
 # The call doesn't -> not_disturbed

@@ -64,19 +64,19 @@ def broken_off(context, seed, is_interrupt):
 # %% exercise
 @contextmanager
 def deterministic(seed: int) -> Iterator[None]:
-    """A block that gives the same numbers on every run, as far as the settings below can, or raises an error.
+    """A context manager: its block gives the same numbers in every run, as far as the settings below ensure it.
 
-    When it ends, all settings are as before.
-    Inside: Python's `random`, NumPy's `np.random` and PyTorch's generators start from this seed. Operations without a
-    deterministic algorithm raise an error: a warning isn't enough. cuDNN's `deterministic` is True, and its `benchmark`
-    is False. The environment variable CUBLAS_WORKSPACE_CONFIG is ":4096:8".
-    After the block: the generators continue from where they were before it, and every setting has its earlier value.
+    Inside the block: Python's `random`, NumPy's `np.random` and PyTorch's generators start from seed.
+    An operation without a deterministic algorithm raises an error: a warning isn't enough.
+    cuDNN's `deterministic` is True, and its `benchmark` is False. The environment variable CUBLAS_WORKSPACE_CONFIG is
+    ":4096:8".
+    After the block, these generators continue from where they were before it, and every setting has its earlier value.
 
     Details:
     - seed: 0 to 2**32 - 1.
-    - The generators continue and the settings return even if the block raised an error, was interrupted, or changed a
-      setting. The error reaches the caller.
-    - If CUBLAS_WORKSPACE_CONFIG, which the block itself never unsets, wasn't set before it, it's unset afterward.
+    - All of this holds even if the block is inside another one, changes a setting, raises an error, or is interrupted.
+      The error reaches the caller.
+    - If CUBLAS_WORKSPACE_CONFIG wasn't set before the block, it's unset afterward. The block itself never unsets it.
     """
     ### BEGIN SOLUTION
     of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -104,17 +104,17 @@ def deterministic(seed: int) -> Iterator[None]:
 
 
 # %% promises
-# A block that gives -> seeded, other_seeds, nested
-# When it ends -> as_before, nested, raised, workspace
-# Inside: -> seeded, other_seeds, nested
-# Operations without -> switches, as_before, nested
+# A context manager -> seeded, other_seeds, nested
+# Inside the block -> seeded, other_seeds, nested
+# An operation without -> switches, as_before, nested
 # cuDNN's -> switches, as_before, nested
 # The environment -> workspace
-# After the block -> go_on, raised, nested, broken_off
+# After the block -> go_on, raised, nested, broken_off, as_before
 # seed: 0 to -> seeded, other_seeds, nested
-# The generators continue -> raised, broken_off
+# All of this -> raised, broken_off, nested
 # The error reaches -> raised, broken_off
 # If CUBLAS_WORKSPACE_CONFIG -> workspace
+# The block itself -> workspace
 
 
 # %% domain

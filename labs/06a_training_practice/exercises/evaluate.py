@@ -92,22 +92,20 @@ def evaluation_of(evaluate, start, batches, training, frozen, old, is_read_once)
 
 # %% exercise
 def evaluate(model: nn.Module, batches) -> tuple[float, float]:
-    """Mean cross entropy and accuracy over all samples, in evaluation mode, without a graph.
+    """Return (loss, accuracy): the model's mean cross entropy and its share of right answers, each over all samples.
 
-    model: returns logits (n, c) for x. batches: an iterable of at least one pair x, y, which may be readable only once.
-    x is whatever the model takes, y is (n,) int64.
-    A prediction is the class of the largest logit. Returns (loss, accuracy): Python floats, the accuracy from 0 to 1.
-    Afterward, each module is back in its earlier mode.
+    Both are Python floats, measured in evaluation mode without a graph. The answer for a sample is the class of its
+    largest logit.
+    batches: an iterable of at least one pair x, y, which may be readable only once. model(x) returns logits (n, c).
+    Afterward, each module is back in its own earlier mode.
 
     Details:
-    - The model's modules may be in any mixture of training and evaluation mode, and a module may be part of two others.
-    - n, at least 1, may vary.
-    - No other logit is within 1e-4 of the largest.
+    - x is whatever the model takes, y is (n,) int64; n, at least 1, may vary.
+    - Before, the modules may be in any mixture of training and evaluation mode, and a module may be part of two others.
+    - A sample has no tie for its largest logit.
     - The loss has the precision of the model's dtype, float32 or float64.
-    - Afterward, the parameters' values, buffers, every .grad and requires_grad, and whether operations are recorded,
-      are as before.
-    - All of this, including each module's mode, is as before even if the model raises an error, which reaches the
-      caller.
+    - Parameters, buffers, every .grad and requires_grad, and whether operations are recorded, are as before, too.
+    - If the model raises an error, it reaches the caller, and everything, modes included, is as before.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}
@@ -128,19 +126,18 @@ def evaluate(model: nn.Module, batches) -> tuple[float, float]:
 
 
 # %% promises
-# Mean cross entropy -> example, uneven_batches, one_pass, no_graph
-# model: returns logits -> example, uneven_batches
+# Return (loss, accuracy) -> example, uneven_batches
+# Both are Python -> example, uneven_batches, no_graph
+# The answer for -> uneven_batches
 # batches: an iterable -> one_pass
-# x is whatever -> uneven_batches
-# A prediction is -> uneven_batches
-# Returns (loss, accuracy) -> uneven_batches
+# model(x) returns -> example, uneven_batches
 # Afterward, each module -> keeps_modes, after_error
-# The model's modules may -> keeps_modes, after_error
-# n, at least 1 -> uneven_batches
-# No other logit -> uneven_batches
+# x is whatever -> uneven_batches
+# Before, the modules -> keeps_modes, after_error
+# A sample has -> uneven_batches
 # The loss has -> uneven_batches
-# Afterward, the parameters' values -> keeps_model, keeps_grad, keeps_requires_grad, after_error
-# All of this, including -> after_error
+# Parameters, buffers -> keeps_model, keeps_grad, keeps_requires_grad, after_error
+# If the model raises -> after_error
 
 
 # %% domain

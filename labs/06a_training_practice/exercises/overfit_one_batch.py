@@ -76,18 +76,17 @@ def overfitted(f, start, batch, below, most, training, frozen, old, rates, momen
 def overfit_one_batch(
     model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor, below: float, most: int
 ) -> int | None:
-    """Train on one batch until its loss is below `below`, and return the number of steps that this took.
+    """Train on one batch until its loss is below `below`, and return how many steps that took, or None.
 
-    model: returns logits (n, c) for x; its mode isn't changed.
-    The loss is the batch's mean cross entropy, with the weights after the steps counted so far: if it's below `below`
-    at the start, the result is 0 and no step is taken.
-    Returns None if the loss isn't below `below` even after the last of `most` steps; no more steps are taken.
+    The loss is the mean cross entropy of model(x), logits (n, c), and y. Measure it before the first step and after
+    each step: the result is the number of steps taken before the first loss below `below`, so 0 if no step is needed.
+    Return None if the loss isn't below `below` even after `most` steps. Take no step once you know the result.
 
     Details:
-    - x (n, ...) and y (n,), int64, n at least 1, aren't changed.
+    - x (n, ...) and y (n,), int64, n at least 1, aren't changed. The model's mode isn't changed either.
     - below is above 0, and most is at least 0.
     - A loss of nan is never below `below`.
-    - Gradients that the model holds at the start are ignored, even those of frozen parameters.
+    - Gradients that the model holds at the start make no difference, not even those of frozen parameters.
     """
     ### BEGIN SOLUTION
     for steps in range(most + 1):
@@ -104,10 +103,12 @@ def overfit_one_batch(
 
 # %% promises
 # Train on one batch -> example, steps
-# model: returns logits -> keeps_modes
 # The loss is the -> example, steps, at_the_start
-# Returns None if -> gives_up
+# Measure it before -> example, steps, at_the_start
+# Return None if -> gives_up
+# Take no step -> example, steps, at_the_start, gives_up
 # x (n, ...) and y -> keeps_batch
+# The model's mode -> keeps_modes
 # below is above 0 -> steps, at_the_start
 # A loss of nan -> gives_up
 # Gradients that the -> old_gradients
