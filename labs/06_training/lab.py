@@ -45,7 +45,6 @@ from labkit import (
     check,
     explain,
     probes,
-    show_curves,
     show_paths,
     use_device,
 )
@@ -436,14 +435,14 @@ torch.manual_seed(0)
 layer = nn.Linear(1, 1, bias=False)
 with torch.no_grad():
     layer.weight.fill_(1.0)
-kept = {
+three_ways = {
     "state_dict()": layer.state_dict(),
     "state_dict().copy()": layer.state_dict().copy(),
     "deepcopy of it": copy.deepcopy(layer.state_dict()),
 }
 with torch.no_grad():
     layer.weight.fill_(2.0)  # what training does, in place
-for text, state in kept.items():
+for text, state in three_ways.items():
     print(f"{text:20} {state['weight'].item()}")
 
 # %% [markdown]

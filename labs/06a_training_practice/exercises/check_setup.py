@@ -117,7 +117,7 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
 # Return the names -> example, alone, together
 # The output is -> example, alone, loss, modes
 # The loss is its -> example, alone, loss, modes
-# Judge each -> together
+# Judge each -> example, alone, together
 # "loss": the loss -> alone, loss
 # "probabilities": the output -> example, alone, probabilities
 # "optimizer": at least one -> example, alone, optimizer
