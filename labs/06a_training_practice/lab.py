@@ -755,18 +755,8 @@ for text, model in untrained.items():
 #
 # This section is further practice. Weight decay is meant for weight matrices and kernels. By convention, biases and the
 # weights of normalization layers don't decay. You tell an optimizer so with *parameter groups*: a list of dicts, each
-# with the key `"params"` and its own options. How would you distinguish a weight from the other parameters: by its
-# name, its module's type, or its shape?
-
-# %% example
-torch.manual_seed(0)
-example = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
-for name, parameter in example.named_parameters():
-    print(f"{name:10} {tuple(parameter.shape)}")
-
-# %% [markdown]
-# By its shape: biases and the weights of normalization layers have one dimension. Matrices, embedding tables and
-# convolution kernels have two or more.
+# with the key `"params"` and its own options. The shape tells you which parameter is which: biases and the weights of
+# normalization layers have one dimension, while matrices, embedding tables and convolution kernels have two or more.
 #
 # A *frozen* parameter doesn't require grad, and shouldn't be in any group. To freeze all of a module's parameters, call
 # `module.requires_grad_(False)`. Without the underscore, `module.requires_grad = False` only creates a new attribute.
@@ -852,8 +842,8 @@ for extra in (False, True):
     print(f"one more draw {extra!s:5}  first {first.tolist()}  second {torch.rand(2, generator=generator).tolist()}")
 
 # %% [markdown]
-# Every later number changes. So give each purpose, such as the order of the data, its own generator. A `DataLoader`
-# takes one as its `generator`.
+# Every later draw gets another number: they all shift by one. So give each purpose, such as the order of the data, its
+# own generator. A `DataLoader` takes one as its `generator`.
 #
 # The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
 # but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use
