@@ -893,7 +893,7 @@ hint(
 # | 3 | PyTorch's ReLU instead of `detach()` and NumPy | 81% right | 88% right |
 # | 4 | `eval()`, `train()` and `no_grad()` around validation | 82% right | 89% right |
 # | 5 | noise added to a copy of the scans | 24% right with noise | 51% right with noise |
-# | 6 | shuffling, AdamW, a random split, early stopping | 88% right | 97% right |
+# | 6 | shuffling, more epochs, AdamW, a random split, early stopping | 88% right | 97% right |
 # | 6b | convolutions, and `eval()` for scans read one by one | 92% right | 99% right |
 # | 6c | a new order each epoch for scans in ten folders | 13% right | 98% right |
 # | 7 | no graph kept in validation | 5.1 MB alive | 2 KB alive |
