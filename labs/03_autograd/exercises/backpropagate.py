@@ -10,12 +10,12 @@ def backpropagate(tape: list, values: dict[str, float], result: str) -> dict[str
 
     Details:
     - The slope for result itself is 1. It's 0 for a value that result doesn't depend on.
-    - result may be any name in values: the output of any step, even if others follow, or a value that no step computed.
+    - result may be any name in values: one that other steps follow, or one that no step computed.
     - A value may be an input of several steps, and both inputs of one step.
-    - Each name is the output of at most one step, and a step's inputs come before it. The tape may be empty.
-    - Billions of paths may lead from a value to the result: the time mustn't grow with their number.
-    - Any value may be 0, and two names may have the same value. tape and values aren't changed.
-    - Works inside torch.no_grad() and torch.inference_mode() too.
+    - No two steps have the same output. The tape may be empty.
+    - Any value may be 0, and two names may have the same value.
+    - Billions of paths may lead from a value to the result, so don't follow each of them.
+    - tape and values aren't changed. Works inside torch.no_grad() and torch.inference_mode() too.
     """
     ### BEGIN SOLUTION
     slopes = dict.fromkeys(values, 0.0)
@@ -45,10 +45,10 @@ def backpropagate(tape: list, values: dict[str, float], result: str) -> dict[str
 # It's 0 for a value -> independent
 # result may be any -> independent
 # A value may be an input -> used_again
-# Each name is the output -> other_cases
+# No two steps have -> other_cases
 # The tape may be empty -> independent
-# Billions of paths -> many_paths
 # Any value may be 0 -> zero
+# Billions of paths -> many_paths
 # tape and values -> keeps_input
 # Works inside torch -> recording_off
 

@@ -2,16 +2,16 @@
 def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
     """x + branch(x), with the gradient that the branch sends to x clamped.
 
-    The value is x + branch(x). In a backward pass, the gradient that the branch sends to x is clamped elementwise to
-    [-limit, limit]; the gradient along the direct path isn't changed. The branch's own parameters get their gradients
-    unclamped, even if x doesn't require grad.
+    In a backward pass, the gradient that the branch sends to x is clamped elementwise to [-limit, limit]; the gradient
+    along the direct path isn't changed. The branch's own parameters get their gradients unclamped, even if x doesn't
+    require grad.
 
     Details:
     - x: any shape, float32 or float64; it may or may not require grad. x, its requires_grad and its .grad aren't
       changed.
     - branch: a function of one tensor that returns one of the same shape and dtype.
     - limit: at least 0.
-    - Recording is on.
+    - Recording is on: no call is inside torch.no_grad().
     """
     ### BEGIN SOLUTION
     inside = x.view_as(x)  # the branch's own tensor, so its gradient is only the branch's
@@ -22,8 +22,7 @@ def clamped_residual(x: Tensor, branch, limit: float) -> Tensor:
 
 
 # %% promises
-# x + branch(x), with -> values, gradient, other_cases
-# The value is x -> values, other_cases, zero_branch
+# x + branch(x), with -> values, gradient, other_cases, zero_branch
 # In a backward pass -> gradient, other_cases, direct_way
 # The branch's own -> requires_grad
 # x: any shape, float32 -> other_cases, zero_dim_empty, requires_grad

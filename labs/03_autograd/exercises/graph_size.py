@@ -8,9 +8,13 @@ def two_sines(x):
 def graph_size(f, x: Tensor) -> int:
     """The number of distinct nodes in the graph of f(x), including AccumulateGrad nodes.
 
-    f: a function of one tensor that returns a tensor. x: any floating-point tensor; it may or may not require grad.
-    The graph may share nodes between many paths, and may be 3,000 nodes deep.
-    Returns 0 if f(x) has no grad_fn. x, its requires_grad and its .grad aren't changed.
+    f: a function of one tensor that returns a tensor. Returns 0 if f(x) has no grad_fn.
+
+    Details:
+    - x: any floating-point tensor; it may or may not require grad. If it's the result of recorded operations, their
+      nodes belong to the graph of f(x) and count too.
+    - The graph may share nodes between many paths, and may be 3,000 nodes deep.
+    - x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
     root = f(x).grad_fn
@@ -28,9 +32,10 @@ def graph_size(f, x: Tensor) -> int:
 # %% promises
 # The number of distinct -> example, shared_node, several_results, all_leaves
 # f: a function of one -> actual_run, several_results, example, all_leaves
-# x: any floating-point -> several_results, all_leaves
-# The graph may share -> shared_node, long_chain
 # Returns 0 if -> nothing_recorded
+# x: any floating-point -> several_results, all_leaves
+# If it's the result -> all_leaves
+# The graph may share -> shared_node, long_chain
 # x, its requires_grad -> keeps_grad
 
 

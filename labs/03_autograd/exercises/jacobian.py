@@ -6,10 +6,10 @@ def jacobian(f, x: Tensor) -> Tensor:
     the derivative of output i with respect to input j. Returns (m, n) in x's dtype.
 
     Details:
-    - f: a differentiable function whose result is computed from x; n and m are at least 1. It may work only for x's
-      dtype, and may create tensors that require grad. It doesn't change x.
     - x: (n,), float32 or float64; it may or may not require grad. x, its requires_grad and its .grad aren't changed.
-    - Recording is on.
+    - f: its result is computed from x, but not always from every element; n and m are at least 1. It may work only for
+      x's dtype, and may create tensors that require grad.
+    - Autograd is on: no call is inside torch.no_grad().
     """
     ### BEGIN SOLUTION
     x = x.detach().requires_grad_()  # a leaf of our own
@@ -27,12 +27,11 @@ def jacobian(f, x: Tensor) -> Tensor:
 # f takes a tensor -> unused_inputs, one_output, other_cases
 # Element (i, j) of -> example, other_cases
 # Returns (m, n) -> other_cases, one_output
-# f: a differentiable -> unused_inputs, one_output, other_cases
-# It may work only -> other_cases, own_leaf
-# It doesn't change x -> keeps_input
 # x: (n,), float32 -> other_cases, requires_grad
 # x, its requires_grad -> keeps_input
-# Recording is on -> example, other_cases, one_output
+# f: its result is -> unused_inputs, one_output, other_cases
+# It may work only -> other_cases, own_leaf
+# Autograd is on -> example, other_cases, one_output
 
 
 # %% domain

@@ -2,10 +2,12 @@
 def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor]:
     """Gradients of the loss ((X @ W.T + b - Y) ** 2).sum(), without autograd.
 
-    W (d_out, d_in), b (d_out,), X (n, d_in), Y (n, d_out); all float32 or all float64, any
-    strides; n may be 0.
+    W: (d_out, d_in), b: (d_out,), X: (n, d_in), Y: (n, d_out).
     Returns {"W": ..., "b": ..., "X": ...}, each with the shape and dtype of that tensor.
-    The arguments aren't changed. Works inside torch.no_grad() and torch.inference_mode() too.
+
+    Details:
+    - All arguments are float32, or all are float64, with any strides; n may be 0. They aren't changed.
+    - Works inside torch.no_grad() and torch.inference_mode() too, which turn autograd off.
     """
     ### BEGIN SOLUTION
     slope = 2 * (X @ W.T + b - Y)  # (n, d_out): the derivative of the loss with respect to each residual
@@ -15,9 +17,10 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 
 # %% promises
 # Gradients of the loss -> example, other_cases, by_hand
-# W (d_out, d_in) -> other_cases, one_sample, empty, non_contiguous
+# W: (d_out, d_in), b -> other_cases, one_sample
 # Returns {"W" -> other_cases, one_sample
-# The arguments aren't -> keeps_input
+# All arguments are float32 -> other_cases, empty, non_contiguous
+# They aren't changed -> keeps_input
 # Works inside torch -> recording_off
 
 

@@ -2,9 +2,14 @@
 def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     """The row of x whose weighted sum is largest, times the root mean square of all weighted sums.
 
-    x (n, d) with n at least 1, w (d,); both float32 or both float64. The weighted sum of a row is (row * w).sum().
-    The largest sum occurs once, and not all of the sums' squares are zero. Returns (d,), differentiable with respect to
-    x and w; it requires grad if either of them does. x and w aren't changed.
+    x: (n, d) with n at least 1, w: (d,). The weighted sum of a row is (row * w).sum(). Returns (d,).
+    It's differentiable with respect to x and w: gradients go through the row and through the root mean square.
+
+    Details:
+    - x and w are both float32 or both float64. They aren't changed.
+    - Sums are compared with their signs, so -1 is larger than -2. The largest one occurs once.
+    - The root mean square isn't 0, but it may be tiny.
+    - The result requires grad if x or w does.
     """
     ### BEGIN SOLUTION
     sums = x @ w
@@ -15,11 +20,16 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 
 # %% promises
 # The row of x whose -> values, other_cases, tiny
-# x (n, d) with n -> other_cases
+# x: (n, d) with n -> other_cases
 # The weighted sum -> other_cases
-# The largest sum -> other_cases, tiny
-# Returns (d,), diff -> reaches_x, reaches_w, gradient, either_alone
-# x and w aren't -> keeps_input
+# Returns (d,) -> other_cases
+# It's differentiable -> reaches_x, reaches_w, gradient
+# x and w are both -> other_cases
+# They aren't changed -> keeps_input
+# Sums are compared -> other_cases
+# The largest one occurs -> other_cases, tiny
+# The root mean square isn't -> tiny
+# The result requires grad -> either_alone
 
 
 # %% domain

@@ -15,8 +15,8 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 
     Details:
     - w: a leaf (d,) that requires grad, float32 or float64. w keeps its values and still requires grad.
-    - An existing w.grad has no effect. You may accumulate in w.grad, so what it holds afterward doesn't matter. The
-      result may be w.grad itself.
+    - w.grad may hold anything before the call, without effect on the result, and anything after it. You may accumulate
+      in w.grad, and return that tensor itself.
     - A pair may be in the list twice, and two pairs may share their X or their y. The batches aren't changed.
     """
     ### BEGIN SOLUTION
@@ -37,9 +37,8 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 # Returns (d,) in -> uneven_batches
 # w: a leaf (d,) -> uneven_batches
 # w keeps its values -> keeps_input
-# An existing w.grad -> old_grad
-# You may accumulate -> old_grad
-# The result may be -> uneven_batches, old_grad
+# w.grad may hold -> old_grad
+# You may accumulate -> uneven_batches, old_grad
 # A pair may be -> shared, counts_samples
 # The batches aren't -> keeps_input
 

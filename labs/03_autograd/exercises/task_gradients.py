@@ -2,11 +2,15 @@
 def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
     """The gradients of each loss: result[i][j] is the gradient of losses[i](params) with respect to params[j].
 
-    losses: functions that take the list params and return a 0-dim tensor; the list may be empty, and the gradients of
-    one loss may be far larger than those of another. Each loss uses at least one of the params. For a parameter that a
-    loss doesn't use, the gradient is all zeros.
-    params: different leaves of any shape that require grad, float32 or float64. Each gradient has its parameter's
-    shape and dtype. Each .grad is left as it was, even if it was None.
+    losses: functions that take the list params and return a 0-dim tensor.
+    params: different leaves that require grad.
+    If a loss doesn't use a parameter, the gradient is all zeros.
+
+    Details:
+    - losses may be empty. Each loss uses at least one of the params.
+    - params may have any shape, and be float32 or float64. Each gradient has its parameter's shape and dtype.
+    - Each .grad is left as it was, even if it was None.
+    - The gradients of one loss may be far larger than those of another.
     """
     ### BEGIN SOLUTION
     table = []
@@ -19,12 +23,15 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 
 # %% promises
 # The gradients of each -> example, other_cases, few, steep
-# losses: functions -> other_cases, few, steep
-# Each loss uses at least -> unused
-# For a parameter that -> unused
+# losses: functions -> example, other_cases
 # params: different leaves -> few, other_cases
+# If a loss doesn't -> unused
+# losses may be empty -> few
+# Each loss uses at least -> unused
+# params may have any -> few, other_cases
 # Each gradient has -> few, unused, other_cases
 # Each .grad is left -> keeps_grad, old_grad
+# The gradients of one -> steep
 
 
 # %% domain

@@ -2,10 +2,13 @@
 def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
     """New parameters from starting values, under the same names.
 
-    values: tensors of any shape, float32, float64, integer or boolean. A float32 or float64 tensor t yields a leaf that
-    requires grad, with the values scale * t and t's dtype; t may itself require grad or be the result of recorded
-    operations. An integer or boolean tensor yields an unscaled copy that doesn't require grad.
-    No result shares memory with a tensor in values or with another result. values and its tensors aren't changed.
+    values: tensors of any shape. A float32 or float64 tensor t yields a leaf that requires grad, with the values
+    scale * t and t's dtype. An integer or boolean tensor yields an unscaled copy that doesn't require grad.
+
+    Details:
+    - t may itself require grad or be the result of recorded operations.
+    - No result shares memory with a tensor in values or with another result.
+    - values and its tensors aren't changed, and backward doesn't reach them from the results.
     """
     ### BEGIN SOLUTION
     params = {}
@@ -23,6 +26,7 @@ def trainable(values: dict[str, Tensor], scale: float) -> dict[str, Tensor]:
 # values: tensors of -> other_cases, integers
 # A float32 or float64 -> example, requires_grad, backward, other_cases
 # An integer or boolean -> integers
+# t may itself -> requires_grad
 # No result shares -> no_sharing
 # values and its tensors -> keeps_input, no_sharing, other_cases, backward
 

@@ -3,10 +3,13 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
     """Value and derivative of a polynomial at every element of x, without autograd.
 
     coefficients: at least one number, with the highest power first: [1.0, 3.0, 2.0] is x**2 + 3*x + 2.
-    x: any shape, float32 or float64; zero is allowed. Returns (value, slope), both of x's shape and dtype.
-    If x requires grad, value.sum().backward() gives x the right gradient; with only one coefficient, value is
-    constant, so it needn't be connected to x.
-    Works inside torch.no_grad() and torch.inference_mode() too. coefficients and x aren't changed.
+    Returns (value, slope), both of x's shape and dtype.
+
+    Details:
+    - x: any shape, float32 or float64; zero is allowed. coefficients and x aren't changed.
+    - If x requires grad, the derivative that autograd computes from value is slope, too. With only one coefficient,
+      value is constant, and needn't be connected to x.
+    - Works inside torch.no_grad() and torch.inference_mode() too, which turn autograd off.
     """
     ### BEGIN SOLUTION
     value = slope = torch.zeros_like(x)
@@ -20,11 +23,12 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 # %% promises
 # Value and derivative -> polynomial, other_cases, by_hand
 # coefficients: at least -> polynomial, constant, other_cases
-# x: any shape -> other_cases, zero, empty
 # Returns (value, slope) -> constant, empty, other_cases
-# If x requires grad -> gradient
-# Works inside torch -> recording_off
+# x: any shape -> other_cases, zero, empty
 # coefficients and x -> keeps_input
+# If x requires grad -> gradient
+# With only one -> constant
+# Works inside torch -> recording_off
 
 
 # %% domain
