@@ -9,19 +9,17 @@
 #
 # - tell which operations are recorded, and inspect the graph that they form;
 # - compute the gradient of a matrix expression by hand;
-# - write `backward` yourself, in plain Python, for a list of recorded operations;
-# - compute a gradient, or all the derivatives of several outputs (the Jacobian), without side effects;
+# - write `backward` yourself, in plain Python;
+# - compute all the derivatives of several outputs without side effects;
 # - explain where gradients accumulate, and clear them;
-# - find where a gradient is cut off, and fix it;
-# - optionally, add up gradients over batches of different sizes, and change one during the backward pass.
+# - find where a gradient is cut off, and fix it.
 #
-# This lab builds on lab 1, and on broadcasting from lab 2. Plan on two to three hours, in two or three sittings, for
-# the text and the core: the five exercises headed *Your turn*. *Further practice* is optional, earns no points and
-# takes a good hour more. Three sections that begin with "Optional" prepare for it, so you may skip them too. All
-# numbers were measured with PyTorch 2.13 on a CPU.
+# This lab builds on lab 1, and on broadcasting from lab 2. The core is everything up to *On one sheet*, with five
+# exercises. Plan on two sittings of about 70 minutes, with a break at *A good place to stop*. *Further practice*, at
+# the end, is optional and earns no points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
-# those marked *later* run when you press *Mark my work* or submit the lab. The last question is graded by hand.
+# those marked *later* run when you press *Mark my work* or submit the lab. The written question is graded by hand.
 
 # %% given
 import math
@@ -87,18 +85,19 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # %% [markdown]
 # The loss falls from 1.91 to 0.63, so everything seems to work. But the network recognizes only 81% of the new images
 # instead of 88%. That isn't bad luck: across 20 seeds, this script got 78% to 85% right, and the original got 87% to
-# 89%. One of the two layers still has its random initial weights. You'll return to the script twice: first to see why
-# it needs `zero_grad`, then to repair it.
+# 89%. One of the two layers still has its random initial weights. At the end of the core, you'll find it and repair it.
 
 # %% [markdown]
 # ## One derivative, three ways
 #
-# A training step needs a derivative for each of the network's 4,810 parameters. Start with a single derivative, that of
-# the polynomial $x^3 + 2x^2 - 5x + 3$. Worked out by hand, it's $3x^2 + 4x - 5$, which is 15 at $x = 2$. A derivative
-# is a slope: how much the value changes per unit of $x$, for a small change in $x$.
+# A training step needs a derivative for each of the network's 4,810 parameters. Start with a single one: that of the
+# polynomial $x^3 + 2x^2 - 5x + 3$ at $x = 2$. A derivative is a slope: how much the value changes per unit of $x$, for
+# a small change in $x$.
 #
-# You can also measure it without a formula. Take a small step to the right and one to the left, and divide the
-# difference between the two values by the distance between the two points:
+# The first way is to work it out by hand. It's $3x^2 + 4x - 5$, which is 15 at $x = 2$.
+#
+# The second way is to measure it. Take a small step to the right and one to the left, and divide the difference between
+# the two values by the distance between the two points:
 #
 # $$\frac{f(x + h) - f(x - h)}{2h}$$
 #
@@ -128,8 +127,8 @@ show_curves({"error": errors}, x="k, where h is 10 to the power of -k", y="error
 # %% [markdown]
 # On a logarithmic scale, the errors form a V with its minimum at `1e-5` and `1e-6`. With a large $h$, the curve bends
 # between the two points. With a tiny $h$, the two values agree in almost all their digits, which cancel in the
-# subtraction. What's left is rounding error, divided by a tiny number. A finite difference is a good test of a
-# gradient, but in general it's only an approximation.
+# subtraction. What's left is rounding error, divided by a tiny number. So a finite difference is a good test of a
+# derivative, but it's usually only an approximation.
 #
 # The third way is autograd. Mark the input with `requires_grad=True`, compute the result, and call `backward()` on it.
 # The derivative appears in `x.grad`.
@@ -143,18 +142,17 @@ print("value", y.item(), "  slope", x.grad.item())
 # %% [markdown]
 # Autograd knows the derivative of each operation and combines these derivatives using the *chain rule*: when one step
 # follows another, their slopes are multiplied. The result is exact up to rounding. Take $(3x + 1)^2$ at $x = 2$.
-# Multiplying by 3 gives 6, adding 1 gives 7, and squaring gives 49. The slopes of the three steps are 3, 1 and $2 \cdot
-# 7 = 14$, so the whole chain has the slope $3 \cdot 1 \cdot 14 = 42$.
+# Multiplying by 3 gives 6, adding 1 gives 7, and squaring gives 49. The slopes of the three steps are 3, 1 and
+# $2 \cdot 7 = 14$, so the whole chain has the slope $3 \cdot 1 \cdot 14 = 42$.
 #
 # ### Your turn: value_and_slope
-# Apply the chain rule yourself by computing the slope along with the value. Horner's rule evaluates a polynomial from
-# its coefficients in one loop, with the highest power first:
+# Carry a slope through a chain of steps yourself, along with the value. Horner's rule evaluates a polynomial in one
+# loop:
 #
 # $$x^3 + 2x^2 - 5x + 3 = ((1 \cdot x + 2) \cdot x - 5) \cdot x + 3$$
 #
-# Each step computes `value = value * x + c`. What happens to the slope in such a step? First work through $x^2 + 3x +
-# 1$ at 2 on paper; its slope there is 7. `no_grad` and `inference_mode`, in the docstring's last line, are two ways to
-# turn autograd off, which lab 4 explains. Plain multiplications and additions work there too.
+# Each step computes `value = value * x + c`. What happens to the slope in such a step? First work through
+# $x^2 + 3x + 1$ at 2 on paper; its slope there is 7.
 
 # %% given
 hint(
@@ -167,9 +165,9 @@ hint(
 
 # %% [markdown]
 # By the product rule, each step replaced the slope with `slope * x + value`, using the value from before the step. You
-# carried the derivative *forward*, along with the value. For a million inputs, that takes a million passes, or one that
-# carries a million slopes, which is as much work. Autograd goes forward once, recording what it does, and then
-# *backward* once, for all the inputs.
+# carried the derivative *forward*, along with the value. For the network's 4,810 parameters, that would take 4,810
+# passes, or one pass that carries 4,810 slopes, which is as much work. Autograd goes forward once, recording what it
+# does, and then *backward* once, for all the parameters.
 
 # %% [markdown]
 # ## What is recorded?
@@ -200,22 +198,22 @@ for text, result in results.items():
 
 # %% [markdown]
 # Only `plain * marked` has one. An operation is recorded if it has a derivative and at least one of its inputs requires
-# grad. A comparison returns booleans, so it has no derivative. (Lab 4 adds a third condition: recording mustn't be
-# turned off.) `marked` has no `grad_fn` even though it requires grad, because you created it directly instead of
-# computing it.
+# grad. (Lab 4 adds a third condition.) A comparison returns booleans, so it has no derivative. `marked` has no
+# `grad_fn` even though it requires grad, because you created it directly instead of computing it.
 #
 # ### The graph as it really is
 #
 # To find what cuts off a layer, you follow the recorded operations, which form a graph. Many diagrams show tensors as
-# boxes and operations as arrows, but PyTorch's graph doesn't work that way. Its *nodes* are backward functions. A
-# recorded operation adds one, or several if it's composed of other operations, as `cross_entropy` is. A tensor's
-# `grad_fn` is the node of the operation that computed it. Its *edges* show where a node sends the gradients that it
-# computes: `next_functions` holds a pair for each tensor that went into the operation, and sometimes one for a plain
-# number too. Each pair consists of the next node and the index of the output that was used, in case that node's
-# operation has several.
+# boxes and operations as arrows, but PyTorch's graph is different:
 #
-# The next cell computes `log(2 * a + 1)` and walks through its graph. The number 1 is an input to the addition. What
-# will its entry look like?
+# - A *node* is a backward function. A recorded operation adds one, or several if it's composed of other operations, as
+#   `cross_entropy` is. A tensor's `grad_fn` is the node of the operation that computed it.
+# - An *edge* leads to a node that receives a gradient next. A node's `next_functions` lists its edges: one for each
+#   tensor that went into the operation, and sometimes one for a plain number too. Each is a pair: the next node, and
+#   which output of that node's operation was used (0 if there's only one).
+#
+# The next cell computes `log(2 * a + 1)` and walks through its graph. The addition has two inputs: `2 * a` and the
+# number 1. What will the edge for the 1 look like?
 
 # %% example
 a = torch.tensor(3.0, requires_grad=True)
@@ -230,13 +228,12 @@ print("end :", multiplication.next_functions[0][0].variable is a)
 
 # %% [markdown]
 # An input that doesn't require grad has the entry `(None, 0)`, and no gradient is sent to it. The last node is an
-# `AccumulateGrad`. It doesn't come from an operation: it adds the gradient that it receives to `a.grad`, and its
+# `AccumulateGrad`, which doesn't come from an operation. It adds the gradient that it receives to `a.grad`, and its
 # `variable` attribute refers to `a`.
 #
-# A node keeps what it needs to compute its derivative; for `log`, that's the input.
-#
 # `show_graph` draws the whole graph. Follow the arrows, as `backward` does, from the result to the leaves, the tensors
-# at the other end. Gray boxes are nodes, and the others are tensors: green for the result, blue for the leaves.
+# at the other end. Gray boxes are nodes, and the others are tensors: green for the result, blue for the leaves. Which
+# tensor of the next cell is missing from its graph?
 
 # %% example
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -246,9 +243,9 @@ loss = (W @ v + b).square().sum()
 show_graph(loss, {"W": W, "b": b, "v": v})
 
 # %% [markdown]
-# `square` was recorded as a power, so its node is `PowBackward0`. `MvBackward0` is the node of the matrix-vector
-# product. Where's `v`? `MvBackward0` keeps its values but doesn't send it a gradient, so `v` isn't in the graph. Don't
-# rely on these names: they may differ in another version of PyTorch or on another device.
+# It's `v`, which doesn't require grad. `MvBackward0`, the node of the matrix-vector product, keeps the values of `v`
+# but sends it no gradient. `square` was recorded as a power, so its node is `PowBackward0`. Don't rely on these names:
+# they may differ in another version of PyTorch or on another device.
 #
 # Change the expression in the next cell. Can you make a graph in which two paths reach the same node?
 
@@ -257,14 +254,15 @@ p = torch.tensor([1.0, 2.0], requires_grad=True)
 show_graph((p.sin() + 1).sum(), {"p": p})
 
 # %% answer [markdown]
-# Use a tensor twice. In `(p.sin() * p.cos()).sum()`, two paths reach the node of `p`. To get two paths to the node of
-# the sine, give its result a name: `s = p.sin()`, then `(s * s).sum()`. By contrast, `(p.sin() * p.sin()).sum()` has
-# two sine nodes.
+# Use a tensor twice. In `(p.sin() * p.cos()).sum()`, two paths reach the node of `p`. In `(p.sin() * p.sin()).sum()`,
+# the sine runs twice, so there are two sine nodes. To get two paths to one sine, give its result a name: `s = p.sin()`,
+# then `(s * s).sum()`.
 
 # %% [markdown]
 # What happens where paths meet? The next picture starts with the values of the forward pass. Step through the backward
-# pass from there: each node receives the slope of the result with respect to its own value, in red, and sends slopes on
-# to the next nodes. Two paths reach `product`, and two reach `right`. What do you expect each of the two to receive?
+# pass from there. Each box receives a number in red: how much the result changes per unit of the value in that box. It
+# sends such slopes on to the next boxes. Two paths reach `product`, and two reach `right`. What do you expect each of
+# the two to receive?
 
 # %% example
 left, right = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
@@ -273,13 +271,14 @@ show_backward(product * product + right, {"left": left, "right": right, "product
 
 # %% [markdown]
 # Gradients that arrive along several paths are added up: 6 + 6 at `product`, and 1 + 24 at `right`. A node waits for
-# all of them, so it runs only once, no matter how many paths pass through it.
+# all of them, so it runs only once, no matter how many paths pass through it. You can now follow a gradient along its
+# edges, back to the tensors where it ends.
 #
 # ## Leaves
 #
-# An optimizer updates a parameter using its `.grad`, so every parameter has to be a tensor that gets one. A *leaf* is a
-# tensor without a `grad_fn`: no recorded operation made it. By this definition, every tensor that doesn't require grad
-# is a leaf too.
+# An optimizer updates a parameter using its `.grad`, so every parameter has to be a tensor that gets one. Which tensors
+# do? A *leaf* is a tensor without a `grad_fn`: no recorded operation made it. By this definition, every tensor that
+# doesn't require grad is a leaf too.
 #
 # You'll often read that `backward` "computes `.grad` for every tensor with `requires_grad=True`". In the next cell,
 # `x`, `inner` and `y` all require grad.
@@ -315,9 +314,8 @@ print("inner after retain_grad:", inner.grad)
 # on, because they take up memory and are rarely needed. To keep such a gradient, call `retain_grad()` on the tensor
 # before `backward`.
 #
-# A model's parameters should be leaves that require grad. An optimizer refuses a tensor that isn't a leaf, unless you
-# called `retain_grad()` on it. But it accepts a leaf that doesn't require grad, and never changes it. Here are three
-# ways to start with small weights. For which of them will `backward` fill in `.grad`?
+# So a model's parameters should be leaves that require grad. Here are three ways to start with small weights. For which
+# of them will `backward` fill in `.grad`?
 
 # %% example
 start = torch.tensor([1.0, -2.0, 3.0])
@@ -330,51 +328,25 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
 # %% [markdown]
 # Only for `w2`, the only leaf that requires grad. `w1` is the result of a recorded multiplication; the leaf is the
 # unnamed tensor that was multiplied. `w3` looks like `w2`, but `w1` requires grad, so `w1 * 2` was recorded. Its result
-# isn't a leaf and already requires grad, so `requires_grad_()` changed nothing. A cast that changes nothing returns the
-# tensor itself, so `w2.float()` is still a leaf, but `w2.double()` isn't.
+# isn't a leaf and already requires grad, so `requires_grad_()` changed nothing.
 #
-# A tensor's history is the part of the graph that can be reached from its `grad_fn`. `t.detach()` returns a tensor that
-# shares memory with `t` but has no history. Lab 4 covers it.
+# A tensor's *history* is the part of the graph that can be reached from its `grad_fn`. `t.detach()`, which the script
+# calls, returns a tensor that shares memory with `t` but has no history.
 #
-# ### Your turn: trainable
-# Create a model's parameters from a dictionary of starting values. Some of the values are counters or masks. Integer
-# and boolean tensors can't require grad, so just copy them.
-
-# %% given
-hint(
-    "Which two properties must a parameter have? Print both for your result, once for a starting value that requires "
-    "grad and once for one that doesn't.",
-    "What has to happen to the product's history before requires_grad_() can make it a leaf?",
-)
-
-# %% exercise: trainable points=3 level=medium further
-
-# %% [markdown]
-# `torch.nn.Parameter(t)` does much of this for you: for any floating-point `t`, even one with a history, it returns a
-# leaf that requires grad. Does it copy `t`? The next cell changes the original in place. What will it print?
-
-# %% scratch
-origin = torch.tensor([1.0, 2.0])
-parameter = torch.nn.Parameter(origin)
-origin.mul_(5)
-print(parameter)
-
-# %% [markdown]
-# It doesn't copy `origin`: like a detached tensor, the parameter shares memory with it. How can you create one that
-# doesn't change along with `origin`?
-
-# %% answer [markdown]
-# Use `torch.nn.Parameter(origin.clone())`. The clone has its own memory. It also inherits the history of `origin`, if
-# there is one, but `Parameter` drops it.
+# If a parameter doesn't learn, check first whether it's a leaf that requires grad. The weights of the script's two
+# layers are. So the cut must be between one of them and the loss.
 
 # %% [markdown]
 # ## A matrix expression by hand
 #
 # The digits network consists mostly of matrix products. If you can derive their gradients by hand, you know which
-# shapes to expect and what a backward pass costs. A *partial derivative* is the slope of a result with respect to one
-# input number, with all the others held fixed. $a \cdot b$ has two of them: at $a = 2$ and $b = 3$, they're 3 and 2. A
-# *scalar* result is a single number. Its *gradient* with respect to a tensor consists of all these partial derivatives,
-# so it always has that tensor's shape. The sum of the squares of `[2, 3]` has the gradient `[4, 6]`.
+# shapes to expect and what a backward pass costs.
+#
+# A *partial derivative* is the slope of a result with respect to one input number, with all the others held fixed.
+# $a \cdot b$ has two of them: at $a = 2$ and $b = 3$, they're 3 and 2.
+#
+# A *scalar* result is a single number. Its *gradient* with respect to a tensor consists of all these partial
+# derivatives, so it always has that tensor's shape. The sum of the squares of `[2, 3]` has the gradient `[4, 6]`.
 #
 # Take one sample of two numbers, `[1, 2]`, with the target 5. The model predicts `W @ x + b`, the *residual* is the
 # prediction minus the target, and the loss is the square of the residual.
@@ -392,27 +364,20 @@ print("prediction", (W @ x + b).tolist(), " residual", residual.tolist(), " loss
 print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 
 # %% [markdown]
-# Check these numbers on paper. The prediction is 3.6 and the residual is -1.4. The loss is its square, so the slope
-# with respect to the residual is $2 \cdot (-1.4) = -2.8$. If you increase `b` a little, the residual increases by the
-# same amount, so the slope for `b` is also -2.8. If you increase `W[0, 1]`, the residual increases twice as fast,
-# because `W[0, 1]` is multiplied by 2, so its slope is -5.6. In general, the partial derivative for `W[i, j]` is the
-# slope at output `i` times input `j`.
+# Check these numbers on paper:
 #
-# Now take a batch of `n` samples. The rows of `X` are the samples, the rows of `Y` are their targets, and the loss is
-# the sum of all squared residuals. Let `R` be the residuals, `X @ W.T + b - Y`. Before you write any code, fill in the
-# missing shapes:
+# 1. The prediction is 3.6 and the residual is -1.4.
+# 2. The loss is the square of the residual, so its slope with respect to the residual is $2 \cdot (-1.4) = -2.8$.
+# 3. If you increase `b` a little, the residual increases by the same amount, so the slope for `b` is also -2.8.
+# 4. If you increase `W[0, 1]`, the residual increases twice as fast, because `W[0, 1]` is multiplied by 2. So its slope
+#    is -5.6.
 #
-# | tensor | shape |
-# |---|---|
-# | `X` | `(n, d_in)` |
-# | `W` | `(d_out, d_in)` |
-# | `b` | `(d_out,)` |
-# | `R` | ? |
-# | gradient of `W` | ? |
-# | gradient of `b` | ? |
-# | gradient of `X` | ? |
+# In general, the partial derivative for `W[i, j]` is the slope for residual `i` times input `j`.
 #
-# All samples share `W` and `b`. What does that mean for their gradients?
+# Now take a batch. Each row of `X`, of shape `(n, d_in)`, is a sample, and each row of `Y` is its target. `W` has the
+# shape `(d_out, d_in)`, `b` has `(d_out,)`, and the loss is the sum of all squared residuals `R = X @ W.T + b - Y`.
+# Before you write any code: what are the shapes of `R` and of the gradients of `W`, `b` and `X`? All samples share `W`
+# and `b`. What does that mean for their gradients?
 
 # %% answer [markdown]
 # `R` has the shape of `Y`, `(n, d_out)`. Each gradient has the shape of its tensor: `(d_out, d_in)`, `(d_out,)` and
@@ -421,8 +386,7 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 
 # %% [markdown]
 # ### Your turn: manual_grads
-# Compute the three gradients with matrix products and sums. Do it without autograd: the checks also call your function
-# inside `torch.no_grad()` and `torch.inference_mode()`, which turn recording off.
+# Compute the three gradients with matrix products and sums, without autograd.
 
 # %% given
 hint(
@@ -444,16 +408,10 @@ hint(
 # about 2.0 times as long as the forward pass with this product, and 1.0 times as long without it.
 
 # %% [markdown]
-# ## A good place to stop
-#
-# Next, you'll write `backward` yourself and train a network with it. When you come back, your variables may be gone:
-# choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
-
-# %% [markdown]
 # ## Backward in plain Python
 #
-# `backward` works for any expression, and all that it knows is how to differentiate a single operation. You'll now
-# write it yourself, for numbers instead of tensors.
+# You derived the gradients of one expression. `backward` works for any expression, although all that it knows is how to
+# differentiate a single operation. You'll now write it yourself, for numbers instead of tensors.
 #
 # A recorded computation is sometimes called a *tape*: a list of steps, in the order in which they ran. Here, each step
 # has an operation, the names of its inputs, and the name of its output. `run_forward` follows a tape from top to bottom
@@ -482,10 +440,12 @@ for name, value in neuron_values.items():
     print(f"{name:8} {value:7.4f}")
 
 # %% [markdown]
-# `backward` goes through the steps from bottom to top. For each name, it keeps a slope: how much the loss changes per
-# unit of that value. For `loss` itself, that's 1. When it gets to the step `sub`, the slope for `residual` is -1.0758.
-# The residual grows by 1 per unit of `guess` and falls by 1 per unit of `y`, so the step sends -1.0758 to `guess` and
-# 1.0758 to `y`. It didn't use any of the values. Which steps do?
+# To get the slopes, go through the steps from bottom to top. For each name, keep a slope: how much the loss changes per
+# unit of that value. For `loss` itself, that's 1.
+#
+# Take the step `sub`. When you get there, you know the slope for its output, `residual`: it's -1.0758. The residual
+# grows by 1 per unit of `guess` and falls by 1 per unit of `y`, so the step sends -1.0758 to `guess` and 1.0758 to `y`.
+# It didn't use any of the values. Which steps do?
 
 # %% predict: needed_values
 # **Predict.** On the way back, which of these steps need values from the forward pass?
@@ -521,18 +481,16 @@ hint(
 
 # %% [markdown]
 # On paper, the last step sends -0.5379 to `residual` twice, once for each input, which adds up to -1.0758. That's all
-# that `backward` does: it goes back through what was recorded, and each step multiplies and adds. In *reverse mode*,
-# one walk gives the slopes of one result with respect to all values. In *forward mode*, which `value_and_slope` used,
-# one walk gives the slopes of all values with respect to one input.
+# that `backward` does: it goes back through what was recorded, and each step multiplies and adds.
 #
-# PyTorch's tape is the graph, recorded while your code runs. Its values are tensors; the next section shows what
-# becomes of the factors.
-
-# %% [markdown]
-# Your function can train a network. The next cell puts 64 pixels, three hidden neurons and one output neuron on a tape,
-# and ends it with the last two steps of `neuron_tape`. The target `y` is 1 for an even digit and -1 for an odd one. For
-# each of the 1,500 images, the cell takes one step against the slopes of the parameters. Which of your function's
-# slopes does the update not use?
+# Such a walk back is called *reverse mode*. It gives the slopes of one result with respect to all values. In *forward
+# mode*, which `value_and_slope` used, one walk gives the slopes of all values with respect to one input.
+#
+# Your function can train a network that tells even digits from odd ones. The next cell writes its tape: three hidden
+# neurons that take the 64 pixels, one neuron that makes the guess, and the last two steps of `neuron_tape`. The target
+# `y` is 1 for an even digit and -1 for an odd one. For each of the 1,500 training images, the cell changes every
+# parameter a little, against its slope, which takes a few seconds in all. Which of your function's slopes does this
+# update not use?
 
 
 # %% scratch
@@ -546,36 +504,49 @@ def neuron(name, sources):
     return [*steps, ("tanh", (total,), name)]
 
 
+pixel_names, hidden_names = [f"x{k}" for k in range(64)], ["h0", "h1", "h2"]
+network_tape = [step for name in hidden_names for step in neuron(name, pixel_names)]
+network_tape += neuron("guess", hidden_names) + neuron_tape[-2:]  # the residual and the loss
+
 torch.manual_seed(0)
-units, names = ["h0", "h1", "h2"], [f"x{k}" for k in range(64)]
-network_tape = [step for unit in units for step in neuron(unit, names)] + neuron("guess", units) + neuron_tape[-2:]
-inputs = [name for _, names_of_step, _ in network_tape for name in names_of_step]
+inputs = [name for _, names, _ in network_tape for name in names]
 learned = {name: 0.1 * torch.randn(()).item() for name in inputs if name.startswith(("weight", "bias"))}
-examples = [dict(zip(names, image, strict=True)) for image in pixels.tolist()]
+examples = [dict(zip(pixel_names, image, strict=True)) for image in pixels.tolist()]
 for example, digit in zip(examples, digits.tolist(), strict=True):
     example["y"] = -1.0 if digit % 2 else 1.0
+
 for example in examples[:1500]:
     slopes = backpropagate(network_tape, run_forward(network_tape, learned | example), "loss")
     learned = {name: value - 0.03 * slopes[name] for name, value in learned.items()}
-guesses = [run_forward(network_tape, learned | example)["guess"] for example in examples[1500:]]
-right = [(guess > 0) == (example["y"] > 0) for guess, example in zip(guesses, examples[1500:], strict=True)]
+
+unseen = [run_forward(network_tape, learned | example) for example in examples[1500:]]
+right = [(values["guess"] > 0) == (values["y"] > 0) for values in unseen]
 print(f"{len(learned)} parameters, {len(slopes)} slopes, right for {sum(right) / len(right):.0%} of the unseen images")
 
 # %% answer [markdown]
-# Those of the pixels, the target and the steps' outputs: 461 of the 660. The steps' slopes are needed on the way, but
-# not afterward. One pass over the images is enough to tell even digits from odd ones in 92% of the unseen images. With
-# seeds 0 to 4, we measured 85% to 92%.
+# Those of the pixels, the target and the steps' outputs: 461 of the 660. The outputs' slopes are needed on the way
+# back, but not afterward. After one pass over the images, the network is right for 92% of the unseen ones. With seeds 0
+# to 4, we measured 85% to 92%.
+
+# %% [markdown]
+# ## A good place to stop
+#
+# You've written `backward` for numbers. PyTorch's tape is the graph, and its values are tensors: next, you'll see what
+# becomes of the factors. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or
+# press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products
 #
-# A step of `backpropagate` has one output and one factor for each input. A node's inputs and outputs are tensors. With
-# three outputs and two inputs, there are six factors, the partial derivatives. They form a matrix, the *Jacobian*, with
-# one row for each output and one column for each input.
+# If you call `backward` on the digits network's scores instead of its loss, you get the error "grad can be implicitly
+# created only for scalar outputs". To see what's missing, look at an operation with several outputs.
+#
+# A step of `backpropagate` has one output and one factor for each input. The inputs and outputs of a node are tensors.
+# With three outputs and two inputs, there are six factors, the partial derivatives. They form a matrix, the *Jacobian*,
+# with one row for each output and one column for each input.
 #
 # How does a node get from the slopes of its outputs to those of its inputs? You can watch it, because `backward` takes
-# the slopes of the outputs as an argument. Without one, a call on the digits network's scores raises the error "grad
-# can be implicitly created only for scalar outputs". Which of the four calls in the next cell will fail?
+# the slopes of the outputs as an argument. Which of the four calls in the next cell will fail?
 
 
 # %% example
@@ -596,10 +567,12 @@ attempt("shape (3,), [1, 0, -10]  ", lambda: (x**2).backward(torch.tensor([1.0, 
 
 # %% [markdown]
 # Two of the calls have no argument, and only the first of them fails: here, "scalar" means a single element, whatever
-# the shape. The argument to `backward` is a tensor `v` with the output's shape; any other shape raises a RuntimeError.
-# If `J` is the Jacobian, `backward(v)` computes `v @ J`: it multiplies each row of the Jacobian by the corresponding
-# number in `v` and adds up the results. This is a *vector-Jacobian product*. If `v` is all ones, it's the gradient of
-# the sum of the outputs. For a scalar result, `backward()` uses 1 as its `v`.
+# the shape.
+#
+# The argument is a tensor `v` with the output's shape; any other shape raises a RuntimeError. If `J` is the Jacobian,
+# `backward(v)` computes `v @ J`: it multiplies each row of `J` by the corresponding number in `v` and adds up the
+# results. This is a *vector-Jacobian product*. If `v` is all ones, it's the gradient of the sum of the outputs. For a
+# scalar result, `backward()` uses 1 as its `v`.
 #
 # In the next picture, `v` weights the rows of a Jacobian. Work out each entry of `v @ J` before you step to it.
 
@@ -633,13 +606,15 @@ print("the node gives upstream * kept:", torch.equal(node(upstream), upstream * 
 # It keeps 2,000 numbers and multiplies the upstream gradient by them elementwise. The Jacobian of `exp` is never built,
 # and PyTorch's other operations don't build theirs either.
 #
-# For the exercise, you need two more facts. `torch.autograd.grad(outputs, inputs, grad_outputs=v)` computes the same
-# product. It returns a tuple with one gradient for each input and doesn't touch `.grad`. That makes it the better tool
-# inside a function: the caller's tensors don't change.
+# But sometimes you want the whole Jacobian, for instance to see how each score depends on each pixel. For that, you
+# need two more facts:
 #
-# And a backward pass frees what the nodes kept, so a second pass over the same graph raises a RuntimeError at the first
-# node that kept something. The graph of `(x + 1).sum()` keeps nothing, so you can run `backward` on it twice.
-# `retain_graph=True` keeps everything for another pass; lab 4 comes back to it.
+# - `torch.autograd.grad(outputs, inputs, grad_outputs=v)` computes the same product. It returns a tuple with one
+#   gradient for each input and doesn't touch `.grad`. That makes it the better tool inside a function: the caller's
+#   tensors don't change.
+# - A backward pass frees what the nodes kept, so a second pass over the same graph raises a RuntimeError at the first
+#   node that kept something. (The graph of `(x + 1).sum()` keeps nothing, so you can run `backward` on it twice.)
+#   `retain_graph=True` keeps everything for another pass.
 #
 # ### Your turn: jacobian
 # Build the whole Jacobian from vector-Jacobian products. Which `v` gives exactly one row of the Jacobian?
@@ -731,9 +706,9 @@ print("after the first    :", x.grad, " kept as first:", first)
 print("after the second   :", x.grad, " kept as first:", first)
 
 # %% [markdown]
-# Before the first `backward`, `.grad` is `None`, not zero, so `x.grad.zero_()` would raise an AttributeError at that
-# point. And `first` has changed, because `first = x.grad` doesn't make a copy: it's a second name for the same tensor,
-# and the second `backward` added to that tensor. To keep a gradient, write `x.grad.clone()`.
+# `first` has changed, because `first = x.grad` doesn't make a copy: it's a second name for the same tensor, and the
+# second `backward` added to that tensor. To keep a gradient, write `x.grad.clone()`. Before the first `backward`,
+# `.grad` is `None`, not zero, so `x.grad.zero_()` would raise an AttributeError at that point.
 #
 # There are two ways to clear a gradient. `x.grad.zero_()` fills the tensor with zeros, and `first` sees them too.
 # `x.grad = None` drops the tensor, and the next `backward` creates a new one. In which of the two cases does `first`
@@ -783,122 +758,46 @@ for clear in (True, False):
 # With `zero_grad`, the norm stays about the same: 0.49, 0.43, 0.60. Without it, the norm grows from 0.49 to 1.74 and
 # then 3.59, because every step follows the sum of all gradients so far, including those computed from weights that have
 # long since changed. The network gets 54% right instead of 88%, and other seeds do worse: across 20 of them, we
-# measured about 20% to 54% without `zero_grad`, and 87% to 89% with it. In lab 1, the same line made a smaller
-# difference. Why? Set the learning rate to 0.03 and try again.
+# measured about 20% to 54% without `zero_grad`, and 87% to 89% with it. Does it always hurt that much? Set the learning
+# rate to 0.03 and try again.
 
 # %% answer [markdown]
-# Both networks get 81% now. Across 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it. Without
-# clearing, the steps get longer and keep to directions that are out of date, so the weights can overshoot and swing
-# back. How much that hurts depends on the learning rate and the task; here, it didn't. In lab 1, the network still
-# ended with a softmax, which made the first gradient a tenth as large (0.04 instead of 0.49), so longer steps did less
-# harm.
+# No. Both networks get 81% now. Across 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it.
+# Without clearing, the steps get longer and keep to directions that are out of date, so the weights can overshoot and
+# swing back. How much that hurts depends on the learning rate and the task.
 
 # %% [markdown]
-# ### Your turn: task_gradients
-# A model that learns several tasks at once has several losses, which may pull the same parameters in opposite
-# directions. To detect that, you need the gradient of each loss separately.
+# ## A new graph for every run
+#
+# Only operations on tensors are recorded. Can a model contain an `if` or a `while` anyway? It can. PyTorch builds the
+# graph while the code runs, and a new one for each run. This is called *define-by-run*. In TensorFlow 1, you first
+# defined a graph and then ran it with data.
+#
+# So an `if` or a `while` may depend on the values of tensors. And in the middle of a forward pass, a `print` or a
+# debugger can show you any tensor's values. How many divisions will the graph contain for each of the two inputs in the
+# next cell? Will it contain the `while`?
 
 
 # %% given
-# Losses to try your solution on. The checks use them too.
-def decay(params):
-    """Uses only the first parameter."""
-    return params[0].square().sum()
+def halve_until_small(x):
+    while x.abs().max() > 1:
+        x = x / 2
+    return x.sum()
 
 
-def second_decay(params):
-    """Uses only the second parameter."""
-    return params[1].square().sum()
+for start in (3.0, 100.0):
+    x = torch.tensor([start, 0.5], requires_grad=True)
+    y = halve_until_small(x)
+    y.backward()
+    print(f"start {start}: value {y.item():.4f}  gradient {x.grad.tolist()}")
 
-
-def total(params):
-    return sum(((k + 1) * p).sum() for k, p in enumerate(params))
-
-
-def fit(params):
-    """Uses two parameters: a vector and a number."""
-    w, offset = params
-    return ((w * torch.arange(1, len(w) + 1)).sum() + offset - 2).square()
-
-
-# %% given
-hint(
-    "Two functions can run a backward pass. One of them adds to .grad. What does the other one do?",
-    "A loss that doesn't use a parameter sends it no gradient. What do you get in that case: an error, None or "
-    "zeros? That depends on options of torch.autograd.grad such as materialize_grads=True.",
-)
-
-# %% exercise: task_gradients points=3 level=easy further
+x = torch.tensor([3.0, 0.5], requires_grad=True)
+show_graph(halve_until_small(x), {"x": x})
 
 # %% [markdown]
-# ## Accumulating over batches
-#
-# Optional: only the further exercise `stream_gradient` needs this section.
-#
-# If the 1,500 training images didn't fit in memory, you could still get the gradient of their mean loss by going batch
-# by batch: each graph is freed before the next one is built.
-#
-# A loss function usually returns the mean over its batch. The common recipe is to divide each batch's loss by the
-# number of batches and let the gradients add up. If four batches have 10, 10, 10 and 2 samples, is the recipe exact?
-
-
-# %% given
-def squared_error(w, X, y):
-    """Mean over the batch."""
-    return (X @ w - y).square().mean()
-
-
-def absolute_error(w, X, y):
-    """Mean over the batch."""
-    return (X @ w - y).abs().mean()
-
-
-generator = torch.Generator(here).manual_seed(0)
-features = torch.randn(32, 3, generator=generator)
-targets = torch.randn(32, generator=generator)
-w = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
-
-(full,) = torch.autograd.grad(squared_error(w, features, targets), w)
-for sizes in ([8, 8, 8, 8], [10, 10, 10, 2]):
-    w.grad = None
-    for X, y in zip(features.split(sizes), targets.split(sizes), strict=True):
-        (squared_error(w, X, y) / len(sizes)).backward()
-    print(f"sizes {sizes!s:15} {w.grad}  largest difference {(w.grad - full).abs().max():.1e}")
-print(f"all samples at once   {full}")
-
-# %% [markdown]
-# With equal sizes, the only difference is rounding. With the small last batch, an entry that should be 0.89 is 2.27.
-# The recipe gives each batch the same weight, so a sample in the batch of 2 counts five times as much as one in a batch
-# of 10. A dataset whose size isn't a multiple of the batch size ends with a smaller batch, unless you drop it (a
-# `DataLoader` does with `drop_last=True`). An exact recipe weights each batch by its number of samples.
-#
-# ### Your turn: stream_gradient
-# Make the recipe exact for batches of any size. A batch may even be empty, for example if a filter removed all of its
-# samples. The mean of no numbers is `nan`. Is its gradient `nan` as well? Predict, then run the next cell.
-
-# %% scratch
-mean_of_none = squared_error(w, features[:0], targets[:0])
-print("loss", mean_of_none.item(), " gradient", torch.autograd.grad(mean_of_none, w)[0])
-
-# %% given
-hint(
-    "A mean is a sum divided by a count. Which parts of it can you add up batch by batch?",
-    "Multiply each batch's gradient by something, add up the products, and divide once at the end. How do you keep "
-    "track of the number of samples?",
-)
-
-# %% exercise: stream_gradient points=3 level=medium further
-
-# %% [markdown]
-# An empty batch has a loss of `nan` but a gradient of zero, because there are no samples to send a gradient to `w`.
-#
-# You could also join all batches into one, or add up the weighted losses and call `backward` once. What would these
-# approaches keep in memory that yours doesn't?
-
-# %% answer [markdown]
-# The joined batch needs a copy of all the data, and the graph of its loss keeps what every sample needs for `backward`.
-# Adding up the losses keeps the graphs of all batches alive until `backward` runs. Your loop keeps only one batch's
-# graph at a time.
+# For 3, there are two divisions, and the gradient is 0.25; for 100, there are seven, and it's 0.0078. The picture shows
+# the two divisions for 3, but no node for the `while` or its comparison. The graph holds what was done, not what could
+# have been done, so the gradient is right for whichever branch your code took.
 
 # %% [markdown]
 # ## What cuts the graph?
@@ -935,14 +834,12 @@ with warnings.catch_warnings():
             print(f"{text:51} RuntimeError: {str(error)[:35]} ...")
 
 # %% [markdown]
-# Only `.numpy()` raises an error. `.item()` cuts the graph silently. `torch.tensor([t, ...])` and `float(t)` warn about
-# "Converting a tensor with requires_grad=True to a scalar", but only once per process, and this cell ignores warnings.
-# `torch.tensor(...)` copies the values into a new leaf. With `requires_grad=True`, that's the worst case: `backward`
-# raises no error, the gradient ends up in the new leaf, and `x.grad` stays `None`. `torch.stack` joins tensors and is
-# recorded like any other operation.
-#
-# `argmax` returns an index, which jumps from one integer to the next. It has no useful slope, so this cut isn't a
-# mistake. `x[x.argmax()]` is recorded, and its gradient goes to the selected element.
+# - Only `.numpy()` raises an error. `.item()` cuts the graph silently.
+# - `torch.tensor(...)` copies the values into a new leaf. With `requires_grad=True`, that's the worst case: `backward`
+#   raises no error, the gradient ends up in the new leaf, and `x.grad` stays `None`.
+# - `torch.stack` joins tensors and is recorded like any other operation.
+# - `argmax` returns an index, which jumps from one integer to the next. It has no useful slope, so this cut isn't a
+#   mistake. `x[x.argmax()]` is recorded, and its gradient goes to the selected element.
 #
 # ### Your turn: scaled_peak
 # The next function was ported from NumPy. It computes a weighted sum of each row of `x`, selects the row with the
@@ -1006,247 +903,6 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # %% answer [markdown]
 # The loss may not use the parameter. The parameter may be frozen, so that it doesn't require grad, or it may not be a
 # leaf, like `w1`. Or something may have set `.grad` to `None` after `backward`, as `zero_grad` does.
-
-# %% [markdown]
-# ## Hooks: inspect a gradient in the backward pass
-#
-# Optional: only the further exercise `clamped_residual` needs this section.
-#
-# If a gradient explodes in the middle of a network, there's no `.grad` to look at. A hook is a function that `backward`
-# calls with a tensor's gradient as soon as it's ready. Register one with `t.register_hook(function)`. If the function
-# returns a gradient, it replaces the old one; if it returns `None`, nothing changes. The function must not change its
-# argument in place, because other parts of the graph may receive the same tensor. `register_hook` raises a RuntimeError
-# unless `t` requires grad. It returns a handle, and `handle.remove()` removes the hook.
-
-# %% predict: hook_calls
-# **Predict.** `h` has a hook, and `out = (2 * h).sum() + (3 * h).sum()`. How many times does `out.backward()` call the
-# hook, and with what?
-#
-# - [ ] twice: once with twos, once with threes
-# - [x] once, with fives
-# - [ ] once, with sixes
-# - [ ] twice, both times with fives
-
-# %% example
-x = torch.tensor([1.0, 2.0], requires_grad=True)
-h = x * 10
-seen = []
-h.register_hook(seen.append)  # append returns None, so the gradient stays the same
-out = (2 * h).sum() + (3 * h).sum()
-out.backward()
-print("called", len(seen), "time, with", seen[0].tolist(), "  x.grad", x.grad.tolist())
-
-x = torch.tensor([1.0, 2.0], requires_grad=True)
-h = x * 10
-h.register_hook(lambda g: g.clamp(-1, 1))
-((2 * h).sum() + (3 * h).sum()).backward()
-print("clamped: x.grad", x.grad.tolist())
-
-# %% [markdown]
-# There's one call, with the sum: 2 from one use and 3 from the other. A hook sees its tensor's whole gradient, never
-# the uses separately. So the second hook clamps 5 to 1, and the factor 10 turns that into an `x.grad` of 10. Clamping 2
-# and 3 separately would give 1 + 1, and an `x.grad` of 20.
-#
-# That matters in a *residual block*, which computes `x + branch(x)`. As the next picture shows, `x` receives its
-# gradient along two paths: directly from the addition, and through the branch.
-
-
-# %% given
-# Branches to try your solution on. The checks use them too.
-def steep(x):
-    return 40 * x.sin()
-
-
-def shifted(x):
-    return x + 3
-
-
-def mixed(x):
-    return x.softmax(-1)
-
-
-own_factor = torch.tensor(3.0, requires_grad=True)
-
-
-def weighted(x):
-    """A branch with its own parameter."""
-    return x * own_factor
-
-
-# %% example
-x = torch.tensor([0.0, 1.0], requires_grad=True)
-show_graph(x + steep(x), {"x": x})
-
-# %% [markdown]
-# ### Your turn: clamped_residual
-# Suppose that the branch sometimes sends huge gradients to `x`. You want to clamp them without changing the gradient on
-# the direct path. Where do you put the hook?
-
-# %% given
-hint(
-    "Look at the graph of x + branch(x). Does any tensor receive only the branch's gradient?",
-    "There's no such tensor yet: x receives both gradients. Which operation returns a new tensor with the same values, "
-    "just for the branch? And what if x doesn't require grad?",
-)
-
-# %% exercise: clamped_residual points=3 level=medium further
-
-# %% [markdown]
-# The hook belongs on a tensor that only the branch uses, such as `x.view_as(x)`. In training, gradients are usually
-# clipped after `backward`, in the parameters' `.grad`. Could that do what your hook does?
-
-# %% answer [markdown]
-# No. After `backward`, the contributions of all paths have been added up. A hook runs earlier, while they're still
-# separate.
-
-# %% [markdown]
-# ## A new graph for every run
-#
-# You can debug the digits network like any other Python code, because its graph is built while your code runs. In the
-# middle of a forward pass, a `print` or a debugger can show you any tensor's values. There's no separate description of
-# the model: run the code again, and PyTorch builds a new graph. This is called *define-by-run*. In TensorFlow 1, you
-# first defined a graph and then ran it with data.
-#
-# So an `if` or a `while` can depend on the values of tensors. How many divisions will the graph contain for each of the
-# two inputs in the next cell? Will it contain the `while`?
-
-
-# %% given
-def halve_until_small(x):
-    while x.abs().max() > 1:
-        x = x / 2
-    return x.sum()
-
-
-for start in (3.0, 100.0):
-    x = torch.tensor([start, 0.5], requires_grad=True)
-    y = halve_until_small(x)
-    y.backward()
-    print(f"start {start}: value {y.item():.4f}  gradient {x.grad.tolist()}")
-
-x = torch.tensor([3.0, 0.5], requires_grad=True)
-show_graph(halve_until_small(x), {"x": x})
-
-# %% [markdown]
-# For 3, there are two divisions, and the gradient is 0.25; for 100, there are seven, and it's 0.0078. The graph holds
-# what was done, not what could have been done. The picture shows the two divisions for 3, but no node for the `while`
-# or its comparison.
-
-# %% [markdown]
-# ## How large is a graph?
-#
-# Optional: only the further exercise `graph_size` needs this section.
-#
-# If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step. Without
-# `backward`, what the nodes keep fills your memory. If each step calls `backward`, that's freed, and only the small
-# nodes pile up. To detect either, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. The
-# next cell tries it, as a short recursion, on a tensor that's repeatedly added to itself. How many nodes does the graph
-# have after 3, 6, 9 and 12 additions? What will the recursion count?
-
-
-# %% given
-def doubled(x, times):
-    for _ in range(times):
-        x = x + x
-    return x
-
-
-def count_by_recursion(node):
-    return 1 + sum(count_by_recursion(following) for following, _ in node.next_functions if following is not None)
-
-
-x = torch.tensor(1.0, requires_grad=True)
-for times in (3, 6, 9, 12):
-    print(f"{times:2} additions: recursion counts {count_by_recursion(doubled(x, times).grad_fn)}")
-show_graph(doubled(x, 3), {"x": x})
-
-# %% [markdown]
-# There are 4, 7, 10 and 13 nodes: one for each addition, and one for `x`. But each addition has two edges to the same
-# node, and the recursion visits a node once for every *path* to it. Each addition doubles the number of paths. After 40
-# additions, the recursion would make about two trillion visits to only 41 nodes. Besides, a graph may be deeper than
-# the 1,000 nested calls that Python allows by default.
-#
-# So you have to remember which nodes you've counted, perhaps by `id(node)`, the number by which Python tells live
-# objects apart. The next cell creates five graphs, one after the other, and adds the id of each graph's first node to a
-# set. Then it does the same with five more graphs, but adds the nodes themselves. How many entries will each set have?
-
-# %% example
-x = torch.tensor(1.0, requires_grad=True)
-ids, nodes = set(), set()
-for _ in range(5):
-    ids.add(id((x * 2).grad_fn))
-for _ in range(5):
-    nodes.add((x * 2).grad_fn)
-print(len(ids), "different ids,", len(nodes), "different nodes")
-
-# %% [markdown]
-# The set of nodes has five entries. The set of ids had only one on our machine: nothing refers to a node after its id
-# was read, so it's freed, and Python may give its id to the next object. The same happens when you traverse the graph
-# of `f(x)` after the result is gone. So store the nodes themselves in your set, not their ids.
-#
-# ### Your turn: graph_size
-# Count the distinct nodes, even in large and deep graphs.
-
-
-# %% given
-# Functions to try your solution on. The checks use them too, and others from this section.
-def polynomial(x):
-    return (x * x + 3 * (x + 1)).sum()
-
-
-def doubled_twelve_times(x):
-    return doubled(x, 12)
-
-
-def spread(x):
-    """One operation with several results, which are combined again."""
-    first, second, third = x.reshape(3, -1).unbind(0)
-    return (first * second + third).sum()
-
-
-def deep(x):
-    for _ in range(3000):
-        x = x.sin()
-    return x
-
-
-def second_of_two(x):
-    return 2 * x.unbind(0)[1]
-
-
-def three_inputs(x):
-    return torch.stack([x.sin(), x.cos(), x.exp().log()])
-
-
-def with_own_leaf(x):
-    scale = torch.full_like(x, 2.0, requires_grad=True)
-    return ((scale * x).exp() + scale).sum()
-
-
-def handed_back(x):
-    return x
-
-
-# %% given
-hint(
-    "What do you have to remember to avoid counting a node twice?",
-    "Keep two collections: the nodes that you've seen, and the nodes that you still have to look at. When do you add "
-    "a node to each of them?",
-)
-
-# %% exercise: graph_size points=4 level=hard further
-
-# %% [markdown]
-# `backward` has the same problem, and a harder one. It must visit each node only once, and only after the gradients
-# from all edges to that node have arrived. A tape is already in such an order, which is called a topological order. For
-# a graph, `backward` first counts each node's incoming edges, and runs the node only when a gradient has arrived along
-# all of them. Suppose that each node ran once, as soon as the first gradient arrived. What would be wrong with
-# `x.grad`?
-
-# %% answer [markdown]
-# It would be incomplete, because later gradients would be lost. In the graph with `product`, 6 would arrive instead of
-# 12. If the node ran again for each gradient, the sums would be right, but it would run once for every path: 4,096
-# times at `x` after 12 doublings.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -1413,10 +1069,6 @@ hint(
 # %% [markdown]
 # ## On one sheet
 #
-# - The mean over all samples is the mean of the batch means only if all batches have the same size.
-# - Setting `requires_grad=True` on a tensor after a cut hides the cut. To find it, look for a `.grad` that is `None`.
-# - A hook sees a tensor's whole gradient, from all its uses. To see a single use, give that use its own tensor.
-#
 # | call or rule | what it does or costs |
 # |---|---|
 # | an operation | is recorded if it has a derivative and an input that requires grad |
@@ -1428,7 +1080,7 @@ hint(
 # | `retain_grad()` | keeps a non-leaf tensor's gradient, if called before `backward` |
 # | `x.grad = None` | the next `backward` creates a new tensor |
 # | `.item()`, `torch.tensor(t)` | end the graph without an error; `.numpy()` raises one |
-# | `t.register_hook(f)` | `f` sees the whole gradient of `t` once, and may replace it |
+# | `requires_grad=True` after a cut | hides the cut: look for a `.grad` that is `None` |
 #
 # Three questions to ask yourself:
 #
@@ -1437,3 +1089,337 @@ hint(
 # - On which lines do my values leave PyTorch, and does a gradient have to flow through there?
 #
 # Lab 4 picks up from here: how to stop recording, how to drop a history, and how to run `backward` twice.
+
+# %% [markdown]
+# ## Further practice
+#
+# The five sections below are optional. Each has a problem that the core leaves open, and an exercise that solves it.
+#
+# ## Parameters from starting values
+#
+# If you load starting values from a file, or copy them from another model, you have to turn them into leaves that
+# require grad. `torch.nn.Parameter(t)` does that for any floating-point `t`, even one with a history. Does it copy `t`?
+# The next cell changes the original in place. What will it print?
+
+# %% scratch
+origin = torch.tensor([1.0, 2.0])
+parameter = torch.nn.Parameter(origin)
+origin.mul_(5)
+print(parameter)
+
+# %% [markdown]
+# It doesn't copy `origin`: like a detached tensor, the parameter shares memory with it.
+# `torch.nn.Parameter(origin.clone())` has its own. Be careful if you cast a parameter afterward: a cast that changes
+# nothing returns the tensor itself, so `w2.float()` is still a leaf, but `w2.double()` isn't.
+#
+# ### Your turn: trainable
+# Create a model's parameters from a dictionary of starting values. Some of the values are counters or masks. Integer
+# and boolean tensors can't require grad, so just copy them.
+
+# %% given
+hint(
+    "Which two properties must a parameter have? Print both for your result, once for a starting value that requires "
+    "grad and once for one that doesn't.",
+    "What has to happen to the product's history before requires_grad_() can make it a leaf?",
+)
+
+# %% exercise: trainable points=3 level=medium further
+
+# %% [markdown]
+# ## Several losses, one model
+#
+# A model that learns several tasks at once has several losses, which may pull the same parameters in opposite
+# directions. To detect that, you need the gradient of each loss separately, but `backward` adds them up.
+#
+# ### Your turn: task_gradients
+# Return one gradient for each loss and each parameter.
+
+
+# %% given
+# Losses to try your solution on. The checks use them too.
+def decay(params):
+    """Uses only the first parameter."""
+    return params[0].square().sum()
+
+
+def second_decay(params):
+    """Uses only the second parameter."""
+    return params[1].square().sum()
+
+
+def total(params):
+    return sum(((k + 1) * p).sum() for k, p in enumerate(params))
+
+
+def fit(params):
+    """Uses two parameters: a vector and a number."""
+    w, offset = params
+    return ((w * torch.arange(1, len(w) + 1)).sum() + offset - 2).square()
+
+
+# %% given
+hint(
+    "Two functions can run a backward pass. One of them adds to .grad. What does the other one do?",
+    "A loss that doesn't use a parameter sends it no gradient. What do you get in that case: an error, None or "
+    "zeros? That depends on options of torch.autograd.grad such as materialize_grads=True.",
+)
+
+# %% exercise: task_gradients points=3 level=easy further
+
+# %% [markdown]
+# ## Accumulating over batches
+#
+# If the 1,500 training images didn't fit in memory, you could still get the gradient of their mean loss by going batch
+# by batch: each graph is freed before the next one is built.
+#
+# A loss function usually returns the mean over its batch. The common recipe is to divide each batch's loss by the
+# number of batches and let the gradients add up. If four batches have 10, 10, 10 and 2 samples, is the recipe exact?
+
+
+# %% given
+def squared_error(w, X, y):
+    """Mean over the batch."""
+    return (X @ w - y).square().mean()
+
+
+def absolute_error(w, X, y):
+    """Mean over the batch."""
+    return (X @ w - y).abs().mean()
+
+
+generator = torch.Generator(here).manual_seed(0)
+features = torch.randn(32, 3, generator=generator)
+targets = torch.randn(32, generator=generator)
+w = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
+
+(full,) = torch.autograd.grad(squared_error(w, features, targets), w)
+for sizes in ([8, 8, 8, 8], [10, 10, 10, 2]):
+    w.grad = None
+    for X, y in zip(features.split(sizes), targets.split(sizes), strict=True):
+        (squared_error(w, X, y) / len(sizes)).backward()
+    print(f"sizes {sizes!s:15} {w.grad}  largest difference {(w.grad - full).abs().max():.1e}")
+print(f"all samples at once   {full}")
+
+# %% [markdown]
+# With equal sizes, the only difference is rounding. With the small last batch, an entry that should be 0.89 is 2.27.
+# The recipe gives each batch the same weight, so a sample in the batch of 2 counts five times as much as one in a batch
+# of 10. An exact recipe weights each batch by its number of samples.
+#
+# ### Your turn: stream_gradient
+# Make the recipe exact for batches of any size. A batch may even be empty, for example if a filter removed all of its
+# samples. The mean of no numbers is `nan`. Is its gradient `nan` as well? Predict, then run the next cell.
+
+# %% scratch
+mean_of_none = squared_error(w, features[:0], targets[:0])
+print("loss", mean_of_none.item(), " gradient", torch.autograd.grad(mean_of_none, w)[0])
+
+# %% given
+hint(
+    "A mean is a sum divided by a count. Which parts of it can you add up batch by batch?",
+    "Multiply each batch's gradient by something, add up the products, and divide once at the end. How do you keep "
+    "track of the number of samples?",
+)
+
+# %% exercise: stream_gradient points=3 level=medium further
+
+# %% [markdown]
+# An empty batch has a loss of `nan` but a gradient of zero, because there are no samples to send a gradient to `w`.
+#
+# Your loop keeps only one batch's graph at a time. If you added up the weighted losses and called `backward` once, the
+# graphs of all batches would stay alive until then.
+
+# %% [markdown]
+# ## Hooks: inspect a gradient in the backward pass
+#
+# If a gradient explodes in the middle of a network, there's no `.grad` to look at. A hook is a function that `backward`
+# calls with a tensor's gradient as soon as it's ready. Register one with `t.register_hook(function)`; `t` has to
+# require grad. If the function returns a gradient, it replaces the old one; if it returns `None`, nothing changes. The
+# function must not change its argument in place, because other parts of the graph may receive the same tensor.
+
+# %% predict: hook_calls
+# **Predict.** `h` has a hook, and `out = (2 * h).sum() + (3 * h).sum()`. How many times does `out.backward()` call the
+# hook, and with what?
+#
+# - [ ] twice: once with twos, once with threes
+# - [x] once, with fives
+# - [ ] once, with sixes
+# - [ ] twice, both times with fives
+
+# %% example
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+h = x * 10
+seen = []
+h.register_hook(seen.append)  # append returns None, so the gradient stays the same
+out = (2 * h).sum() + (3 * h).sum()
+out.backward()
+print("called", len(seen), "time, with", seen[0].tolist(), "  x.grad", x.grad.tolist())
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+h = x * 10
+h.register_hook(lambda g: g.clamp(-1, 1))
+((2 * h).sum() + (3 * h).sum()).backward()
+print("clamped: x.grad", x.grad.tolist())
+
+# %% [markdown]
+# There's one call, with the sum: 2 from one use and 3 from the other. A hook sees its tensor's whole gradient, never
+# the uses separately. So the second hook clamps 5 to 1, and the factor 10 turns that into an `x.grad` of 10. Clamping 2
+# and 3 separately would give 1 + 1, and an `x.grad` of 20.
+#
+# That matters in a *residual block*, which computes `x + branch(x)`. As the next picture shows, `x` receives its
+# gradient along two paths: directly from the addition, and through the branch.
+
+
+# %% given
+# Branches to try your solution on. The checks use them too.
+def steep(x):
+    return 40 * x.sin()
+
+
+def shifted(x):
+    return x + 3
+
+
+def mixed(x):
+    return x.softmax(-1)
+
+
+own_factor = torch.tensor(3.0, requires_grad=True)
+
+
+def weighted(x):
+    """A branch with its own parameter."""
+    return x * own_factor
+
+
+# %% example
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+show_graph(x + steep(x), {"x": x})
+
+# %% [markdown]
+# ### Your turn: clamped_residual
+# Suppose that the branch sometimes sends huge gradients to `x`. You want to clamp them without changing the gradient on
+# the direct path. Where do you put the hook?
+
+# %% given
+hint(
+    "Look at the graph of x + branch(x). Does any tensor receive only the branch's gradient?",
+    "There's no such tensor yet: x receives both gradients. Which operation returns a new tensor with the same values, "
+    "just for the branch? And what if x doesn't require grad?",
+)
+
+# %% exercise: clamped_residual points=3 level=medium further
+
+# %% [markdown]
+# The hook belongs on a tensor that only the branch uses, such as `x.view_as(x)`. In training, gradients are usually
+# clipped after `backward`, in the parameters' `.grad`. That can't do what your hook does, because the contributions of
+# all paths have been added up by then.
+
+# %% [markdown]
+# ## How large is a graph?
+#
+# If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step. Without
+# `backward`, what the nodes keep fills your memory. If each step calls `backward`, that's freed, and only the small
+# nodes pile up. To detect either, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`.
+#
+# The next cell tries it, as a short recursion, on a tensor that's repeatedly added to itself. How many nodes does the
+# graph have after 3, 6, 9 and 12 additions? What will the recursion count?
+
+
+# %% given
+def doubled(x, times):
+    for _ in range(times):
+        x = x + x
+    return x
+
+
+def count_by_recursion(node):
+    return 1 + sum(count_by_recursion(following) for following, _ in node.next_functions if following is not None)
+
+
+x = torch.tensor(1.0, requires_grad=True)
+for times in (3, 6, 9, 12):
+    print(f"{times:2} additions: recursion counts {count_by_recursion(doubled(x, times).grad_fn)}")
+show_graph(doubled(x, 3), {"x": x})
+
+# %% [markdown]
+# There are 4, 7, 10 and 13 nodes: one for each addition, and one for `x`. But each addition has two edges to the same
+# node, and the recursion visits a node once for every *path* to it. Each addition doubles the number of paths. After 40
+# additions, the recursion would make about two trillion visits to only 41 nodes. Besides, a graph may be deeper than
+# the 1,000 nested calls that Python allows by default.
+#
+# So you have to remember which nodes you've counted, perhaps by `id(node)`, the number by which Python tells live
+# objects apart. The next cell creates five graphs, one after the other, and adds the id of each graph's first node to a
+# set. Then it does the same with five more graphs, but adds the nodes themselves. How many entries will each set have?
+
+# %% example
+x = torch.tensor(1.0, requires_grad=True)
+ids, nodes = set(), set()
+for _ in range(5):
+    ids.add(id((x * 2).grad_fn))
+for _ in range(5):
+    nodes.add((x * 2).grad_fn)
+print(len(ids), "different ids,", len(nodes), "different nodes")
+
+# %% [markdown]
+# The set of nodes has five entries. The set of ids had only one on our machine: nothing refers to a node after its id
+# was read, so it's freed, and Python may give its id to the next object. The same happens when you traverse the graph
+# of `f(x)` after the result is gone. So store the nodes themselves in your set, not their ids.
+#
+# ### Your turn: graph_size
+# Count the distinct nodes, even in large and deep graphs.
+
+
+# %% given
+# Functions to try your solution on. The checks use them too, and others from this section.
+def polynomial(x):
+    return (x * x + 3 * (x + 1)).sum()
+
+
+def doubled_twelve_times(x):
+    return doubled(x, 12)
+
+
+def spread(x):
+    """One operation with several results, which are combined again."""
+    first, second, third = x.reshape(3, -1).unbind(0)
+    return (first * second + third).sum()
+
+
+def deep(x):
+    for _ in range(3000):
+        x = x.sin()
+    return x
+
+
+def second_of_two(x):
+    return 2 * x.unbind(0)[1]
+
+
+def three_inputs(x):
+    return torch.stack([x.sin(), x.cos(), x.exp().log()])
+
+
+def with_own_leaf(x):
+    scale = torch.full_like(x, 2.0, requires_grad=True)
+    return ((scale * x).exp() + scale).sum()
+
+
+def handed_back(x):
+    return x
+
+
+# %% given
+hint(
+    "What do you have to remember to avoid counting a node twice?",
+    "Keep two collections: the nodes that you've seen, and the nodes that you still have to look at. When do you add "
+    "a node to each of them?",
+)
+
+# %% exercise: graph_size points=4 level=hard further
+
+# %% [markdown]
+# `backward` has the same problem, and a harder one. It must visit each node only once, and only after the gradients
+# from all edges to that node have arrived. If it ran a node as soon as the first gradient arrived, later ones would be
+# lost: in the graph with `product`, 6 would arrive instead of 12. A tape is already in an order that avoids this, which
+# is called a topological order. For a graph, `backward` first counts each node's incoming edges, and runs the node only
+# when a gradient has arrived along all of them.
