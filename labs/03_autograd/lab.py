@@ -128,7 +128,7 @@ show_curves({"error": errors}, x="k, where h is 10 to the power of -k", y="error
 # On a logarithmic scale, the errors form a V with its minimum at `1e-5` and `1e-6`. With a large $h$, the curve bends
 # between the two points. With a tiny $h$, the two values agree in almost all their digits, which cancel in the
 # subtraction. What's left is rounding error, divided by a tiny number. So a finite difference is a good test of a
-# derivative, but it's usually only an approximation.
+# derivative, but in general, it's only an approximation.
 #
 # The third way is autograd. Mark the input with `requires_grad=True`, compute the result, and call `backward()` on it.
 # The derivative appears in `x.grad`.
