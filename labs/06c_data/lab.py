@@ -2,26 +2,26 @@
 # # Data that arrives in time
 #
 # Your scans are image files in ten folders, one for each digit, and you write a dataset that reads them. Nothing raises
-# an error, but the same network now gets 13% of the unseen digits right instead of 98%. You find the setting that's
-# missing. Most of each epoch is still spent waiting for batches, so you let two processes read. Now samples get the
-# same random numbers in pairs, and another dataset yields every line twice. None of this is the network's fault. This
-# lab shows how samples get to it, and how to have them ready when a step needs them.
+# an error, but the same network now gets 13% of the unseen digits right instead of 98%. You find the missing setting,
+# and then most of each epoch is spent waiting for batches. Two processes that read shorten the wait, but now samples
+# get the same random numbers in pairs, and another dataset yields every line twice. This lab shows how samples get to
+# the network, and how to have them ready when a step needs them.
 #
 # After this lab, you'll be able to
 #
 # - write a dataset that reads files, and measure how long a script waits for it;
-# - say which process reads which sample, in what order, and with which random numbers;
+# - say which process reads which sample, with which random numbers, and what a worker costs;
 # - build a batch from samples of different lengths;
 # - divide up a dataset that has no index, so that each item is read once;
 # - prepare a batch while a step runs;
 # - say what you have to wait for before you read or overwrite a buffer.
 #
 # The core is four exercises, `ScanFolder`, `pad_collate`, `my_part`, and `prefetch`, and takes about 105 minutes. The
-# fifth, `too_early`, is further practice: it takes about 25 minutes more, earns no points, and no later lab depends on
-# it. If you're in a hurry, skip it, but read the section above it.
+# fifth, `too_early`, is at the end: it's further practice, takes about 25 minutes more, and earns no points.
 #
-# You need lab 6. All numbers were measured with PyTorch 2.13 on one CPU thread; statements about GPUs follow PyTorch's
-# documentation. On macOS and Windows, this notebook runs without worker processes, so some of its results differ there.
+# You need lab 6. All numbers were measured with PyTorch 2.13 on a busy machine with two cores, with one thread per
+# process. Statements about GPUs follow PyTorch's documentation. On macOS and Windows, this notebook runs without worker
+# processes, so some of its results differ there.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
 # Those marked *later* run when you press *Mark my work* or hand the lab in. A folded cell above an exercise contains
@@ -45,7 +45,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from labkit import assert_answered, assert_close, assert_letters, check, device, explain, probes
 
@@ -58,8 +58,8 @@ from labkit import assert_answered, assert_close, assert_letters, check, device,
 #
 # - A *dataset* has a length, `len(data)`, and returns the sample at an index, `data[i]`.
 # - A *sampler* decides the order of the indices. By default, that's 0, 1, 2, and so on.
-# - A `DataLoader` groups the indices and calls `collate_fn` to turn each group of samples into a batch. By default, it
-#   stacks tensors and turns numbers into tensors.
+# - A `DataLoader` groups the indices, asks the dataset for those samples, and calls `collate_fn` to turn each group of
+#   samples into a batch. By default, it stacks tensors and turns numbers into tensors.
 #
 # The next two cells write the 1,797 scans as PNG files: 1,500 in the ten folders in `digits_root / "train"`, and 297
 # in those in `digits_root / "unseen"`.
@@ -103,9 +103,9 @@ hint(
 # %% [markdown]
 # ### The digits, from ten folders
 #
-# Does it matter that the files are sorted by digit, and is reading fast enough? Both can go wrong without an error, so
-# `train` measures them. It trains the digit reader of lab 6b (if you haven't done that lab, take it as given), and adds
-# up how long the loop waits for batches. Run the next two cells. Then set `shuffle=True`, and run the second one again.
+# The files are sorted by digit, and each one is opened when it's needed. Does either of these hurt? `train` measures
+# both: it trains the convolutional network of lab 6b (if you haven't done that lab, take it as given), and adds up how
+# long the loop waits for batches. Run the next two cells. Then set `shuffle=True`, and run the second one again.
 
 
 # %% example
@@ -157,21 +157,18 @@ train(load(folders, shuffle=False), unseen)
 # norm's averages are those of the last digits. `shuffle=True` draws a new order for each epoch from the loader's
 # generator.
 #
-# In either order, most of the time is spent waiting for batches. It's work rather than the disk: the files are in the
-# system's cache, but your process opens, decodes, and converts each one. If your script waits little, workers can't
-# make it faster, so measure this first.
+# In either order, most of the time is spent waiting. It isn't the disk: the files are in the system's cache, but your
+# process opens, decodes, and converts each one.
 
 # %% [markdown]
 # ## Who reads the samples?
 #
-# The loop above waits because one process does everything: while it opens files, no step runs. If you set
-# `num_workers`, other processes read.
+# The loop waits because one process does everything: while it opens files, no step runs. If you set `num_workers`, the
+# loader starts other processes. A *worker* is a process that reads samples, and builds batches, from its own **copy**
+# of the dataset. If it sets an attribute there, your dataset doesn't change. Most bugs in this lab come from forgetting
+# these copies.
 #
-# A *worker* is a process with a **copy** of the dataset. An attribute that it sets there stays there. Most bugs in this
-# lab come from forgetting these copies.
-#
-# With `num_workers=2`, two of them read samples and build batches. The dataset below counts how often it's asked for a
-# sample, and takes the longest to read its first one.
+# The dataset below counts how often it's asked for a sample, and takes the longest to read its first one.
 
 
 # %% given folded
@@ -229,68 +226,81 @@ draw_lanes({**read, "your program": program}, "seconds")
 
 # %% [markdown]
 # *In words:* each worker has a lane with a bar for each sample that it read; the last lane shows when your program got
-# each batch. While one worker is busy with sample 0 for 0.2 seconds, the other reads samples 1 and 3, but your program
-# gets neither until 0 has arrived.
+# each batch. While one worker is busy with sample 0, the other reads samples 1 and 3, but your program gets neither
+# until 0 has arrived.
 #
-# The order is the sampler's. The workers take turns, so each of them gets every second batch. With the default
-# `prefetch_factor=2`, each may be two batches ahead, so the one that read 1 and 3 then pauses. Each copy has counted to
-# 3, while your own dataset was never asked. Without workers, it counts to 6.
-#
-# With `persistent_workers=True`, workers survive from epoch to epoch and keep their copies, so changes that you make to
-# the dataset after they've started don't reach them. Without it, each epoch starts new workers with new copies. An
-# exception in a worker reaches your program when its batch is due: created anew, with the worker's traceback as its
-# message. If its type needs other arguments, a RuntimeError arrives instead.
+# The order is the sampler's, and the workers take turns. By default, each may be two batches ahead, so the one that
+# read 1 and 3 then pauses. Each copy has counted to 3, while your own dataset was never asked. Without workers, it
+# counts to 6.
 #
 # How does a worker get its copy? On Linux, the cell above asks for a *fork*, which copies your process, including
-# everything that the notebook has defined. A forked worker can't use CUDA if your program has already used it. macOS
-# and Windows *spawn* a new Python process, and since Python 3.14, Linux by default uses a *forkserver*. Both send it
-# the dataset *pickled*, as bytes, so keep paths in a dataset, not open files or arrays of pixels: 1,500 paths took 52
-# KB in our run. CPU tensors are shared instead, so your program sees what a worker writes to them. The class can't be
-# imported from a notebook. Put it in its own file and, in a script, start training under `if __name__ == "__main__":`.
+# everything that the notebook has defined. A forked worker can't use CUDA if your program has already used it.
+#
+# macOS and Windows *spawn* a new Python process instead, and since Python 3.14, Linux by default uses a *forkserver*.
+# Both need the dataset *pickled*, turned into bytes, so keep paths in it, not open files: 1,500 paths took PICKLED.
+# They also import its class, so put it in a file of its own, not in a notebook, and in a script, start training under
+# `if __name__ == "__main__":`.
+#
+# An exception in a worker reaches your program when its batch is due. If its type can't be made of a message alone, a
+# RuntimeError arrives instead.
 #
 # ### What a worker costs
 #
-# Two readers should take half the time. Whether they do depends on the way back. Your program sends each worker a list
-# of indices. The worker reads the samples, collates them, puts the tensors in memory that both processes can see, and
-# sends a pickled message through a queue that says where they are. Your program unpickles it and maps that memory. With
-# samples this small, it costs about the same for a batch of one as for a batch of a hundred.
+# Two readers should take half the time, but the way back isn't free. Your program sends a worker a list of indices
+# through a queue. The worker reads the samples, collates them, and moves each tensor of the batch to memory that both
+# processes can see. Through another queue, it sends a pickled message that says where the tensors are.
 #
-# The next cell only reads 300 scans, without training. For which batch sizes do two workers help?
+# The samples below cost nothing to read, so what remains is the cost of sending batches. Does a batch of eight tensors
+# with a number each cost more than one tensor of eight numbers?
 
-# %% scratch
-some = Subset(folders, range(300))
-for batch_size in (100, 10, 1):
-    for options in ({}, {"persistent_workers": True, **two_workers} if forked else {}):
-        loader, times = load(some, batch_size=batch_size, **options), []
-        for _ in range(3):
+
+# %% example
+class Ready(Dataset):
+    def __init__(self, tensors, numbers):
+        self.sample = [torch.zeros(numbers) for _ in range(tensors)]
+
+    def __len__(self):
+        return 50
+
+    def __getitem__(self, index):
+        return self.sample
+
+
+for tensors, numbers in ((1, 1), (1, 8), (8, 1)):
+    for workers in (0, 1) if forked else (0,):
+        options = {**two_workers, "num_workers": 1, "persistent_workers": True} if workers else {}
+        loader = DataLoader(Ready(tensors, numbers), batch_size=1, **options)
+        times = []
+        for batches in (1, 50, 50, 50):
             begin = time.perf_counter()
-            batches = len(list(loader))
-            times.append(time.perf_counter() - begin)
-        workers = options.get("num_workers", 0)
-        print(f"{batches} batches of {batch_size}, {workers} workers: {1000 * min(times):.0f} ms")
+            list(itertools.islice(loader, batches))
+            times.append(1000 * (time.perf_counter() - begin) / batches)
+        print(f"{tensors} x {numbers}, {workers} workers: first {times[0]:.0f} ms, then {min(times[1:]):.1f} ms a batch")
 
 # %% answer [markdown]
-# | batch size | no workers | two workers |
-# |---|---|---|
-# | 100 | 97 ms | 143 ms |
-# | 10 | 124 ms | 140 ms |
-# | 1 | 191 ms | 649 ms |
+# COSTS
 #
-# With `batch_size=1`, the 300 messages cost more than the reading. If a sample takes r milliseconds to read, and a
-# batch costs its worker another c, n workers deliver a batch of B samples every (B · r + c) / n milliseconds at best.
-# In our run, r was about 0.3, and c a few milliseconds. So workers help if B · r is much larger than c, as with large
-# photos, and if there are free cores. Even batches of 100 gained nothing here: one worker got two of the three, and
-# other programs were using our two cores.
+# The number of tensors decides: each one gets shared memory of its own, and a message that hands it over. Bytes hardly
+# matter at these sizes.
+#
+# If a sample takes r milliseconds to read, and a batch costs its worker another c, n workers deliver a batch of B
+# samples every (B · r + c) / n milliseconds at best. A batch of digits has two tensors, so c was about CC milliseconds
+# here, and r was about RR. With B = 100, that's little beside the reading, but with B = 1, workers would cost more than
+# they save. They also need free cores.
+#
+# The first epoch took longer because the workers had to start. With `persistent_workers=True`, they survive from epoch
+# to epoch and keep their copies, so a later change to your dataset doesn't reach them. Otherwise, each epoch starts new
+# workers with new copies. You'll train with two workers at the end of this lab.
 
 # %% [markdown]
 # ## Samples of different lengths
 #
-# The digit scans all have the same size, but sentences and recordings don't, and the default `collate_fn` converts
-# numbers, dicts, and tuples, but doesn't pad. Given tensors of 2 and 3 steps, it raises a RuntimeError: "stack expects
-# each tensor to be equal size".
+# The digit scans all have the same size. Recordings of spoken digits don't, and the default `collate_fn` can't stack
+# tensors of 2 and 3 steps: it raises a RuntimeError, "stack expects each tensor to be equal size".
 #
-# So you write your own `collate_fn`, which turns a list of samples into a batch. It *pads* the shorter sequences: it
-# adds values at their ends until all have the same length.
+# So you write a `collate_fn`, which turns a list of samples into a batch. It *pads* the shorter sequences: it adds
+# values at their ends until all have the same length. A `DataLoader` calls `collate_fn(samples)`, with one argument, so
+# you pass it `partial(pad_collate, fill=0.0)`. A lambda can't be pickled, so it works only if workers are forked.
 #
 # ### Your turn: pad_collate
 # Pad the sequences, and return their lengths, without which no one can tell padding from data.
@@ -304,30 +314,25 @@ hint(
 # %% exercise: pad_collate points=2 level=easy
 
 # %% [markdown]
-# `DataLoader` calls `collate_fn(samples)`, with one argument. How do you pass `fill`? And why shouldn't `fill` be
-# `nan`, even though that would expose every mistake?
-
-# %% answer [markdown]
-# Use `functools.partial(pad_collate, fill=0.0)`. A lambda works too if workers are forked, but it can't be pickled, so
-# it can't be sent to a spawned worker.
-#
-# Multiplying by a mask doesn't remove nan, because `0 * nan` is nan. Nor does `torch.where` in the loss help: backward,
-# a zero gradient times a nan input makes the weights' gradients nan. You'd have to replace nan before the network.
-
-# %% [markdown]
 # ## Whose random numbers?
 #
-# Suppose you shift the digits at random to train on more variety, but two workers shift theirs in the same way. A
-# forked worker is a copy of your process, including the state of every generator, so both draw the same numbers.
+# Suppose you shift the digits at random to train on more variety. A forked worker is a copy of your process, including
+# the state of every generator, so two workers would draw the same numbers, and shift their digits in the same way.
 #
-# PyTorch prevents this for three generators: its own, Python's `random`, and NumPy's global one. It seeds them once in
-# each worker, with a different seed for each. Each epoch's new workers get new seeds; in persistent workers, the
-# generators continue.
+# PyTorch prevents this for three generators: its own, Python's `random`, and NumPy's global one. When a worker starts,
+# PyTorch seeds them, differently in each worker. It doesn't know about a generator that you keep in a variable, so you
+# have to seed that yourself, with two tools:
+#
+# - `get_worker_info()` returns a worker's `id`, `num_workers`, `seed`, and its copy of the `dataset`. In your program,
+#   it returns None.
+# - `DataLoader(worker_init_fn=f)` calls `f(worker_id)` once in each worker, before its first sample.
+#
+# `seed_own` below uses both.
 
 # %% predict: same_numbers
 # **Predict.** Two datasets draw a number for each sample: one from `np.random`, and one from its own
-# `np.random.default_rng(0)`. With two workers and batches of one, in which dataset do samples 0 and 1 get the same
-# number?
+# `np.random.default_rng(0)`, without `seed_own`. With two workers and batches of one, in which dataset do samples 0 and
+# 1 get the same number?
 #
 # - [ ] in neither
 # - [ ] in the one with `np.random`
@@ -348,7 +353,7 @@ class Drawing(Dataset):
 
 
 def seed_own(worker_id):
-    info = get_worker_info()  # this process's id, num_workers, seed, and copy of the dataset
+    info = get_worker_info()
     info.dataset.generator = np.random.default_rng(info.seed)
 
 
@@ -364,20 +369,15 @@ if forked:
 
 # %% [markdown]
 # The dataset with its own generator returned 850, 850, 636, 636, and the same again in the second epoch, because each
-# epoch's workers start with new copies of a generator that your program never used. (Without workers, the only
-# generator returns 850, 636, 511, 269, and continues in the second epoch.) PyTorch doesn't know about a generator that
-# you keep in a variable, so it can't seed it for you. Seed it yourself, from `info.seed` in `worker_init_fn`, which
-# runs once in each worker, before its first sample.
-#
-# If that function calls `np.random.seed(0)`, all workers draw the same numbers again. To reproduce a run, pass
-# `DataLoader(generator=...)`, which determines the order of the samples and the workers' seeds.
+# epoch's workers start with new copies of a generator that your program never used. With `seed_own`, the numbers
+# differ. To reproduce a run, pass `DataLoader(generator=...)`: it determines the order of the samples and the workers'
+# seeds.
 #
 # ## A dataset without an index
 #
-# If your epoch has twice as many samples as your file has lines, and all you've done is add `num_workers=2`, look at
-# the dataset's type. Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__`
-# instead of `data[i]`. There's no sampler: each worker's samples arrive in the order of its data, and `shuffle=True` is
-# rejected. To shuffle, let `__iter__` fill a buffer and yield a random item from it each time.
+# Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__` instead of
+# `data[i]`, and there's no sampler: samples arrive in the order in which `__iter__` yields them, and `shuffle=True` is
+# rejected. With `num_workers=2`, an epoch suddenly has twice as many samples as the file has lines.
 
 # %% predict: twice answer=12
 # **Predict.** An `IterableDataset` yields six items, and a `DataLoader` reads it with two workers. How many items
@@ -388,7 +388,7 @@ if forked:
 # %% example
 class Stream(IterableDataset):
     def __iter__(self):
-        info = get_worker_info()  # None in a process that isn't a worker
+        info = get_worker_info()
         print("worker", info and info.id, "of", info and info.num_workers, flush=True)
         return iter(range(6))
 
@@ -396,9 +396,8 @@ class Stream(IterableDataset):
 print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)])
 
 # %% [markdown]
-# Each worker has a copy of the dataset, and each copy yields everything, so 12 items arrive. Without workers, it's 6,
-# and the printed numbers are None, as `info` is. Dividing the work is the dataset's own job: `get_worker_info()` tells
-# it which worker this is and how many there are.
+# Each worker has a copy of the dataset, and each copy yields everything, so 12 items arrive. (Without workers, it's 6.)
+# Dividing the work is the dataset's own job, and `get_worker_info()` tells it which worker this is, and of how many.
 #
 # ### Your turn: my_part
 # Write a function that divides up the items, even if they never end. If you use `yield`, it's a *generator*: calling it
@@ -423,6 +422,21 @@ hint(
 # cheap to read, such as file names, and read the contents afterward.
 
 # %% [markdown]
+# Distributed training (lab 11) runs several programs, one per GPU. Each has a number, its rank, and workers of its own.
+# `get_worker_info()` knows nothing about the other programs, so every rank reads all items. `my_part` needs no change
+# for that: number the workers of all ranks, as below.
+#
+# Rank 0 gets 0, 4, 1, and 5, and rank 1 gets only 2, 6, and 3. Because ranks wait for each other at each step, a
+# distributed dataset also drops the incomplete last round, or repeats items to fill it.
+
+# %% scratch
+ranks, num_workers = 2, 2
+for rank in range(ranks):
+    for id in range(num_workers):
+        info = Worker(rank * num_workers + id, ranks * num_workers)
+        print(f"rank {rank}, worker {id}:", *my_part(range(7), info))
+
+# %% [markdown]
 # ## A good place to stop
 #
 # Stop for the day if you like. When you come back, your variables may be gone: choose *Run > Run All Above Selected
@@ -430,28 +444,43 @@ hint(
 #
 # ## While the step runs
 #
-# Workers can have a batch ready, and still your GPU waits: the batch has to be copied to it first.
+# Workers can have a batch ready, and still your GPU waits, because the batch has to be copied to it first. You'll
+# launch that copy one step ahead.
 #
-# Your program only *launches* the GPU's work: it adds the work to a queue, a *stream*, and continues immediately (lab
-# 7b). So a loop that never waits for the GPU launches copy 2 while step 1 still runs. But if each step calls
-# `loss.item()`, copy 2 starts only after step 1, with nothing to run beside it. *Prefetching* helps then: before the
-# iterator yields batch 1, it reads batch 2 and launches its copy.
+# A *stream* is a queue of work for the GPU: your program *launches* work into it and continues immediately, and the GPU
+# runs the work in order. An *event* is a mark that you put into a stream; the program, or another stream, can wait
+# until the GPU reaches it.
+#
+# Without a GPU, a thread plays the stream that copies:
+#
+# | on a GPU | in this lab |
+# |---|---|
+# | a stream | `thread = ThreadPoolExecutor(max_workers=1)`, which runs what you submit in order |
+# | launching a copy, `batch.to("cuda", non_blocking=True)` | `thread.submit(copy, batch)` |
+# | an event after the copy | the *future* that `submit` returns |
+# | waiting for it, `event.synchronize()` | `future.result()` |
+#
+# If copies have a stream of their own, copy 2 can run during step 1. But a loop that calls `loss.item()` waits for step
+# 1 before it even launches copy 2. *Prefetching* launches copy 2 before step 1:
+#
+# ```text
+# plain loop       copies   copy 1          copy 2          copy 3
+#                  steps            step 1          step 2          step 3
+#
+# with prefetch    copies   copy 1  copy 2  copy 3
+#                  steps            step 1  step 2  step 3
+# ```
+#
+# For that, the iterator reads a batch and launches its copy before it yields the previous batch:
 #
 # ```text
 # first next():   read 1, copy 1, read 2, copy 2, yield 1
 # second next():  read 3, copy 3, yield 2
 # ```
 #
-# The function that copies chooses the stream. A stream runs its work in order, so in the steps' own, step 2 waits for
-# copy 3, and nothing is gained. In another stream, they can overlap, but step 3 has to wait for copy 3; the next
-# section shows how. Also, call `batch.record_stream(...)` with the steps' stream, or PyTorch may reuse the batch's
-# memory for a later copy while a step still reads it.
-#
-# You can write it as a generator, like `my_part`.
-#
 # ### Your turn: prefetch
-# Write the iterator; the batches and the function that copies them are passed in. Don't forget the end, when one batch
-# is still waiting.
+# Write the iterator; the batches and the function that launches their copies, `move`, are passed in. You can write a
+# generator, like `my_part`. Don't forget the end, when one batch is still waiting.
 
 # %% given
 hint(
@@ -462,93 +491,83 @@ hint(
 # %% exercise: prefetch points=3 level=medium
 
 # %% [markdown]
-# If reading batch 3 raises an exception, what does the caller get after batch 1?
-
-# %% answer [markdown]
-# With the usual solution, the exception: it overtakes batch 2, which was read and moved but is never yielded. To keep
-# the order, catch the exception, yield the batch that's ready, and then raise it. `DataLoader` does so, too: the
-# exception arrives when its own batch is due.
-
-# %% [markdown]
 # ### The digits, one batch ahead
 #
-# You don't need a GPU to see what your `prefetch` gains. Below, the scans are in memory, and a thread that waits for 5
-# milliseconds stands in for the copy. `thread.submit(copy, rows)` launches it and immediately returns a *future*, whose
-# `result()` waits until the batch is there. Run the cell, and then set `ahead` to True.
+# What does your `prefetch` gain? Below, the batches are in memory, and a copy takes 5 milliseconds. Run the cell, and
+# then set `ahead` to True.
 
 # %% scratch
 ahead = False
-scans, digits = next(iter(DataLoader(folders, batch_size=1500)))
 
 
-def copy(rows):
+def copy(batch):
     time.sleep(0.005)
-    return scans[rows], digits[rows]
+    return batch
 
 
 class Copied:
-    def __init__(self):
-        self.generator = torch.Generator().manual_seed(0)
+    """The batches of a loader, each copied by the thread."""
+
+    def __init__(self, loader, ahead):
+        self.loader, self.ahead = loader, ahead
 
     def __iter__(self):
-        batches = torch.randperm(1500, generator=self.generator).split(100)
         launch = partial(thread.submit, copy)
-        for future in prefetch(batches, launch) if ahead else map(launch, batches):
-            yield future.result()
+        futures = prefetch(self.loader, launch) if self.ahead else map(launch, self.loader)
+        return (future.result() for future in futures)
 
 
 with ThreadPoolExecutor(max_workers=1) as thread:
-    train(Copied(), unseen)
+    train(Copied(list(load(folders, shuffle=True)), ahead), unseen)
 
 # %% answer [markdown]
-# | `ahead` | right | waits in our run | at least |
-# |---|---|---|---|
-# | False | 99% | 119 ms an epoch | 15 · 5 ms = 75 ms |
-# | True | 99% | 39 ms an epoch | 1 · 5 ms = 5 ms |
+# | `ahead` | waits in our run | at least |
+# |---|---|---|
+# | False | AHEAD0 ms an epoch | 15 · 5 ms = 75 ms |
+# | True | AHEAD1 ms an epoch | 1 · 5 ms = 5 ms |
 #
-# With `prefetch`, batch 2 is copied during step 1, and only the first batch of an epoch has nothing to hide behind.
-# That holds as long as a step takes longer than a copy. Otherwise, the script waits for the difference at every step.
-# Both waits exceed the minimum: on our busy machine, waking the thread took time too.
+# With `prefetch`, batch 2 is copied during step 1, so only the first copy of an epoch has no step to hide it. That
+# holds as long as a step takes longer than a copy. Otherwise, the script waits for the difference at every step. Both
+# waits exceed the minimum: on our busy machine, waking the thread took time too.
 #
-# A thread hides waiting, as here, and C code that releases Python's lock, as reads, image decoders, and PyTorch's
-# kernels do. The rest of a dataset takes turns with the step, because only one thread at a time runs Python code.
-# That's why a worker is a process.
+# Could a thread read files just as well, instead of a worker process? Only one thread at a time runs Python code, so a
+# thread hides waiting, as here, and C code that releases Python's lock, as image decoders do. The rest of a dataset
+# would take turns with the step.
 
 # %% [markdown]
 # ## What you have to wait for
 #
 # If a GPU program prints the right numbers in some runs and garbage in others, look for a copy that it didn't wait for.
 #
-# A copy between your program's memory (*host*) and the GPU's (*device*) can be launched like any other work, under two
-# conditions.
+# The call that launches a copy to or from the GPU returns at once only under two conditions:
 #
 # - You ask for it with `to(..., non_blocking=True)`.
-# - The host side is in *pinned* memory, which the operating system isn't allowed to move. `DataLoader(pin_memory=True)`
-#   puts batches there, and `tensor.pin_memory()` does the same for a single tensor.
+# - The program's side is in *pinned* memory, which the operating system isn't allowed to move. `tensor.pin_memory()`
+#   and `DataLoader(pin_memory=True)` put tensors there.
 #
-# Even then, the call only *may* return before the copy is done. If it does, two things can go wrong.
+# Then two things can go wrong.
 #
-# **Read too early.** `scores = result.to("cpu", non_blocking=True)` may return a tensor, in pinned memory that PyTorch
-# allocates for it, before the numbers have arrived. `print(scores)` doesn't wait for them, because `scores` is a CPU
-# tensor.
+# **Read too early.** `scores = result.to("cpu", non_blocking=True)` may return before the numbers have arrived in
+# `scores`. `print(scores)` doesn't wait for them, because `scores` is a CPU tensor.
 #
 # **Written too early.** After `batch.to("cuda", non_blocking=True)` returns, the copy may still be reading the pinned
-# buffer. If you write the next batch to that buffer, the device may get a mixture of the two.
+# buffer. If you write the next batch to that buffer, the GPU may get a mixture of the two.
+# `DataLoader(pin_memory=True)` is safe: each batch has its own pinned memory, and PyTorch doesn't reuse it while a copy
+# is still reading it.
 #
-# Within one stream, the device's queue, you don't have to do anything: work launched after the copy sees the copied
-# batch. PyTorch uses the *current stream*: the *default stream*, unless you choose another, for instance to copy a
-# batch while a step runs.
-#
-# Two streams aren't ordered. To order them, or to make the program wait, use an *event*. When you record an event in a
-# stream, it marks all work launched there so far. Three calls wait:
+# Work in the copy's own stream needs no wait: it runs after the copy. PyTorch launches into the *current stream*, which
+# is always the same one unless you choose another. Your program, and a second stream, have to wait for an event:
 #
 # ```python
 # event = torch.cuda.Event()
-# event.record(stream)        # marks this point in the stream, by default the current one; nothing waits yet
+# event.record(stream)        # the event marks all work launched into stream so far; nothing waits yet
 # other.wait_event(event)     # work launched into other from now on starts after the marked work
 # event.synchronize()         # the program waits for the marked work
 # torch.cuda.synchronize()    # the program waits for everything
+# batch.record_stream(other)  # batch was made in stream; keeps its memory until other is done with it, too
 # ```
+#
+# `loss.item()` waits, too, for the work launched so far in the current stream.
 #
 # Until you've waited for a copy, it *may* be unfinished, however long ago you launched it. Which of these six lines are
 # wrong?
@@ -573,42 +592,35 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 # %% answer [markdown]
 # Only line 4: it writes while the copy launched in line 2 may still be reading, so the batch may end up as a mixture.
 # In the picture, the two bars overlap in time. Line 6 is fine, because line 5 waits for the event, and the event marks
-# the copy. Swap lines 4 and 5, and the program is correct.
-
-# %% [markdown]
-# Now check your own loops. `loss.item()` waits for the work launched so far in the current stream. After it, you may
-# refill a buffer whose copy was part of that work. It doesn't protect a buffer that you refill earlier, or one whose
-# copy is in another stream that the current one didn't wait for.
-#
-# `DataLoader(pin_memory=True)` is safe: each batch has its own pinned memory, and PyTorch doesn't reuse it while a copy
-# is still reading it.
-#
-# ### Your turn: too_early
-# *Further practice; the core continues at "What the script gained".* Write a function that checks such programs: which
-# reads and writes are too early?
-
-# %% given
-hint(
-    "For each stream, which copies are done once its latest work is done? Which of them does record save, and when?",
-    "A wait adds the work that the event marks to what must be done before the stream's later work.",
-    "Keep one set of copies that the program knows are done. Which kinds of events add to it?",
-)
-
-# %% exercise: too_early points=4 level=hard further
+# the copy. Swap lines 4 and 5, and the program is correct. Now check your own loops in the same way.
 
 # %% [markdown]
 # ## What the script gained
 #
-# Only how the scans reach the network has changed.
+# You have all the parts: files, a new order for each epoch, workers, and copies launched ahead. What do they gain
+# together? And how do you find out, in any script, whether the loader is its bottleneck?
 #
-# | change | before | after |
-# |---|---|---|
-# | a new order for each epoch | 13% right | 98% right |
-# | copies, each a `sleep` of 5 ms, launched one step ahead | 119 ms an epoch of waiting | 39 ms |
+# First, train on the same batch again and again, which is always ready. The network learns little, but what remains is
+# the time of the steps, and no loader can beat that. If an epoch hardly gets faster, leave the loader alone.
+
+# %% scratch
+workers = {"persistent_workers": True, **two_workers} if forked else {}
+print("the same batch again and again:")
+train([next(iter(load(folders)))] * 15, unseen)
+for ahead, options in ((False, {}), (True, workers)):
+    print(f"{options.get('num_workers', 0)} workers, ahead={ahead}:")
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        train(Copied(load(folders, shuffle=True, **options), ahead), unseen)
+
+# %% answer [markdown]
+# FINAL
 #
-# The first change is about correctness, and every training script needs it. The second, like workers, only saves time,
-# and only if the script waits for its data. So measure that first, as `train` does; lab 7b shows how to find it in a
-# profile.
+# The second row is nearly the sum of reading, copies, and steps, and most of it is waiting, so the loader is the
+# bottleneck. FINALTEXT
+#
+# The new order is about correctness, and every training script needs it. Workers and prefetching only save time, and
+# only if the script waits for its data, so measure first. (If a GPU runs the steps, `loss.item()` waits for them, and
+# only what the loop waits for the iterator counts. Lab 7b shows how to see that in a profile.)
 #
 # The script now gets its data in time, but it doesn't yet know how much memory a step takes.
 
@@ -696,18 +708,11 @@ hint(
 # - A dataset opens a file when its sample is asked for.
 # - A sampler decides the order. Shuffle, or a sorted dataset gives batches of one class.
 # - A worker has its own copies of the dataset, its counters, and its generators.
-# - Batches arrive in the sampler's order, however long a worker takes. Each one costs a message through a queue.
+# - Batches arrive in the sampler's order, however long a worker takes. Each costs a few milliseconds per tensor.
 # - Padding needs lengths: without them, no one can tell it from data.
 # - An `IterableDataset` yields everything in each worker, unless it divides the work itself.
 # - Prefetching reads and moves the next batch before it yields one. It hides a wait, not Python code.
 # - A copy that you haven't waited for may be unfinished.
-#
-# | call | what it promises |
-# |---|---|
-# | `get_worker_info()` | this worker's id, seed, and dataset; None outside a worker |
-# | `worker_init_fn(worker_id)` | runs once in each worker, before its first sample |
-# | `pin_memory`, `non_blocking=True` | the call may return before the copy is done |
-# | `event.record()`, `event.synchronize()` | mark a point in a stream; wait for it |
 #
 # Three questions to ask yourself:
 #
@@ -716,3 +721,20 @@ hint(
 # - Who is still reading this buffer, and how do I know when they're done?
 #
 # Lab 7 asks where the memory goes.
+#
+# ## Further practice: a checker for copies
+#
+# Suppose a colleague sends you a program with two streams and asks whether it waits enough. In "What you have to wait
+# for", you found the wrong line by hand; here, you write a function that does it.
+#
+# ### Your turn: too_early
+# Go through the program's actions. Which reads and writes are too early?
+
+# %% given
+hint(
+    "For each stream, which copies are done once its latest work is done? Which of them does record save, and when?",
+    "A wait adds the work that the event marks to what must be done before the stream's later work.",
+    "Keep one set of copies that the program knows are done. Which kinds of events add to it?",
+)
+
+# %% exercise: too_early points=4 level=hard further

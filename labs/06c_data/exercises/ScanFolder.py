@@ -27,17 +27,19 @@ def samples_after(make, files, *versions):
 
 # %% exercise
 class ScanFolder(Dataset):
-    """The scans in the folders in root, as samples (scan, label).
+    """The scans in the folders in root, as a dataset: data[index] is a sample (scan, label).
 
-    scan: a float32 tensor (1, 8, 8) of a file's 8 by 8 gray pixels, with 0 to 255 scaled to -1.0 to 1.0.
-    label: an int, the position of the file's folder in the sorted list of all folders in root.
+    A scan is a .png file in one of these folders. len(data) is the number of scans.
     The samples are ordered by folder, and within a folder by file name.
-    len(data) is the number of scans, and data[index] is a sample.
+    scan: a float32 tensor (1, 8, 8) of the file's 8 by 8 gray pixels, with 0 to 255 scaled to -1.0 to 1.0.
+    label: an int, the position of the file's folder in the sorted list of all folders in root.
 
     Details:
-    - root: a str or a pathlib.Path. Names are sorted as text, and have only letters and digits before the ".png".
-    - Other files, in root or in its folders, are ignored. A folder without a .png file counts for the labels, too.
-    - A file is opened when its sample is asked for, each time anew, and not before.
+    - root: a str or a pathlib.Path. Folders and scans are named with letters and digits, and sorted as text.
+    - Other files are ignored, and so are .png files in root itself. A folder without a .png file still counts for the
+      labels.
+    - The folders contain no folders, and no suffix is written .PNG.
+    - A file is opened each time its sample is asked for, and not before.
     - index: an int. As in a list, -1 is the last sample, and an index that's out of range raises an IndexError.
     """
 
@@ -61,15 +63,17 @@ class ScanFolder(Dataset):
 
 
 # %% promises
-# The scans in -> example, other_cases
+# The scans in the folders -> example, other_cases
+# A scan is a -> example, other_cases
+# len(data) is -> example, other_cases
+# The samples are -> example, other_cases
 # scan: a float32 -> example, other_cases, opened_late
 # label: an int -> example, other_cases
-# The samples are -> example, other_cases
-# len(data) is -> example, other_cases
 # root: a str -> other_cases
-# Names are sorted -> other_cases
-# Other files, in -> other_files
+# Folders and scans are -> other_cases
+# Other files are -> other_files
 # A folder without -> other_files
+# The folders contain -> other_cases, other_files
 # A file is opened -> opened_late, other_versions
 # index: an int -> ends, other_ends
 # As in a list, -> ends, other_ends
@@ -112,13 +116,14 @@ def outside(draw, edge):
 @domain(reference, "notes in root", "notes in a folder", "an empty folder", call=samples_of)
 def mixed(draw, edge):
     files = draw_files(draw, "one folder" if edge == "notes in root" else "")
+    count = len(files)
     others = {
-        "notes in root": ["a.txt"],
+        "notes in root": ["a.txt", "b.png"],
         "notes in a folder": ["cat/a.txt", "cat/b.png.bak"],
         "an empty folder": ["1/a"],
     }
     files |= dict.fromkeys(others.get(edge, []), "not a scan")
-    return files, list(range(sum(file.endswith(".png") for file in files))), False
+    return files, list(range(count)), False
 
 
 @domain(reference, "one scan", call=samples_after)

@@ -31,12 +31,12 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
 
     Items are dealt out like cards: item n, counting from 0, belongs to the worker whose id is n % num_workers. Outside
     a worker, info is None, and all items are yielded.
-    Nothing is read before the first next(), and after that, nothing beyond the item yielded.
 
     Details:
+    - No item is dropped or repeated: if they don't divide evenly, some workers get one more than others.
+    - Nothing is read before the first next(), and after that, nothing beyond the item yielded.
     - info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1.
-    - items: an iterable of anything, from which one iterator is made and read once. It need not have a length or an
-      end.
+    - items: an iterable of anything, from which one iterator is made. It need not have a length or an end.
     """
     ### BEGIN SOLUTION
     for number, item in enumerate(items):
@@ -49,6 +49,7 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
 # Yields the items -> example, other_cases
 # Items are dealt -> example, never_ends, other_cases
 # Outside a worker, -> alone, other_cases
+# No item is dropped -> example, other_cases
 # Nothing is read -> endless
 # info: has the attributes -> example, other_cases
 # items: an iterable -> other_cases, endless

@@ -3,14 +3,15 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
     """A batch of sequences of different lengths: (padded, lengths, labels).
 
     samples: n pairs, at least one, of a sequence (t, d) and a label, an int.
-    padded (n, longest t, d): the sequences from step 0 on, followed by fill, in their dtype and on their device.
-    lengths (n,), with each t, and labels (n,) are both int64, in CPU memory.
+    padded: (n, longest t, d), each sequence from step 0 on, then fill. It has the sequences' dtype and device.
+    lengths: (n,), the t of each sequence.
+    labels: (n,). lengths and labels are int64, in CPU memory.
 
     Details:
-    - t may differ, and may be 0 for some or all sequences. d is at least 1. d, the dtype, and the device are the same
-      for all sequences. The dtype is floating-point or integer, strides are arbitrary, and no sequence requires grad.
-    - fill: a number that's exact both in this dtype and as a Python float, possibly NaN or an infinity. It may also
-      occur in a sequence.
+    - t may differ, and may be 0, even for all sequences. d is at least 1. d, the dtype, and the device are the same for
+      all sequences.
+    - The dtype is floating-point or integer, strides are arbitrary, and no sequence requires grad.
+    - fill: a number that this dtype represents exactly, possibly NaN or an infinity. It may also occur in a sequence.
     - padded, lengths, and labels each have their own memory. The list and its sequences aren't changed.
     """
     ### BEGIN SOLUTION
@@ -27,8 +28,11 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
 # %% promises
 # A batch of sequences -> example, other_cases
 # samples: n pairs -> other_cases, own_memory
-# padded (n, longest t, d) -> example, large_integers, other_cases
-# lengths (n,), with -> other_cases
+# padded: (n, longest t, d) -> example, large_integers, other_cases
+# It has the sequences' -> large_integers, other_cases
+# lengths: (n,), the t -> other_cases
+# labels: (n,) -> other_cases
+# lengths and labels are -> other_cases
 # t may differ -> empty_sequence, other_cases, all_empty
 # d is at least 1 -> other_cases
 # d, the dtype, -> other_cases

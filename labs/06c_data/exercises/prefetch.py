@@ -39,15 +39,17 @@ def moved_arrays(prefetch, batches):
 
 # %% exercise
 def prefetch(batches: Iterable, move: Callable) -> Iterator:
-    """Yields move(batch) for each batch, in order, and always has the next one moved before it yields one.
+    """Yields move(batch) for each batch, in order, and has the next one moved before it yields one.
 
-    On the first next(), the first batch is read and moved, then the second one, and the first is yielded. From then
-    on, each next() reads and moves one more batch and yields the previous one. When there are no more batches to read,
-    the last one is yielded. Nothing is read before the first next(), and never more than one batch ahead.
+    The first next() reads and moves batch 1, then batch 2, and yields batch 1, moved.
+    Each later next() reads and moves one more batch, and yields the one before it.
+    When there are no more batches to read, the last one is yielded.
 
     Details:
+    - Nothing is read before the first next(), and never more than one batch ahead.
     - batches: an iterable that's read once; reading and moving its batches raises no exception.
     - Batches and the values that move returns may be anything, including None.
+    - If the caller stops early, nothing more is read or yielded.
     """
     ### BEGIN SOLUTION
     ready: list = []  # at most one batch; a list, because the batch may be None
@@ -61,12 +63,13 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 
 # %% promises
 # Yields move(batch) -> example, ahead, other_cases, lazy, anything
-# On the first next() -> ahead, other_cases, lazy
-# From then on, -> ahead, other_cases, lazy
+# The first next() -> ahead, other_cases, lazy
+# Each later next() -> ahead, other_cases, lazy
 # When there are no more -> example, ahead, other_cases, anything
 # Nothing is read -> lazy, ahead
 # batches: an iterable -> anything, example
 # Batches and the values -> anything
+# If the caller stops -> lazy
 
 
 # %% domain

@@ -3,8 +3,8 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
     """The indices in events, in order, of the program's reads and writes that are too early.
 
     events: the program's actions, in order.
-    ("copy", stream, source, target): launches a copy between two buffers into a stream.
-    ("record", event, stream): the event marks all work launched into the stream so far.
+    ("copy", stream, source, target): launches a copy from the buffer source to the buffer target into a stream.
+    ("record", event, stream): the event marks all work launched into the stream so far, and all that it has waited for.
     ("wait", stream, event): work launched into the stream later starts only after the work that the event marks now.
     ("finish", event): the program waits for the work that the event marks now.
     ("synchronize",): the program waits for everything.
@@ -13,10 +13,9 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
 
     Details:
     - Work in one stream runs in order. Work in two streams may run in any order, unless a wait orders it.
-    - After it launches a copy, the program continues immediately.
+    - Only finish and synchronize make the program wait.
     - If an event is recorded again, only the new mark counts. An event that hasn't been recorded marks nothing.
-    - An event that's recorded in a stream after a wait in this stream also marks the work that was waited for, even if
-      no copy was launched in between.
+    - A record after a wait marks the work that was waited for, even if no copy was launched in between.
     - All names are strings. A stream, an event, and a buffer may share a name. events isn't changed.
     """
     ### BEGIN SOLUTION
@@ -47,7 +46,7 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
 # The indices in events -> example, pinned, programs
 # events: the program's actions -> programs
 # ("copy", stream -> streams, programs
-# ("record", event -> streams, example
+# ("record", event -> streams, example, waits
 # ("wait", stream -> waits
 # ("finish", event): -> streams, programs
 # ("synchronize",): -> streams
@@ -57,10 +56,10 @@ def too_early(events: list[tuple[str, ...]]) -> list[int]:
 # A write is too early -> pinned, streams, programs
 # Work in one stream -> streams
 # Work in two streams -> streams, waits
-# After it launches -> example, streams
+# Only finish and synchronize -> example, streams
 # If an event is recorded again -> recorded_again
 # An event that hasn't -> streams, waits
-# An event that's recorded -> waits
+# A record after a wait -> waits
 # All names are strings -> programs
 # A stream, an event -> programs
 # events isn't -> keeps_events
