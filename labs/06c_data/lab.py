@@ -282,9 +282,10 @@ for tensors, numbers in ((1, 1), (1, 8), (8, 1)):
 # | one tensor of eight numbers | 0.03 ms | 1.3 ms | 158 ms |
 # | eight tensors of one number | 0.07 ms | 5.3 ms | 274 ms |
 #
-# The number of tensors decides: each one gets shared memory of its own, and a message that hands it over. A batch of
-# digits, with its two tensors, costs about 2 ms. With `batch_size=100`, that's little beside the reading, which took
-# about 60 ms. With `batch_size=1`, it's more than the reading, so a worker would make the script slower.
+# The number of tensors decides: each one gets shared memory of its own, and a message that hands it over. At
+# that rate, a batch of digits, with its two tensors, costs about 2 ms. With `batch_size=100`, that's little, because
+# reading the batch takes about 60 ms. With `batch_size=1`, it's more than the reading, so a worker would make the
+# script slower.
 #
 # In general, if a sample takes r to read and a batch costs its worker another c, n workers on cores of their own
 # deliver a batch of B samples every (B · r + c) / n at best.
@@ -398,7 +399,7 @@ print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)
 
 # %% [markdown]
 # Each worker has a copy of the dataset, and each copy yields everything, so 12 items arrive. (Without workers, it's 6.)
-# Dividing the work is the dataset's own job, and `get_worker_info()` tells it which worker this is, and of how many.
+# Dividing the work is the dataset's own job, and `get_worker_info()` says which worker this is, and of how many.
 #
 # ### Your turn: my_part
 # Write a function that divides up the items, even if they never end. If you use `yield`, it's a *generator*: calling it
@@ -452,7 +453,7 @@ for rank in range(ranks):
 # runs the work in order. An *event* is a mark that you put into a stream; the program, or another stream, can wait
 # until the GPU reaches it.
 #
-# Without a GPU, a thread plays the stream that copies:
+# In this lab, which needs no GPU, a thread plays the stream that copies, and a `sleep` plays the copy:
 #
 # | on a GPU | in this lab |
 # |---|---|
@@ -494,8 +495,8 @@ hint(
 # %% [markdown]
 # ### The digits, one batch ahead
 #
-# What does your `prefetch` gain? Below, the batches are in memory, and a copy takes 5 milliseconds. Run the cell, and
-# then set `ahead` to True.
+# What does your `prefetch` gain? Below, the batches are in memory, and the copy is a `sleep` of 5 milliseconds. Run the
+# cell, and then set `ahead` to True.
 
 # %% scratch
 ahead = False
@@ -618,7 +619,8 @@ for options in ({}, {"persistent_workers": True, **two_workers} if forked else {
 # | the same, with two workers | 99% | 993 ms | 656 ms |
 #
 # Without the wait, an epoch would take a seventh of the time, so the loader is the bottleneck. Two workers saved 40% of
-# the wait, although they shared two cores with the training loop and other programs. (98 or 99% is the order's luck.)
+# the wait, although they shared two cores with the training loop and other programs. While more programs ran, it was
+# only 22%: workers need free cores. (98 or 99% is the order's luck.)
 #
 # A new order for each epoch is about correctness, and every training script needs it. Workers and prefetching only save
 # time, and only if the script waits for its data, so measure first. Lab 7b shows how to see the wait in a profile.
