@@ -418,10 +418,9 @@ hint(
 # `batch_size=2`? And what does this division cost if an item is a file that takes a second to read?
 
 # %% answer [markdown]
-# [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete.
-#
-# Each worker reads *all* items and drops the other workers' share, so this saves no time. Instead, divide something
-# cheap to read, such as file names, and read the contents afterward.
+# [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete. And each worker
+# reads *all* items and drops the others' share, so this saves no time. Instead, divide something cheap to read, such as
+# file names, and read the contents afterward.
 
 # %% [markdown]
 # Distributed training (lab 11) runs several programs, one per GPU. Each has a number, its rank, and workers of its own,
@@ -473,12 +472,7 @@ for rank in range(ranks):
 #                  steps            step 1  step 2  step 3
 # ```
 #
-# For that, the iterator reads a batch and launches its copy before it yields the previous batch:
-#
-# ```text
-# first next():   read 1, copy 1, read 2, copy 2, yield 1
-# second next():  read 3, copy 3, yield 2
-# ```
+# For that, an iterator reads a batch and launches its copy before it yields the previous batch.
 #
 # ### Your turn: prefetch
 # Write the iterator; the batches and the function that launches their copies, `move`, are passed in. You can write a
@@ -709,7 +703,7 @@ for options in ({}, {"persistent_workers": True, **two_workers} if forked else {
 # ## On one sheet
 #
 # - A dataset opens a file when its sample is asked for.
-# - A sampler decides the order. Shuffle, or a sorted dataset gives batches of one class.
+# - A sampler decides the order. Without shuffling, a sorted dataset gives batches of one class.
 # - A worker has its own copies of the dataset, its counters, and its generators.
 # - Batches arrive in the sampler's order, however long a worker takes. Each costs a few milliseconds per tensor.
 # - Padding needs lengths: without them, no one can tell it from data.
@@ -727,11 +721,10 @@ for options in ({}, {"persistent_workers": True, **two_workers} if forked else {
 #
 # ## Further practice: a checker for copies
 #
-# Suppose a colleague sends you a program with two streams and asks whether it waits enough. In "What you have to wait
-# for", you found the wrong line by hand; here, you write a function that does it.
+# Of the six lines in "What you have to wait for", you found the wrong one by hand. Write a function that does it.
 #
 # ### Your turn: too_early
-# Go through the program's actions. Which reads and writes are too early?
+# Which of a program's reads and writes are too early?
 
 # %% given
 hint(
