@@ -5,10 +5,10 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     x is (n, t, d). lengths is (n,) int64, each from 0 to t. The elements to blank may be NaN or inf.
 
     Details:
-    - x: bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides, but each element has
-      its own slot, unlike in the result of expand.
-    - Elements within the length keep their values, including NaN and inf, and if x is a view, so does the memory that
-      it skips.
+    - x: bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides are allowed, as long
+      as no two elements share a slot.
+    - Nothing else changes: elements within the length stay as they are, even NaN and inf, and so does the memory that x
+      skips if it's a view.
     - lengths may have any strides and isn't changed.
     - Each of n, t and d may be 0.
     """
@@ -26,8 +26,8 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
 # lengths is (n,) -> keeps_input
 # The elements to blank -> nan, view
 # x: bool, uint8 -> dtypes
-# Any strides -> view
-# Elements within the length -> view, keeps_input
+# Any strides are allowed -> view
+# Nothing else changes -> view, keeps_input
 # lengths may have -> keeps_input
 # Each of n, t and d -> empty
 

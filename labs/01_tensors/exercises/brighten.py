@@ -2,9 +2,12 @@
 def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
     """gain * (pixel + offset) for each pixel, rounded to the nearest integer, then clamped to the range from 0 to 255.
 
-    image: uint8, any shape and strides, not changed. gain: above 0, at most 1e8. offset: from -255 to 255.
-    Returns a new uint8 tensor of image's shape. If float32 can't tell a product from a number that ends in .5,
-    the product may be rounded either way.
+    Returns a new uint8 tensor of image's shape.
+
+    Details:
+    - image: uint8, any shape and strides; it isn't changed.
+    - gain is above 0 and at most 1e8. offset is from -255 to 255.
+    - If float32 can't tell a product from a number that ends in .5, the product may be rounded either way.
     """
     ### BEGIN SOLUTION
     wide = gain * (image.to(torch.float32) + offset)
@@ -14,10 +17,10 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
 
 # %% promises
 # gain * (pixel -> example, other_cases, stops_at_255, stops_at_0, rounded
-# image: uint8, any shape and -> non_contiguous, keeps_input
-# gain: above 0 -> extremes, rounded
-# offset: from -255 -> extremes, stops_at_0
 # Returns a new uint8 -> shape_dtype, keeps_input
+# image: uint8, any shape and -> non_contiguous, keeps_input
+# gain is above 0 -> extremes, rounded
+# offset is from -255 -> extremes, stops_at_0
 # If float32 can't -> rounded
 
 

@@ -2,15 +2,14 @@
 def center_rows(x: Tensor, mask: Tensor) -> Tensor:
     """From each row of x, subtract the mean of its valid elements. Masked elements become 0.
 
-    x is (n, d), float32 or float64. mask is (n, d) bool, True where an element is valid. A row without valid elements
-    becomes 0.
+    x is (n, d), float32 or float64. mask is (n, d) bool, True where an element is valid. A row may have no valid
+    element.
     Returns a new tensor (n, d) of x's dtype.
 
     Details:
-    - n and d may be 0, and any strides are allowed. Neither argument is changed.
     - Masked elements may be anything, even NaN or inf.
-    - A valid NaN or inf isn't a missing value: it counts toward its row's mean, as in any mean. The masked elements of
-      such a row still become 0.
+    - A valid NaN or inf isn't missing: it counts toward its row's mean like any other number.
+    - n and d may be 0, and any strides are allowed. Neither argument is changed.
     """
     ### BEGIN SOLUTION
     known = torch.where(mask, x, 0)
@@ -21,16 +20,15 @@ def center_rows(x: Tensor, mask: Tensor) -> Tensor:
 
 # %% promises
 # From each row of x -> one_masked, several_masked, equal_sizes
-# Masked elements become 0 -> one_masked, several_masked
+# Masked elements become 0 -> one_masked, several_masked, nan_stays
 # x is (n, d) -> float64
-# mask is (n, d) bool -> several_masked, none_or_one
-# A row without valid -> none_or_one
+# mask is (n, d) bool -> several_masked
+# A row may have no -> none_or_one
 # Returns a new tensor -> shape_dtype, keeps_input
-# n and d may be 0 -> non_contiguous
-# Neither argument is changed -> keeps_input
 # Masked elements may be -> nan
 # A valid NaN or inf -> nan_stays
-# The masked elements of such -> nan_stays
+# n and d may be 0 -> non_contiguous
+# Neither argument is changed -> keeps_input
 
 
 # %% domain

@@ -1,10 +1,13 @@
 # %% exercise
 def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
-    """For each class: the mean probability of that class over its samples.
+    """For each class: the mean probability of that class over the samples whose label it is.
 
-    probs: (n, c), float32 or float64, row i for sample i. labels: (n,) int64, the true classes, from 0 to c - 1.
-    Returns (c,) of probs' dtype. A class without samples gets 0. n may be 0; c is at least 1. Any strides are
-    allowed. The arguments aren't changed.
+    probs is (n, c), with row i for sample i. labels is (n,) int64: the true classes, from 0 to c - 1.
+    Returns (c,) of probs' dtype. A class without samples gets 0.
+
+    Details:
+    - probs: float32 or float64.
+    - n may be 0; c is at least 1. Any strides are allowed, and neither argument is changed.
     """
     ### BEGIN SOLUTION
     classes = probs.shape[1]
@@ -17,13 +20,13 @@ def class_confidence(probs: Tensor, labels: Tensor) -> Tensor:
 
 # %% promises
 # For each class -> example, several_samples, equal_sizes
-# probs: -> several_samples, float64
-# labels: -> example, several_samples
+# probs is (n, c) -> several_samples
+# labels is (n,) int64 -> example, several_samples
 # Returns (c,) -> shape_dtype, float64
 # A class without samples -> example, empty_class
+# probs: float32 or -> float64
 # n may be 0 -> non_contiguous
-# Any strides -> non_contiguous
-# The arguments aren't changed -> keeps_input
+# Any strides -> non_contiguous, keeps_input
 
 
 # %% domain

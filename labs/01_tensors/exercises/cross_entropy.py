@@ -7,9 +7,9 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
     Details:
     - logits: float32 or float64, any finite numbers up to 1e4 in magnitude.
-    - n and c are at least 1, and any strides are allowed. Neither argument is changed.
-    - The result is finite, and its error is at most 1e-6 (for float64, 1e-14) times the largest abs(logit), or times 1
-      if all are smaller.
+    - n and c are at least 1. Any strides are allowed, and neither argument is changed.
+    - The result is finite. Its error is at most 1e-6 (for float64, 1e-14) times the largest abs(logit), or times 1 if
+      all are smaller.
     """
     ### BEGIN SOLUTION
     lowered = logits - logits.amax(dim=1, keepdim=True)
@@ -26,8 +26,9 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 # By hand -> by_hand
 # logits: float32 -> float64, large
 # n and c are at least 1 -> sizes
-# Neither argument -> keeps_input
+# Any strides -> sizes, keeps_input
 # The result is finite -> large, rows_apart, float64
+# Its error is -> rows_apart, float64
 
 
 # %% domain

@@ -1,13 +1,14 @@
 # %% exercise
 def ingest(array: np.ndarray) -> Tensor:
-    """A float32 tensor with array's shape and values. It shares no memory with array.
+    """A float32 tensor, on any device, with array's shape and values. It shares no memory with array.
 
     Each value is rounded once, straight to float32: an int64 or uint64 that passed through float64 would be rounded
     twice.
 
     Details:
-    - array: real numbers of at most 64 bits, or bool, in any dtype, byte order and shape (even 0-dim or empty), with
-      any strides (even negative ones), possibly read-only. It isn't changed.
+    - array: bool, integers or floats of at most 64 bits, in either byte order.
+    - It may have any shape (even 0-dim or empty) and any strides (even negative ones).
+    - It may be read-only, and isn't changed.
     """
     ### BEGIN SOLUTION
     own = np.array(array, dtype=np.float32)  # np.array copies by default, and handles every layout
@@ -16,11 +17,12 @@ def ingest(array: np.ndarray) -> Tensor:
 
 
 # %% promises
-# A float32 tensor with -> shape_dtype, example, other_cases, byte_order
+# A float32 tensor -> shape_dtype, example, other_cases, byte_order
 # It shares no memory -> later_writes, tensor_writes
 # Each value is rounded once -> long_integers, other_cases
-# array: real numbers of -> other_cases, reversed, non_contiguous, byte_order, bool_unsigned, zero_dim_empty, read_only
-# It isn't changed -> read_only, byte_order
+# array: bool, integers -> other_cases, byte_order, bool_unsigned
+# It may have any shape -> reversed, non_contiguous, zero_dim_empty
+# It may be read-only -> read_only, byte_order
 
 
 # %% domain

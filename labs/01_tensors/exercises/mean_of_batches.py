@@ -2,9 +2,12 @@
 def mean_of_batches(batches: list[Tensor]) -> float:
     """The mean over all elements of all batches, as a Python float, to a relative precision of 1e-4.
 
-    batches: up to 1,000 float16 tensors of any shapes and strides, even 0-dim or empty, with finite elements. Together
-        they have at least one element. Neither the list nor any tensor is changed.
-    The precision is required only if all elements have the same sign.
+    batches: up to 1,000 float16 tensors with finite elements, at least one in all.
+
+    Details:
+    - The tensors may have any shapes and strides, and some may be 0-dim or empty.
+    - Neither the list nor any tensor is changed.
+    - The precision is required only if all elements have the same sign.
     """
     ### BEGIN SOLUTION
     total = sum(batch.sum(dtype=torch.float64).item() for batch in batches)
@@ -15,8 +18,8 @@ def mean_of_batches(batches: list[Tensor]) -> float:
 
 # %% promises
 # The mean over all elements -> result_type, example, uneven_batches, overflow, long_total, between_float16
-# batches: up to 1,000 -> shapes, extremes
-# Together they have -> shapes
+# batches: up to 1,000 -> extremes, overflow
+# The tensors may have -> shapes
 # Neither the list nor -> keeps_input
 # The precision is required -> between_float16, extremes
 

@@ -1,10 +1,13 @@
 # %% exercise
 def overlap(a: Tensor, b: Tensor) -> bool:
-    """Whether a and b have an element at the same position in memory.
+    """Return True if a and b have an element at the same position in memory, else False.
 
-    a, b: CPU tensors of the same dtype, which can be any (even bfloat16), with any shapes and strides, and at most
-        1000 elements each. Each has its own storage or is a view. Neither is changed. An empty tensor overlaps nothing.
-    You don't have to recognize two tensors that were created separately from one NumPy array.
+    a, b: CPU tensors of the same dtype, with any shapes and strides, and at most 1000 elements each.
+
+    Details:
+    - Their dtype can be any, even bfloat16. Neither is changed.
+    - Each has its own storage or is a view. An empty tensor overlaps nothing.
+    - You don't have to recognize two tensors that were created separately from one NumPy array.
     """
     ### BEGIN SOLUTION
     if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr():
@@ -14,8 +17,9 @@ def overlap(a: Tensor, b: Tensor) -> bool:
 
 
 # %% promises
-# Whether a and b have -> result_type, example, views_meet, side_by_side, interleaved, separate_memory
-# a, b: CPU tensors -> dtypes, expanded
+# Return True if a and b -> result_type, example, views_meet, side_by_side, interleaved, separate_memory
+# a, b: CPU tensors -> expanded
+# Their dtype can be any -> dtypes
 # Each has its own -> separate_memory, views_meet
 # Neither is changed -> keeps_input
 # An empty tensor -> empty

@@ -1,9 +1,12 @@
 # %% exercise
 def slots(t: Tensor) -> list[int]:
-    """The storage slot of each element of t, in t's own order: the last index changes fastest.
+    """List the storage slot of each element of t, in t's own order: the last index changes fastest.
 
-    t: any shape (even 0-dim or empty), any strides, any dtype. It isn't changed.
-    Slots are counted in elements from the start of the storage.
+    Returns a flat list of Python integers, one for each element, so a slot that's read twice is in it twice. Slots are
+    counted in elements from the start of the storage.
+
+    Details:
+    - t: any shape (even 0-dim or empty), any strides, any dtype. It isn't changed.
     """
     ### BEGIN SOLUTION
     found = [t.storage_offset()]
@@ -14,10 +17,11 @@ def slots(t: Tensor) -> list[int]:
 
 
 # %% promises
-# The storage slot -> matrix, transpose, slices, result_type
+# List the storage slot -> matrix, transpose, slices
+# Returns a flat list -> result_type, expanded
+# Slots are counted -> dtypes, slices
 # t: any shape -> dimensions, dtypes, zero_dim_empty, expanded
 # It isn't changed -> keeps_input
-# Slots are counted -> dtypes, slices
 
 
 # %% domain
