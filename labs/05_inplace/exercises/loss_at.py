@@ -4,15 +4,15 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
 
     w is a leaf. shift has w's shape and dtype. loss is a function without arguments that reads w, perhaps through
     another name for its memory. It returns a tensor with one element.
-    loss is called once, with recording on or off as it is for the caller. Any exception it raises is passed on, even
-    KeyboardInterrupt, and w is as before then, too.
+    Call loss once, with recording on or off as it is for the caller. Pass on any exception that it raises, even
+    KeyboardInterrupt. w is as before then, too.
 
     Details:
-    - loss may use torch.autograd.grad. It changes nothing: for instance, it doesn't call backward(). Its result has w's
-      dtype and may have any shape; it may be w or a view of it.
-    - w: float32 or float64, of any shape and strides; w may require grad or not and may contain NaN or inf. It may be a
-      view, but without overlapping elements, and the rest of the viewed memory isn't changed.
-    - shift: any strides, without requires_grad; it may be infinite, and it may be w.grad.
+    - loss may call torch.autograd.grad. It doesn't call backward(), and it changes no tensor.
+    - The result of loss has w's dtype and may have any shape. It may be w or a view of it.
+    - w: float32 or float64, of any shape and strides, with or without requires_grad, perhaps with NaN or infinity.
+    - w may be a view without overlapping elements. The rest of the viewed memory isn't changed.
+    - shift: any strides, without requires_grad. It may be infinite, and it may be w.grad.
     - w's requires_grad and .grad, shift, and the grad mode aren't changed.
     """
     ### BEGIN SOLUTION
@@ -34,14 +34,18 @@ def loss_at(loss, w: Tensor, shift: Tensor) -> float:
 # shift has w's -> keeps_input, keeps_grad, aliases
 # loss is a function -> aliases
 # It returns a tensor -> aliases
-# loss is called once -> example, other_cases, loss_uses_autograd
-# Any exception it -> after_error
-# loss may use -> other_cases, loss_uses_autograd
-# It changes nothing -> keeps_grad
-# Its result has -> aliases
+# Call loss once -> example, other_cases, loss_uses_autograd
+# Pass on any exception -> after_error
+# w is as before then -> after_error
+# loss may call -> other_cases, loss_uses_autograd
+# It doesn't call -> keeps_grad
+# The result of loss -> aliases
+# It may be w or -> aliases
 # w: float32 or -> other_cases, keeps_input, aliases
-# It may be a view -> aliases
+# w may be a view -> aliases
+# The rest of the viewed -> aliases
 # shift: any strides -> keeps_input, keeps_grad, aliases
+# It may be infinite -> keeps_input, keeps_grad
 # w's requires_grad -> keeps_grad, loss_uses_autograd
 
 

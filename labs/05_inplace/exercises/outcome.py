@@ -1,23 +1,22 @@
 # %% exercise
 def outcome(f, x: Tensor) -> str:
-    """What happens in f(leaf).sum().backward() if leaf is a new leaf that holds x's numbers and requires grad.
+    """Which of the four words describes f(leaf).sum().backward(), for a new leaf with x's numbers that requires grad.
 
-    Returns one of four words. "now": f raises a RuntimeError. "backward": the backward pass does. "silent": neither
-    does, but at least one element of the leaf's gradient differs from the slope of f(x).sum() by more than 0.001. "ok":
-    no element does. Other exceptions, from f or the backward pass, are passed on.
-    x has the shape (n,). Within 0.001 of x, f(x).sum() is smooth enough for central finite differences with steps of
-    1e-6 to 1e-4. Don't use torch.func: f doesn't have to work under it.
-    f is a function of one tensor that may write to its argument and to tensors that it makes. It may be called several
-    times, even with a tensor that doesn't require grad.
+    "now": f raises a RuntimeError. "backward": the backward pass raises one. "silent": neither does, but at least one
+    element of the leaf's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": no element does.
+    Pass on any other exception, from f or the backward pass.
+    x is (n,). Compute its slopes with central finite differences and a step from 1e-6 to 1e-4.
+    f is a function of one tensor. It may write to its argument and to tensors that it makes. You may call f several
+    times, even with tensors that don't require grad, but not under torch.func.
 
     Details:
     - An exception of a type derived from RuntimeError, such as NotImplementedError, counts as a RuntimeError.
     - f returns a tensor of any shape that depends on its argument.
-    - x: float64, any strides, with or without requires_grad, a leaf or a result; n may be 0. x, its requires_grad and
-      its .grad aren't changed.
-    - The slopes and f(x).sum() are between -10,000 and 10,000, and the limit of 0.001 is the same for large and
-      small slopes. NaN differs from every slope.
-    - Recording is on.
+    - x: float64, any strides, with or without requires_grad, a leaf or a result. n may be 0.
+    - x, its requires_grad and its .grad aren't changed.
+    - The slopes and f(x).sum() are between -10,000 and 10,000, and the limit of 0.001 is the same for all slopes.
+    - NaN differs from every slope.
+    - Recording is on, and stays on.
     """
     ### BEGIN SOLUTION
     start = x.detach()
@@ -41,21 +40,21 @@ def outcome(f, x: Tensor) -> str:
 
 
 # %% promises
-# What happens in -> example, silent, other_code, all_cases, some_inputs, requires_grad
-# Returns one of four -> example, silent, other_code, all_cases
+# Which of the four -> example, silent, other_code, all_cases, some_inputs, requires_grad
 # "now": f raises -> passes_errors, other_code
 # "backward": the -> other_code
 # "silent": neither does -> slightly_wrong, cancelling_errors, other_code
 # "ok": no element -> slightly_wrong, other_code
-# Other exceptions -> passes_errors
-# x has the shape -> requires_grad, other_code, keeps_input
-# Within 0.001 of x -> slightly_wrong, cancelling_errors
-# Don't use torch.func -> other_code, all_cases
+# Pass on any other -> passes_errors
+# x is (n,) -> requires_grad, other_code, keeps_input
+# Compute its slopes -> slightly_wrong, cancelling_errors
 # f is a function -> other_code, writes_to_input, requires_grad
-# It may be called -> writes_to_input, other_code
+# It may write to -> writes_to_input, other_code
+# You may call f several -> other_code, all_cases
 # An exception of a type -> passes_errors, other_code
 # f returns a tensor -> other_code
 # x: float64 -> requires_grad, other_code, keeps_input
+# n may be 0 -> keeps_input
 # x, its requires_grad -> keeps_input
 # The slopes and f(x).sum() -> cancelling_errors
 # NaN differs from -> other_code

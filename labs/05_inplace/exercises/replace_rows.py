@@ -1,18 +1,18 @@
 # %% exercise
 def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
-    """h with some of its rows replaced: row rows[i] of the result is new[i].
+    """A copy of h in which row rows[i] is new[i], for each i.
 
     h is (n, d), new is (k, d), and rows is (k,) with distinct numbers from 0 to n - 1 in any order.
     The result is differentiable with respect to h and new. A replaced row of h gets a gradient of 0, even if it holds
     NaN or infinity.
-    The arguments and their .grad aren't changed, and a graph that has saved one of the arguments stays usable. The
-    result has its own memory: writing to it changes neither h nor new.
+    The result has its own memory, which it doesn't share with h or new. h, rows, new and their .grad aren't changed,
+    so if a node has saved one of them, its backward still works.
 
     Details:
-    - n and d are at least 1. k may be 0. Even then, the result has its own memory.
+    - n and d are at least 1. k may be 0.
     - rows is int64. h and new have the same dtype, float32 or float64. All three may have any strides.
-    - h and new may require grad or not, and may be leaves or results of operations. The graph may lead to h or not if
-      k = n, and to new or not if k = 0.
+    - h and new may require grad or not, and may be leaves or results of operations.
+    - If k = n, it doesn't matter whether the graph leads to h, and if k = 0, whether it leads to new.
     - NaN and infinities in new and in the other rows of h appear in the result.
     """
     ### BEGIN SOLUTION
@@ -23,20 +23,19 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
 
 
 # %% promises
-# h with some of its rows -> example, leaf, other_cases
+# A copy of h in which -> example, leaf, other_cases
 # h is (n, d), new -> example, other_cases, gradient
 # The result is -> gradient, nan, saved_result
 # A replaced row -> nan, gradient
-# The arguments and -> keeps_input, saved_result
 # The result has its -> keeps_input
+# h, rows, new and -> keeps_input, saved_result
 # n and d are -> example, other_cases, gradient
 # k may be 0 -> keeps_input
-# Even then, the result -> keeps_input
 # rows is int64 -> example, other_cases, gradient
 # h and new have -> example, other_cases, gradient
 # All three may have -> other_cases, gradient
 # h and new may require -> leaf, saved_result, keeps_input
-# The graph may lead -> nan, gradient
+# If k = n, it -> nan, gradient
 # NaN and infinities in -> nan
 
 

@@ -4,18 +4,18 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
 
     x is (n, d), and average is (d,). average becomes (1 - rate) * average + rate * x.abs().mean(0), in its own memory
     and without history.
-    The result is a new tensor (n, d): x divided by the new average, which counts as a constant in the gradient. The
-    function may be called several times with the same average before backward, even with different rates, and each
-    result has the right gradient.
+    The result is a new tensor (n, d): x divided by the new average, which counts as a constant in the gradient.
+    Several calls with the same average tensor may come before backward, each with a rate of its own. The gradient of
+    each result uses the numbers that average held at the end of that call.
 
     Details:
-    - x: finite, with n and d at least 1. x may require grad or not, and may be the result of operations. x and its
+    - x: finite, with n and d at least 1. It may require grad or not, and may be the result of operations. x and its
       .grad aren't changed.
     - average: of x's dtype, float32 or float64, without requires_grad, with numbers from 0.1 to 100 both before and
       after the call.
     - x and average may have any strides, and no two elements of average share memory.
     - rate is from 0 to 1.
-    - The grad mode, recording on or off, is the same after the call as before.
+    - Recording is on or off, and stays so.
     """
     ### BEGIN SOLUTION
     with torch.no_grad():
@@ -29,14 +29,15 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
 # x is (n, d), and -> other_cases, float64, two_calls, constant_average
 # average becomes -> other_cases, float64, two_calls, constant_average, aliases
 # The result is a new -> constant_average, two_calls, keeps_input
-# The function may be -> two_calls
+# Several calls with -> two_calls
+# The gradient of each -> two_calls
 # x: finite, with -> other_cases, float64, two_calls, constant_average
-# x may require grad -> other_cases
+# It may require grad -> other_cases
 # x and its .grad -> keeps_input
 # average: of x's dtype -> other_cases, float64, two_calls, constant_average
 # x and average may -> other_cases, constant_average, aliases
 # rate is from 0 -> other_cases, float64, two_calls, constant_average, aliases
-# The grad mode -> keeps_input
+# Recording is on -> keeps_input
 
 
 # %% domain

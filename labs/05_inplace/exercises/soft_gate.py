@@ -2,9 +2,11 @@
 def soft_gate(x: Tensor, w: Tensor) -> Tensor:
     """h * log(1 + exp(h)) with h = x * w, differentiable with respect to x and w.
 
-    x (n, d), w (d,), both float32 or both float64, any strides; n and d may be 0. The products are between -20 and 20.
-    Each may require grad or not, and may be the result of operations. Returns a new tensor (n, d). x, w and their .grad
-    aren't changed.
+    x is (n, d), and w is (d,). Returns a new tensor (n, d).
+
+    Details:
+    - x, w: both float32 or both float64, with any strides. n and d may be 0. The products are between -20 and 20.
+    - x and w may require grad or not, and may be results of operations. They and their .grad aren't changed.
     """
     ### BEGIN SOLUTION
     h = x * w
@@ -16,11 +18,13 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
 
 # %% promises
 # h * log(1 + exp(h)) -> values, gradient_x, other_cases, gradient, either_alone
-# x (n, d), w (d,) -> other_cases, gradient, keeps_input
-# The products are -> other_cases, gradient
-# Each may require -> either_alone
+# x is (n, d) -> other_cases, gradient, keeps_input
 # Returns a new tensor -> either_alone, keeps_input
-# x, w and their -> keeps_input
+# x, w: both float32 -> other_cases, gradient
+# n and d may be 0 -> keeps_input
+# The products are -> other_cases, gradient
+# x and w may require -> either_alone
+# They and their -> keeps_input
 
 
 # %% domain
