@@ -275,7 +275,7 @@ def shifted_evaluation(loss_at, f, w, shift):
     return {"returned": returned, "raised": raised, "after": before, "requires_grad": needs}
 
 
-# %% wrong "minus undoes plus" fails=keeps_input,after_error
+# %% wrong "minus undoes plus" fails=keeps_input,after_error,aliases,keeps_grad
 def loss_at(loss, w, shift):
     with torch.no_grad():
         w += shift

@@ -5,7 +5,7 @@ def outcome(f, x: Tensor) -> str:
     "now": f raises a RuntimeError. "backward": the backward pass raises one. "silent": neither does, but at least one
     element of the leaf's gradient differs from the slope of f(x).sum() by more than 0.001. "ok": no element does.
     Pass on any other exception, from f or the backward pass.
-    x is (n,). Compute its slopes with central finite differences and a step from 1e-6 to 1e-4.
+    x is (n,). Compute the slopes at x with central finite differences and a step from 1e-6 to 1e-4.
     f is a function of one tensor. It may write to its argument and to tensors that it makes. You may call f several
     times, even with tensors that don't require grad, but not under torch.func.
 
@@ -47,7 +47,7 @@ def outcome(f, x: Tensor) -> str:
 # "ok": no element -> slightly_wrong, other_code
 # Pass on any other -> passes_errors
 # x is (n,) -> requires_grad, other_code, keeps_input
-# Compute its slopes -> slightly_wrong, cancelling_errors
+# Compute the slopes -> slightly_wrong, cancelling_errors
 # f is a function -> other_code, writes_to_input, requires_grad
 # It may write to -> writes_to_input, other_code
 # You may call f several -> other_code, all_cases
