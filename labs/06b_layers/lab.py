@@ -3,8 +3,8 @@
 #
 # You train a network on the digits and measure 99% accuracy. Then you build it into a program that reads one digit at a
 # time, and it gets one digit in thirteen wrong. The weights are the same and nothing raises an error, but one layer
-# doesn't do what you thought. Most of a model consists of layers that someone else wrote. This lab shows how mistakes
-# in using them arise and how to find them.
+# doesn't do what you thought. This lab shows how to find such mistakes, and how to know a layer well enough to avoid
+# them.
 #
 # After this lab, you'll be able to
 #
@@ -13,16 +13,13 @@
 # - continue a sequence with attention's KV cache;
 # - find the layer that turns a loss into `nan`.
 #
-# The core is four exercises, `convolve`, `apply_norm`, `attend_next`, and `first_bad`, and takes about 125 minutes. Two
-# sections begin with *Further practice*, *A row that doesn't learn* and *A model without values* with its exercise,
-# `materialize`. They take about 25 minutes more, earn no points, and no later lab depends on them. One interview
-# question is about the second one; for that, reading it is enough.
+# You need lab 6, and attention from lab 2. The core has four exercises and takes about 125 minutes. At the end, two
+# sections of further practice take about 25 more and earn no points. All numbers were measured with PyTorch 2.13 on one
+# CPU thread.
 #
-# You need lab 6, and attention from lab 2. All numbers were measured with PyTorch 2.13 on one CPU thread.
-#
-# Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
-# Those marked *later* run when you press *Mark my work* or hand the lab in. A folded cell above an exercise contains
-# helpers for its checks: run it, but you don't have to read it.
+# Where it says *Predict*, choose an answer before you run the next cell. Checks marked *later* run when you press *Mark
+# my work* or hand the lab in. A folded cell above an exercise contains helpers for its checks: run it, but you don't
+# have to read it.
 
 # %% given
 from collections.abc import Callable
@@ -38,8 +35,9 @@ from labkit import Seen, assert_answered, assert_close, assert_letters, check, d
 # ## What a convolution looks for
 #
 # The fully connected network of lab 6 reads 97% of the unseen digits correctly, but it doesn't know which pixels are
-# neighbors. A convolution does. It slides a small grid of weights, its *kernel*, across the image. At each position, it
-# multiplies the weights by the pixels under them and adds up the products.
+# neighbors. If you shuffled the pixels of all scans in the same way, it would learn no worse. A *convolution* does. It
+# slides a small grid of weights, its *kernel*, across the image. At each position, it returns the sum of the weights
+# times the pixels under them.
 #
 # The 3 x 3 kernel below subtracts the pixels on its left from those on its right. PyTorch expects images as (N, C,
 # height, width), for N samples with C channels, so `[None, None]` adds two dimensions of size 1. Where will the result
@@ -54,8 +52,8 @@ for numbers in (kernel, picture, edges):
     print(numbers.int(), tuple(numbers.shape))
 
 # %% [markdown]
-# The result is 3 at the stroke's left edge, -3 at its right edge, and 0 where the pixels don't change. So with nine
-# weights, a kernel finds a pattern wherever it is.
+# The result is 3 at the stroke's left edge, -3 at its right edge, and 0 where the pixels don't change. With only nine
+# weights, a kernel finds its pattern wherever it is.
 #
 # The result is smaller than the picture, because the kernel fits at only 3 x 6 positions. With `padding=1`, a border of
 # zeros around the picture preserves the size. With `stride=2`, the kernel moves two pixels at a time.
@@ -79,23 +77,33 @@ hint(
 
 # %% [markdown]
 # Now you can compute the size that any convolution returns. Pooling counts its windows the same way, and its stride
-# defaults to the kernel size. `nn.Conv2d` has more settings. `dilation` is the distance between taps, so with 2, a
-# kernel of size 3 spans 5 pixels. With `groups`, an output channel reads only `in_channels / groups` channels.
-# `padding_mode` fills the border, and `bias`, on by default, is pointless before a batch norm, which subtracts it
-# again.
+# defaults to the kernel size.
+#
+# How many pixels can an output depend on? These are its *receptive field*: after one 3 x 3 convolution, 3 x 3 pixels.
+# In a second convolution, each tap reads such an output, so together the taps reach 5 x 5. With pooling in between,
+# they're two pixels apart and reach further. Each layer adds (kernel - 1) times the distance between its taps:
+#
+# | after | distance between taps | receptive field |
+# |---|---|---|
+# | 3 x 3 convolution | 1 | 3 x 3 |
+# | 2 x 2 pooling | 1 | 4 x 4 |
+# | 3 x 3 convolution | 2 | 8 x 8 |
+# | 2 x 2 pooling | 2 | 10 x 10 |
+#
+# So after two small kernels, an output can depend on pixels from all over an 8 x 8 scan.
 #
 # ## Right in training, wrong in use
 #
-# Two convolutions make a better digit reader if you use it correctly. Each is followed by a ReLU and two other layers.
+# The digit reader below has these four layers, and it's the one that gets a digit in thirteen wrong. Besides ReLUs, it
+# contains two kinds of layers that may be new to you:
 #
-# - A norm layer *normalizes* the output. The one here, batch norm, brings each channel to mean 0 and variance 1.
-#   Training then usually takes fewer steps; why is still debated.
+# - `nn.BatchNorm2d` *normalizes* its input: it brings each channel to mean 0 and variance 1. Training then usually
+#   takes fewer steps.
 # - `nn.MaxPool2d(2)` keeps the largest number in each 2 x 2 square. Two of these shrink each side from 8 to 2, so the
 #   last layer gets 32 · 2 · 2 = 128 numbers.
 #
 # The last line reads the 297 held-out scans one at a time. Run the cell, then change the 1 in that line to 297 to read
 # them all at once.
-#
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -133,38 +141,68 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 
 # %% [markdown]
 # With the same weights and scans, the accuracy is 92% one at a time but 99% all at once. Which layer's output for one
-# scan depends on the other scans in the batch? Which line is missing, and what would it change?
+# scan depends on the other scans in the batch? Which line is missing?
 
 # %% answer [markdown]
-# `nn.BatchNorm2d`. In training mode, it subtracts the batch's mean and divides by the batch's standard deviation. If
-# the batch is a single scan, these are that scan's own statistics. Reading all 297 at once hides the problem, because a
-# mix of digits has nearly the same statistics as the training batches. `torch.no_grad()` doesn't help: it turns off
-# recording, not training mode.
+# `nn.BatchNorm2d`. In training mode, it uses the batch's mean and standard deviation. If the batch is a single scan,
+# these are that scan's own. Reading all 297 at once hides the problem, because a mix of digits has nearly the same
+# statistics as the training batches. `torch.no_grad()` turns off recording, not training mode.
 #
 # Add `digit_reader.eval()` above the last line. Batch norm then uses running averages from training:
 #
-# | read | without `eval()` | with `eval()` |
-# |---|---|---|
-# | one at a time | 92.3% | 99.0% |
-# | all at once | 99.3% | 99.0% |
-#
-# With `eval()`, the result no longer depends on the batch. Test any layer for that: call it with one sample and with
-# many.
+# | scans at a time | 1 | 2 | 10 | 297 |
+# |---|---|---|---|---|
+# | without `eval()` | 92.3% | 98.0% | 99.3% | 99.3% |
+# | with `eval()` | 99.0% | 99.0% | 99.0% | 99.0% |
+
+# %% [markdown]
+# Now that the reader works, put your own function into it. The next cell runs its trained layers one after the other,
+# but computes both convolutions with your `convolve`.
+
+# %% scratch
+digit_reader.eval()
+x = scans[1500:]
+with torch.no_grad():
+    expected = digit_reader(x)
+    try:
+        for layer in digit_reader:
+            own = isinstance(layer, nn.Conv2d)
+            x = convolve(x, layer.weight, 1, 1) + layer.bias[:, None, None] if own else layer(x)
+        print("the same predictions:", torch.equal(x.argmax(dim=1), expected.argmax(dim=1)))
+    except NotImplementedError:
+        print("This cell needs your convolve.")
 
 # %% [markdown]
 # ## What a layer promises
 #
-# If you know three things about a layer, bugs like the digit reader's won't surprise you.
+# Three questions about a layer would have prevented the reader's mistake:
 #
-# - *What shape does it take, and what shape does it return?* Which dimension is the batch, and which one holds the
-#   features?
-# - *What does it store?* Parameters, *buffers*, which belong to the model but aren't trained (lab 6), or nothing.
-# - *What does `eval()` change?* The output of some layers, and nothing for most.
+# - *What shape does it take, and what shape does it return?*
+# - *What does it store?*
+# - *What does `eval()` change?*
 #
-# The next cell builds eight layers, calls each one in both modes, and prints the answers. N counts samples, C the
-# channels of an image, T the steps of a sequence, such as its words, and F the features of each step. `Embedding` looks
-# up a row of its table for each index, `LSTM` reads a sequence step by step, and `MultiheadAttention` is lab 2's
-# attention.
+# The next cell asks a batch norm what it stores, and then calls it in both modes with images in which every pixel is 10.
+
+# %% example
+norm = nn.BatchNorm2d(3)
+print("parameters:", [name for name, _ in norm.named_parameters()])
+print("buffers:   ", [name for name, _ in norm.named_buffers()])
+print("state_dict:", list(norm.state_dict()))
+with torch.no_grad():
+    for mode in ("training", "evaluation"):
+        norm.train(mode == "training")
+        norm(torch.full((2, 3, 9, 7), 10.0))
+        print(f"after a call in {mode} mode:", norm.running_mean.tolist(), norm.num_batches_tracked.item())
+
+# %% [markdown]
+# The optimizer changes the *parameters*. It doesn't change the *buffers*, which also belong to the model. Here, the
+# forward pass does: in training mode, it moves the running mean and variance a tenth of the way toward the batch's
+# values, even under `no_grad`. So the mean went from 0 to 1. In evaluation mode, nothing moved. `state_dict()` contains
+# parameters and buffers, so a loaded model normalizes as the saved one did.
+#
+# Now ask eight layers. N counts samples, C the channels of an image, T the steps of a sequence, such as its words, and
+# F the features of each step. `Embedding` looks up a row of its table for each index, `LSTM` reads a sequence step by
+# step, and `MultiheadAttention` is lab 2's attention.
 
 # %% predict: train_and_eval
 # **Predict.** Which of these layers return different values in evaluation mode than in training mode?
@@ -174,7 +212,6 @@ print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 # - [x] `nn.Dropout`
 # - [ ] `nn.MaxPool2d`
 # - [ ] `nn.Embedding`
-#
 
 # %% example
 torch.manual_seed(0)
@@ -208,34 +245,22 @@ print("the LSTM's state is two tensors:", *(tuple(part.shape) for part in reader
 # %% [markdown]
 # *What shape does it take?* There are three conventions.
 #
-# - `Linear` works on the last dimension, and `LayerNorm` on those whose sizes you pass, here the last one. The others
-#   are batch dimensions. `Embedding` adds a dimension at the end.
-# - Convolutions, pooling, and `BatchNorm2d` expect the channels second. Except for `BatchNorm2d`, they also accept one
-#   image, (C, height, width), so pooling takes (N, height, width) for that without an error.
+# - `Linear` and `LayerNorm(4)` work on the last dimension; all others are batch dimensions. `Embedding` adds a dimension
+#   at the end.
+# - Convolutions, pooling, and `BatchNorm2d` expect the channels second.
 # - `LSTM` and `MultiheadAttention` expect the steps first, (T, N, F), unless they're built with `batch_first=True`.
 #
-# The last one is a trap. Without `batch_first=True`, these two layers also accept (N, T, F), but they mistake samples
-# for steps and mix them.
+# The last one is a trap. Without `batch_first=True`, they also accept (N, T, F), but mistake samples for steps and mix
+# them.
 #
-# *What does it store?* Of the eight, only batch norm has buffers: a running mean, a running variance, and the number of
-# batches it has seen. Each forward pass in training mode moves the first two a tenth of the way toward the batch's
-# values (`momentum=0.1`), even under `torch.no_grad()`.
-#
-# *What does `eval()` change?* Only two of the eight layers. Batch norm uses its running values instead of the batch's,
-# and dropout does nothing.
-#
-# It can change others too. `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, which is 0 unless you set
-# it, and a few rarer layers have modes of their own, such as `nn.InstanceNorm2d` with `track_running_stats=True`. If a
-# layer is new to you, put it into this cell.
+# *What does `eval()` change?* Two of the eight: batch norm uses its running values, and dropout does nothing. Some
+# layers depend on their settings: `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, 0 by default, and
+# `nn.InstanceNorm2d` needs `track_running_stats=True`. If a layer is new to you, put it into this cell.
 #
 # ### Which numbers share a mean?
 #
-# Why does `eval()` matter for batch norm, but not for layer norm? Norm layers differ mainly in one decision: which
-# numbers do they average?
-#
-# The next cell asks autograd. The gradient of one output with respect to the input is nonzero only at the elements that
-# this output depends on.
-#
+# Why does `eval()` matter for batch norm, but not for layer norm? They differ in which numbers they average. The next
+# cell asks autograd: the gradient of one output is nonzero only at the inputs that this output depends on.
 
 # %% example
 torch.manual_seed(0)
@@ -253,14 +278,32 @@ plt.show()
 
 # %% [markdown]
 # *In words:* each norm has a row of panels, one for each sample. The output at [1, 2, 3] depends on the colored inputs.
-# Batch norm takes axis 1 for channels, so it averages row 2 of all three samples. The others take it for steps and need
-# only row 2 of sample 1. Only batch norm mixes samples, so only batch norm needs stored averages in evaluation mode.
+# Batch norm takes axis 1 for channels, so it averages row 2 of all three samples. The others take axis 1 for steps and
+# average only row 2 of sample 1.
 #
-# Let $\mu$ and $\sigma^2$ be the mean and variance of such a group. Layer norm and batch norm compute
-# $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ prevents division
-# by 0.
+# So only batch norm mixes samples. How far is a small batch's mean from the mean of all 297 unseen scans? The next cell
+# asks the reader's second batch norm, whose input has 4 x 4 numbers per scan and channel.
+
+# %% example
+with torch.no_grad():
+    inputs = digit_reader[:5].eval()(scans[1500:])
+center, spread = inputs.mean((0, 2, 3)), inputs.std((0, 2, 3))
+for size in (1, 4, 16, 64):
+    means = torch.stack([part.mean((0, 2, 3)) for part in inputs.split(size)])
+    off = ((means - center) / spread).square().mean().sqrt()
+    print(f"{size:2} scans, {16 * size:4} numbers per channel: off by {off:.2f} standard deviations")
+
+# %% [markdown]
+# The mean of k independent scans varies by $1 / \sqrt{k}$ as much as that of one, so four times the scans about halve
+# the distance. With one scan, each channel is off by a quarter of its standard deviation, differently for every scan.
+# Its variance is off, too. The layers after it didn't learn from such inputs, and that cost you seven points.
 #
-# RMS norm, which most language models use, skips the mean and the bias. It computes
+# Layer norm returns the same for a sample whatever else is in the batch, so it has nothing to store and nothing to
+# switch. In a language model, batch norm has another fault: in training, a token's output would depend on later tokens.
+#
+# Let $\mu$ and $\sigma^2$ be the mean and variance of the numbers that share a mean. Layer norm and batch norm compute
+# $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ prevents
+# division by 0. RMS norm, which most language models use, skips the mean and the bias: it computes
 # $x / \sqrt{\overline{x^2} + \epsilon}$ and multiplies by `weight`.
 #
 # ### Your turn: apply_norm
@@ -278,45 +321,32 @@ hint(
 # %% [markdown]
 # Now you can tell these three by which axes they average over, and whether they subtract the mean.
 #
-# By default, `x.var()` is *unbiased*: for m numbers, it divides by m - 1 instead of m. `nn.BatchNorm1d` uses both
-# definitions. Which one does it use for its output, and which for `running_var`? And why don't language models use
-# batch norm?
-
-# %% answer [markdown]
-# The output uses the biased variance, and `running_var` the unbiased one, as `x.var()` does. So once `running_var` has
-# settled, the divisor for the same batch is larger in evaluation mode, by a factor of nearly $\sqrt{m / (m - 1)}$ for m
-# numbers per channel.
-#
-# While a language model trains, batch norm would mix a batch's sequences, including their padding, and leak information
-# from later tokens into earlier ones. The model could learn to rely on it, but in use, the later tokens don't exist
-# yet.
-
-# %% [markdown]
 # ## A state to pass along
 #
-# A model that writes text computes one *token*, a word or a part of one, appends it, and repeats. For each, it needs
-# something from the earlier tokens, its *state*. If you compute that anew each time, it's slow. If you keep too little
-# of it, the text gets worse, and there's no error.
+# A model that writes text computes one *token*, a word or a part of one, appends it, and repeats. For each token, it
+# needs something from the earlier ones, its *state*. If you compute that anew each time, it's slow.
 #
-# An LSTM's state has a fixed size. It's two tensors, h and c. Every step updates both, and the last layer's h is also
-# the step's output. The trap is their shape: `batch_first` moves the axes of the input and the output, but not those of
-# the state, which is always (layers times directions, N, hidden). And in a batch, shorter sequences are *padded* at the
-# end, so for them, `outputs[:, -1]` is the output after the padding. With `batch_first=True` and one direction, read
-# `outputs[torch.arange(N), lengths - 1]`, and exclude length 0, for which that's index -1.
+# An LSTM's state has a fixed size: the two tensors at the end of the table. `batch_first` moves the axes of the input
+# and the output, but not those of the state, which is always (layers times directions, N, hidden).
 #
-# Attention's state grows instead, because it compares each token with all earlier ones.
+# Attention's state grows, because it compares each token with all earlier ones. In each head (lab 2), a token has a
+# query, a key, and a value: products of its features with three weights, the *projections*. Its output is a weighted
+# mean of values, its own and the earlier ones. The weights come from its query and these tokens' keys.
 #
-# In each head (lab 2), a token has a query, a key, and a value. They're made from the token's features by products with
-# three weights, the *projections*. The token's query is compared with its own key and those of all earlier tokens, and
-# the result is the weighted mean of their values.
+# So the next token needs the earlier keys and values, but not the earlier queries. If no token sees later ones, these
+# keys and values never change, so you can store them. That's a *KV cache*.
 #
-# So the next token needs the earlier keys and values, but not the earlier queries. As long as no layer lets a token see
-# later ones, these keys and values never change, so you can store them. That's a *KV cache*. Without it, the 1,000th
-# token costs a thousand projections, although 999 of the results are already known.
+# Several new tokens in one call need a mask, because none may see a later one. `tril(k)` keeps the numbers on diagonal k
+# and to its left, and `triu(k + 1)` keeps the others. Diagonal 0 starts in the top left corner.
+#
+# ```python
+# torch.ones(2, 5).tril(0)  # 1 0 0 0 0   torch.ones(2, 5).triu(1)  # 0 1 1 1 1
+#                           # 1 1 0 0 0                             # 0 0 1 1 1
+# ```
 #
 # ### Your turn: attend_next
 # The next tokens can be a single token or a whole prompt. With 3 tokens in the cache and 2 new ones, the mask has a row
-# for each new token and a column for each key, with a 1 where the token sees the key:
+# for each new token and a column for each key, with a 1 where the token sees the key. Which diagonal is that?
 #
 # ```text
 #              keys: 0  1  2  3  4
@@ -334,43 +364,42 @@ hint(
 # %% exercise: attend_next points=3 level=medium
 
 # %% [markdown]
-# Now a new token costs one projection. Attention still reads the whole cache, so its cost grows with the text.
-#
-# What does PyTorch's own attention, `scaled_dot_product_attention(query, key, value, is_causal=True)`, do with one
-# query and four keys? And for 4,096 tokens in bfloat16, how large is the cache of a model with 32 layers of 32 heads,
-# each with its own keys and values, and d = 128?
+# Now a new token costs one projection. The next cell runs your function for 300 tokens, one by one: first with the
+# cache, and then from scratch for every token, which projects 1 + 2 + ... + 300 = 45,150 tokens.
 
-# %% answer [markdown]
-# Its causal mask starts at the first key, so a single query sees only key 0. You'd get the first token's value without
-# any error. For a single new token, leave `is_causal` out. For several, pass `attn_mask`, where True marks what a token
-# *may* see. In `nn.MultiheadAttention` and this exercise's hints, True marks what it can't.
-#
-# Keys and values, 32 layers, 32 heads, 4,096 tokens, and 128 numbers of 2 bytes each: 2 · 32 · 32 · 4096 · 128 · 2 =
-# 2,147,483,648 bytes, 2 GiB for one sequence. That's why, in many models, several heads share the same keys and values.
-# With four heads to a pair, it's 0.5 GiB.
+# %% scratch
+from time import perf_counter
 
-# %% [markdown]
-# ## A row that doesn't learn
-#
-# *Further practice; the core continues at "Looking inside".* Many models rely on padding being zero.
-# `nn.Embedding(10, 6, padding_idx=0)` has row 0 of its table for that. Does the row stay zero, whatever you do?
+weights = torch.randn(64, 192, generator=torch.Generator().manual_seed(0)) / 8
+text = torch.randn(1, 300, 64, generator=torch.Generator().manual_seed(1))
 
-# %% example
-torch.manual_seed(0)
-table = nn.Embedding(4, 2, padding_idx=0)
-print("at the start     ", table.weight[0].tolist())
-(gradient,) = torch.autograd.grad(table(torch.tensor([0, 1, 0])).sum(), table.weight)
-print("its gradient     ", gradient[0].tolist(), " that of row 1", gradient[1].tolist())
-nn.init.normal_(table.weight)
-print("after an init    ", table.weight[0].tolist())
-logits = table(torch.tensor([0, 1])) @ table.weight.T  # the table is also the last layer's weights, a common choice
-print("as output weights", torch.autograd.grad(logits.sum(), table.weight)[0][0].tolist())
+
+def project_text(tokens):
+    """The queries, keys, and values of 4 heads, with 16 numbers each."""
+    return (tokens @ weights).unflatten(2, (3, 4, 16)).permute(2, 0, 3, 1, 4)
+
+
+try:
+    begin, cache = perf_counter(), None
+    for i in range(300):
+        out, cache = attend_next(project_text, text[:, i : i + 1], cache)
+    middle = perf_counter()
+    for i in range(300):
+        again, _ = attend_next(project_text, text[:, : i + 1], None)
+    print(f"{300 / (middle - begin):,.0f} tokens per second with the cache", end=", ")
+    print(f"{300 / (perf_counter() - middle):,.0f} without")
+    print("the same last output:", torch.allclose(out, again[:, :, -1:], atol=1e-4))
+except NotImplementedError:
+    print("This cell needs your attend_next.")
 
 # %% [markdown]
-# Row 0 starts out as zeros, and the lookup gives it no gradient. That's all. Initializing or loading the table
-# overwrites the row. Weight decay then shrinks it, even though its gradient is zero. And if the table also serves as
-# the weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write
-# them after the initialization, under `no_grad`: `table.weight[0].zero_()`.
+# We measured five to eight times as many tokens per second with the cache, and the ratio grows with the text. The cache
+# costs memory instead: for 4,096 tokens in bfloat16, a model with 32 layers of 32 heads and d = 128 stores 2 · 32 · 32 ·
+# 4096 · 128 numbers of 2 bytes, 2 GiB for one sequence. That's why, in many models, several heads share their keys and
+# values.
+#
+# PyTorch's `scaled_dot_product_attention` with `is_causal=True` expects all queries. A single new one would see only
+# key 0, and you'd get no error.
 #
 # ## A good place to stop
 #
@@ -414,49 +443,46 @@ else:
     print(f"right for {measure(own_reader, 1):.1%} of the unseen scans, one at a time")
 
 # %% [markdown]
-# The first 12 steps go well, and then the loss is `nan`. Which layer caused it? A forward pass is ordinary Python, so
-# ordinary tools work.
+# The first 12 steps go well, and then the loss is `nan`. Which layer caused it? In a `forward` that you wrote, put
+# `breakpoint()` between two lines: Python stops in its debugger, where `p x.isfinite().all()` prints a value, and `c`
+# continues. After an error, `%debug` in the next cell takes you to the line that raised it.
 #
-# - `print(x.shape, x.isfinite().all())` between two lines of `forward`.
-# - `breakpoint()` there: Python stops in its debugger, `pdb`, and waits for commands. `p x.shape` prints a value, `n`
-#   runs one line, and `c` continues. After an error, `%debug` in the next cell takes you to the line that raised it.
-# - A *forward hook*, for modules that you didn't write: a function that PyTorch calls after each forward pass of a
-#   module, with the module, its inputs, and its output. Registering it returns a handle; the hook stays in place until
-#   you call the handle's `remove()`. A value that it returns replaces the output, unless it's None. Functions like
-#   `nn.functional.relu` call no hooks.
+# For other layers, there are *forward hooks*: functions that PyTorch calls after each forward pass of a module, with
+# the module, its inputs, and its output. The hooks below print the range of each output in the first reader.
 
 # %% example
-torch.manual_seed(0)
-network = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.LayerNorm(4), nn.Linear(4, 2))
+def make_printer(name):
+    """A hook that prints the range of a module's output below this name."""
+
+    def print_range(module, inputs, output):
+        print(f"{name!r:3} {type(module).__name__:11} {output.min().item():5.1f} to {output.max().item():4.1f}")
+
+    return print_range
 
 
-def show(module, inputs, output):
-    print(f"{type(module).__name__:9} returns {tuple(output.shape)}, the largest number is {output.max().item():.2f}")
-
-
-handles = [module.register_forward_hook(show) for module in network]
+handles = [module.register_forward_hook(make_printer(name)) for name, module in digit_reader.named_modules()]
 try:
-    network(torch.tensor([[1.0, 2.0, 3.0]]))
+    digit_reader(scans[1500:])
 finally:
     for handle in handles:
         handle.remove()
 
 # %% [markdown]
-# `torch.isfinite` is False for inf, -inf, and nan. One bad number usually leads to more, so you need only the *first*
-# layer.
+# - A hook stays in place until you call its handle's `remove()`. In `finally`, that happens even after an error.
+# - `make_printer` gives each hook its name. A hook defined in the loop itself would see only the loop's last name.
+# - If a hook returns something other than None, that replaces the output.
 #
-# First in what order? Modules run when `forward` calls them, not in the order in which they're defined. A forward hook
-# runs once its module's `forward` has returned. If a model calls a block, and the block calls two layers, the hooks run
-# in this order: first layer, second layer, block, model.
+# The last line is the model's, whose name is `""`: a forward hook runs once its module's `forward` has returned. If a
+# model calls a block, and the block calls two layers, the hooks run in this order: first layer, second layer, block,
+# model.
 #
 # ### Your turn: first_bad
-# Write this tool and keep it. The long folded cell below only builds models for the checks.
+# One bad number usually leads to more, so you need only the *first* layer with one. `torch.isfinite` is False for inf,
+# -inf, and nan. The long folded cell below only builds models for the checks.
 
 # %% given
 hint(
     "Which modules get a hook? What does a hook have to know to report its module's name?",
-    "If all hooks report the last name: a function made in a loop sees the loop variable's last value. Make each hook "
-    "in a function that takes the name.",
     "An output may be a tuple that contains a tuple, like an LSTM's. Have a small function call itself on the parts.",
     "Which lines must run even if model(x) raises an exception? Use try and finally.",
 )
@@ -474,85 +500,20 @@ except NotImplementedError:
     print("This cell needs your first_bad.")
 
 # %% [markdown]
-# What happened in that module? Look at the numbers that it gets, such as `own_reader[:3](sheets[rows])[34]`, fix
-# `ScanNorm` in the cell above, and train again.
+# What happened in that module? `own_reader[:4](sheets[rows]).isnan().flatten(1).any(dim=1).nonzero()` lists the scans
+# for which it returns nan, and `own_reader[:3](sheets[rows])[34]` is what it got. Fix `ScanNorm`, and train again.
 
 # %% answer [markdown]
-# It's module 3, the first `ScanNorm`. In scan 34 of this batch, the empty sheet, several channels get no positive
-# number, so the ReLU returns only zeros. Their mean and variance are 0, and 0 / 0 is nan. One such scan is enough to
-# make the loss of the whole batch nan.
+# It's module 3, the first `ScanNorm`. Scan 34 of this batch is the empty sheet: in three of its channels, the ReLU
+# returns only zeros. Their mean and variance are 0, and 0 / 0 is nan. One such scan makes the whole batch's loss nan.
 #
 # Divide by `(x.square().mean((2, 3), keepdim=True) + 1e-5).sqrt()`, as you did in `apply_norm`. All 150 steps run, and
-# the reader gets about 98% right, one at a time or all at once, without `eval()`.
+# the reader gets 98 to 99% right, one at a time or all at once, without `eval()`.
 
 # %% [markdown]
-# In another model, the loss is finite, `first_bad` returns None, and yet the weights are `nan` after the step. How can
-# that be?
-
-# %% answer [markdown]
-# Usually, the bad number is in a gradient. `torch.zeros(2).sqrt()` is 0, which is finite, but its gradient is inf, and
-# a step turns the weights into inf or nan. Check `p.grad.isfinite().all()` for each parameter after `backward()`.
-# `torch.autograd.detect_anomaly()` names the operation whose backward pass returns nan, but doesn't report inf, so it
-# misses this one. If all are finite, it's the step: in float16, AdamW's eps of 1e-8 is 0, so a zero gradient makes its
-# weight nan.
-
-# %% [markdown]
-# ## A model without values
+# If `first_bad` returns None and the weights are `nan` after the step, look at the gradients. `torch.zeros(2).sqrt()` is
+# finite, but its gradient is inf. Check `p.grad.isfinite().all()` for each parameter after `backward()`.
 #
-# *Further practice; the core continues at "What the script gained".* The digit reader's 6,186 parameters load
-# instantly. For a model with 10 billion, your machine first fills 40 GB with random float32 numbers that the checkpoint
-# then overwrites.
-#
-# On the *meta* device, a tensor has a shape and a dtype but no memory, so building a model there costs nothing:
-#
-# ```python
-# with torch.device("meta"):
-#     model = Network()
-# model.load_state_dict(state)               # copies into tensors without memory: nothing happens
-# model.load_state_dict(state, assign=True)  # makes the tensors in state the model's own
-# ```
-#
-# The first call only issues a warning for each tensor. What follows from the second one?
-#
-
-# %% example
-source = nn.Linear(3, 2).double()
-with torch.device("meta"):
-    empty = nn.Linear(3, 2)
-empty.weight.requires_grad_(False)
-old_weight, early = empty.weight, torch.optim.SGD(empty.parameters(), lr=0.1)
-empty.load_state_dict(source.state_dict(), assign=True)
-print("dtype", empty.weight.dtype, " requires grad", empty.weight.requires_grad, empty.bias.requires_grad)
-print("the same parameter as before", empty.weight is old_weight)
-print("in the source's memory", empty.weight.data_ptr() == source.weight.data_ptr())
-print("the early optimizer's parameter is on", early.param_groups[0]["params"][0].device)
-
-# %% [markdown]
-# - The dtype and device are those of the loaded tensors. Without `assign`, they'd be the model's.
-# - `requires_grad` stays as it was in the model.
-# - The parameters are new objects. An optimizer created earlier still holds the old ones: it runs without an error but
-#   doesn't update the model, so create it afterward.
-# - The memory is that of `state`. If `state` belongs to another model, training one also changes the other, so copy the
-#   tensors first. If it comes straight from a file, you needn't, and `torch.load(path, mmap=True)` reads each tensor
-#   only when it's used.
-# - Two names for one parameter (tied weights) become two parameters, which may still share memory. Tie them again, as
-#   in `model.head.weight = model.table.weight`.
-# - Buffers with `persistent=False` stay on meta, because `state_dict()` leaves them out. The next forward pass fails
-#   with "Tensor on device meta is not on the expected device cpu!".
-#
-# ### Your turn: materialize
-# Build a model on meta and load its values. Copy everything, and leave nothing on meta.
-
-# %% given
-hint(
-    "Which of the names does load_state_dict know? Which ones are left, and which modules do they belong to?",
-    "'norm.scale' is the scale attribute of the norm module, model.get_submodule('norm'). 'table' belongs to the model "
-    "itself, get_submodule('').",
-)
-
-# %% exercise: materialize points=3 level=hard further
-
-# %% [markdown]
 # ## What the script gained
 #
 # The table shows how many of the 297 unseen scans the script reads correctly, one at a time. We measured the first row
@@ -563,13 +524,10 @@ hint(
 # | fully connected, 60 epochs with AdamW | 97% |
 # | two convolutions, 10 epochs with SGD, still in training mode | 92% |
 # | the same with `eval()` | 99% |
-# | two convolutions with the repaired `ScanNorm`, in either mode | 98% |
+# | two convolutions with the repaired `ScanNorm`, in either mode | 98 to 99% |
 #
-# A better network made the script worse, because one of its layers was used in the wrong mode. The missing line wins
-# back seven points. Only with it do the new network, optimizer, and epochs gain two, about six scans.
-#
-# The script's scans are mixed and in memory. Lab 6c sorts them by digit, as if they came from ten folders, and at first
-# the same network gets only 13% of them right.
+# A better network made the script worse, because one of its layers was used in the wrong mode. With the missing line, it
+# gains two points on the old one, about six scans.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -595,7 +553,7 @@ hint(
 #   > An earlier query was used only for its own output, but keys and values are needed again.
 # - [x] Two new tokens after a cache of three need a mask with 2 rows and 5 columns.
 #   > There's a row for each new query and a column for each key.
-# - [x] In a batch without padding, a single new token needs no mask.
+# - [x] In `attend_next`, a single new token needs no mask.
 #   > It sees all cached keys and its own, and there are no others.
 #
 # Hint: Look at the mask in `attend_next`. What do its rows stand for?
@@ -612,17 +570,17 @@ hint(
 #
 # Hint: When does a hook run, and what doesn't it see?
 #
-# **`assign=True`**
-# - [x] The parameters have the dtype of the loaded tensors.
-#   > The loaded tensors become the model's own. Without `assign`, the values are converted to the model's dtype.
-# - [ ] An optimizer that was created before loading trains the new parameters.
-#   > It holds the old ones, so it doesn't change anything that the model uses.
-# - [x] If the model was built on meta, its buffers with `persistent=False` stay there.
-#   > `state_dict()` leaves them out, so nothing replaces them.
-# - [ ] All parameters require grad after loading.
-#   > Each requires grad if the model's old parameter did.
+# **Sizes and means**
+# - [x] `nn.Conv2d(3, 8, 5, stride=2, padding=2)` turns (N, 3, 9, 7) into (N, 8, 5, 4).
+#   > (9 + 4 - 5) // 2 + 1 = 5 and (7 + 4 - 5) // 2 + 1 = 4.
+# - [ ] An output of two stacked 3 x 3 convolutions with stride 1 depends on at most 3 x 3 pixels.
+#   > Each tap of the second one reads an output of the first, so together they reach 5 x 5.
+# - [x] Averaged over four times as many independent scans, a channel's mean varies about half as much.
+#   > The mean of k varies by 1 / sqrt(k) as much as that of one.
+# - [ ] For a row of equal numbers, RMS norm returns zeros, like layer norm.
+#   > It doesn't subtract the mean. Without `weight`, three threes give about (1, 1, 1).
 #
-# Hint: What do the four lines printed by the `empty` example show?
+# Hint: Count the windows of a small example, and normalize three threes by hand.
 
 # %% [markdown]
 # ## In your own words (2 points)
@@ -662,18 +620,7 @@ hint(
 #   norm subtracts no mean and adds no bias.
 # - An LSTM's state is (layers times directions, N, hidden). A KV cache holds keys and values, each (N, heads, T, d).
 # - After s cached tokens, new token i sees keys 0 to s + i.
-# - `padding_idx` means that the lookup gives the row no gradient. Nothing else protects the row.
 # - Look for the *first* output that isn't finite, in the order in which modules finish. Add eps under a root.
-# - After `assign=True`, the parameters are new, with the dtype, device, and memory of the loaded tensors. Create the
-#   optimizer afterward.
-#
-# | call | what it does or returns |
-# |---|---|
-# | `nn.Conv2d(1, 16, 3, padding=1)` | 16 kernels of 3 x 3; keeps the height and width |
-# | `x.var()` | the unbiased variance; norms divide by the biased one |
-# | `nn.LSTM(..., batch_first=True)` | takes and returns (N, T, ...); its state doesn't change shape |
-# | `scores.masked_fill(mask, -torch.inf)` | gives these scores no weight in the softmax |
-# | `register_forward_hook(f)` | calls f(module, inputs, output) until you call `remove()` |
 #
 # Three questions to ask yourself:
 #
@@ -682,3 +629,75 @@ hint(
 # - Which module finished first with a number that isn't finite?
 #
 # Lab 6c asks how the data gets to these layers. Lab 7 asks where the memory goes.
+
+# %% [markdown]
+# ## A row that doesn't learn
+#
+# *Further practice.* Sequences of different lengths are *padded* to the same length with an extra token, and many
+# models rely on its row in the embedding being zero. With `padding_idx=0`, that's row 0. Does it stay zero?
+#
+# ```python
+# table = nn.Embedding(4, 2, padding_idx=0)
+# table.weight[0]                                     # zeros
+# table(torch.tensor([0, 1, 0])).sum().backward()     # the gradient is 0 in row 0, and 1 in row 1
+# nn.init.normal_(table.weight)                       # row 0 isn't zero any more
+# (table(torch.tensor([0, 1])) @ table.weight.T).sum().backward()  # row 0 gets a gradient
+# ```
+#
+# Row 0 starts out as zeros, and the lookup gives it no gradient. That's all. Initializing or loading the table
+# overwrites the row. Weight decay then shrinks it, even though its gradient is zero. And if the table also serves as
+# the weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write
+# them after the initialization, under `no_grad`: `table.weight[0].zero_()`.
+
+# %% [markdown]
+# ## A model without values
+#
+# *Further practice.* The digit reader's 6,186 parameters load instantly. For a model with 10 billion, your machine first
+# fills 40 GB with random float32 numbers that the checkpoint then overwrites.
+#
+# On the *meta* device, a tensor has a shape and a dtype but no memory, so building a model there costs nothing:
+#
+# ```python
+# with torch.device("meta"):
+#     model = Network()
+# model.load_state_dict(state)               # copies into tensors without memory: nothing happens
+# model.load_state_dict(state, assign=True)  # makes the tensors in state the model's own
+# ```
+#
+# The first call only issues a warning for each tensor. What follows from the second one?
+
+# %% example
+source = nn.Linear(3, 2).double()
+with torch.device("meta"):
+    empty = nn.Linear(3, 2)
+empty.weight.requires_grad_(False)
+old_weight, early = empty.weight, torch.optim.SGD(empty.parameters(), lr=0.1)
+empty.load_state_dict(source.state_dict(), assign=True)
+print("dtype", empty.weight.dtype, " requires grad", empty.weight.requires_grad, empty.bias.requires_grad)
+print("the same parameter as before", empty.weight is old_weight)
+print("in the source's memory", empty.weight.data_ptr() == source.weight.data_ptr())
+print("the early optimizer's parameter is on", early.param_groups[0]["params"][0].device)
+
+# %% [markdown]
+# - The dtype and device are those of the loaded tensors. Without `assign`, they'd be the model's.
+# - `requires_grad` stays as it was in the model.
+# - The parameters are new objects. An optimizer created earlier still holds the old ones: it runs without an error but
+#   doesn't update the model, so create it afterward.
+# - The memory is that of `state`. If `state` belongs to another model, training one also changes the other, so copy the
+#   tensors first.
+# - Two names for one parameter (tied weights) become two parameters, which may still share memory. Tie them again, as
+#   in `model.head.weight = model.table.weight`.
+# - Buffers with `persistent=False` stay on meta, because `state_dict()` leaves them out. The next forward pass fails
+#   with "Tensor on device meta is not on the expected device cpu!".
+#
+# ### Your turn: materialize
+# Build a model on meta and load its values. Copy everything, and leave nothing on meta.
+
+# %% given
+hint(
+    "Which of the names does load_state_dict know? Which ones are left, and which modules do they belong to?",
+    "'norm.scale' is the scale attribute of the norm module, model.get_submodule('norm'). 'table' belongs to the model "
+    "itself, get_submodule('').",
+)
+
+# %% exercise: materialize points=3 level=hard further

@@ -21,20 +21,19 @@ def count_norms(apply_norm, x, kind, weight, bias, eps):
 def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     """Layer norm, RMS norm, or batch norm of x, as in training mode. kind is "layer", "rms", or "batch".
 
-    "layer" and "batch" subtract the group's mean and divide by the square root of its variance plus eps. The variance
-    is biased: it's the mean of the squared distances from the mean. "rms" only divides, by the square root of the
-    group's mean square plus eps. All three then multiply by weight, and all but "rms" add bias.
     "layer" and "rms": x is (..., f), and the f numbers at each position form a group. "batch": x is (n, c, ...), and
-    all numbers in one channel form a group. weight and bias have x's dtype and the shape (f,) or (c,).
-    Doesn't call PyTorch's own norms.
+    all numbers in one channel form a group.
+    "layer" and "batch" compute (x - mean) / sqrt(variance + eps) in each group. The variance is biased: it's the mean
+    of the squared distances from the mean. "rms" computes x / sqrt(mean of the squares + eps).
+    All three then multiply by weight, and all but "rms" add bias. Both are (f,) or (c,), in x's dtype.
+    The result has x's shape and dtype. Don't call PyTorch's own norms.
 
     Details:
-    - The dots stand for any number of dimensions, including none.
-    - x: float32 or float64, with any strides; no size is 0. Its numbers are averaged in groups of at least two.
+    - The dots are any number of dimensions, including none.
+    - x is float32 or float64, with any strides; no size is 0, and a group has at least two numbers.
     - eps is above 0, and a variance may be 0.
-    - A group may be far from 0, and from other groups, compared with its variance: its mean square minus its squared
-      mean would be inaccurate.
-    - The result has x's shape and dtype.
+    - A group may be far from 0 and from other groups, compared with its spread: the mean square minus the squared mean
+      would be inaccurate.
     - Gradients reach weight, bias, and x, including through its mean and variance. None of the three is changed.
     """
     ### BEGIN SOLUTION
@@ -52,20 +51,19 @@ def apply_norm(x: Tensor, kind: str, weight: Tensor, bias: Tensor, eps: float) -
 # %% promises
 # Layer norm, RMS -> example, layer, rms, batch
 # kind is -> example, rms_rows, layer, rms, batch
-# "layer" and "batch" subtract -> example, images, layer, batch
-# The variance is biased -> example, images, layer, batch
-# "rms" only divides -> rms_rows, rms
-# All three then -> rms_rows, layer, rms, batch
 # "layer" and "rms": x -> rms_rows, layer, rms
 # "batch": x is -> images, batch
-# weight and bias -> layer, rms, batch
-# Doesn't call -> by_hand
-# The dots stand -> layer, rms, batch
-# x: float32 or -> layer, rms, batch
-# Its numbers are -> layer, rms, batch
+# "layer" and "batch" compute -> example, images, layer, batch
+# The variance is biased -> example, images, layer, batch
+# "rms" computes -> rms_rows, rms
+# All three then -> rms_rows, layer, rms, batch
+# Both are -> layer, rms, batch
+# The result has -> layer, rms, batch
+# Don't call -> by_hand
+# The dots are -> layer, rms, batch
+# x is float32 or -> layer, rms, batch
 # eps is above 0 -> constant, layer, rms, batch
 # A group may be -> far
-# The result has -> layer, rms, batch
 # Gradients reach -> gradients
 # None of the three -> keeps_input
 

@@ -18,19 +18,18 @@ def continued_twice(attend_next, project, earlier, second, other):
 
 # %% exercise
 def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -> tuple[Tensor, list[Tensor]]:
-    """Causal attention for the next tokens of a sequence, and the cache for later ones: (output, cache).
+    """Causal attention for the next t tokens of n sequences, and the cache for later ones: (output, cache).
 
-    tokens (n, t, features): the next t tokens of n sequences, with t at least 1. project(tokens) returns their queries,
-    keys, and values, each (n, heads, t, d). cache: None at the start of the sequences, and otherwise [keys, values] of
-    all earlier tokens, each (n, heads, s, d).
-    Each new token sees all earlier tokens and itself, but no later ones. Its output is a weighted mean of the values of
-    the tokens that it sees. The weights are the softmax of the scores, each query times key / sqrt(d).
-    Returns output (n, heads, t, d) for the new tokens only, and the cache [keys, values], each (n, heads, s + t, d).
+    project(tokens) returns the queries, keys, and values of tokens (n, t, features), each (n, heads, t, d). cache is
+    None at the start, and otherwise [keys, values] of the s earlier tokens, each (n, heads, s, d).
+    A new token sees the earlier tokens, the new ones before it, and itself. Its output is the weighted mean of their
+    values. The weights are the softmax of the scores, its query times each key / sqrt(d).
+    Returns the new tokens' outputs (n, heads, t, d), and [keys, values] of all tokens, each (n, heads, s + t, d).
 
     Details:
-    - project is called once, with exactly these tokens.
-    - If cache isn't None, it's the one that the previous call returned. The cache passed in isn't changed, so two calls
-      can continue from the same one.
+    - project is called once, with exactly these tokens. t is at least 1.
+    - The caller may pass the same cache again, to continue it in two ways: no call changes a cache passed in or returned
+      earlier.
     """
     ### BEGIN SOLUTION
     query, key, value = project(tokens)
@@ -45,16 +44,15 @@ def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -
 
 # %% promises
 # Causal attention for -> one_by_one, drawn
-# tokens (n, t, features) -> one_by_one, prompt, two_after_three, drawn
-# project(tokens) returns their -> one_by_one, drawn
-# cache: None at -> one_by_one, drawn
-# Each new token sees -> prompt, two_after_three, blocks
+# project(tokens) returns the -> one_by_one, drawn
+# cache is None at -> one_by_one, drawn
+# A new token sees -> prompt, two_after_three, blocks
 # Its output is -> one_by_one, drawn
 # The weights are -> one_by_one, drawn
-# Returns output -> cache, drawn
+# Returns the new -> cache, drawn
 # project is called once -> projected_once
-# If cache isn't None -> one_by_one, drawn
-# The cache passed in -> keeps_cache
+# t is at least -> one_by_one, prompt, two_after_three, drawn
+# The caller may -> keeps_cache
 
 # %% domain
 EDGES = ("float64", "no cache", "one token", "one sequence", "one head", "one feature", "block", "equal sizes")

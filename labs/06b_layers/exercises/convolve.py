@@ -18,17 +18,17 @@ def count_convolutions(convolve, x, weight, padding, stride):
 def convolve(x: Tensor, weight: Tensor, padding: int, stride: int) -> Tensor:
     """The convolution of images x (n, c, h, w) with the kernels in weight (c_out, c, kh, kw).
 
-    A border of `padding` zeros surrounds each image. Windows of kh x kw pixels start at its top left corner, border
-    included, and then every `stride` pixels, down and across. A window that would extend past the border is left out.
-    The output of a kernel at a window is the sum of its c x kh x kw weights times the pixels under them.
-    Returns (n, c_out, windows down, windows across).
+    A border of `padding` zeros surrounds each image. The first window of kh x kw pixels starts at the border's top left
+    corner, and the next ones start every `stride` pixels, down and across. A window that would extend past the border
+    is left out.
+    For each window, a kernel returns the sum of its c x kh x kw weights times the pixels under them, without flipping.
+    Returns (n, c_out, windows down, windows across), in x's dtype.
 
     Details:
-    - x and weight are both float32 or both float64, of any size of number, with any strides and storage offset; n may
-      be 0.
-    - padding is at least 0, stride is at least 1, both may be larger than the kernel, and at least one window fits.
-    - A pixel that isn't finite affects only the windows that contain it. Weights are finite.
-    - Doesn't call PyTorch's convolutions, or `nn.functional.unfold` or `fold`.
+    - x and weight are both float32 or both float64, with any strides. n may be 0.
+    - padding is at least 0 and stride at least 1. Both may be larger than the kernel, and at least one window fits.
+    - A pixel that's inf or nan affects only the windows that contain it.
+    - Don't call PyTorch's convolutions, `nn.functional.unfold`, or `fold`.
     - Gradients reach x and weight. Neither is changed.
     """
     ### BEGIN SOLUTION
@@ -47,15 +47,16 @@ def convolve(x: Tensor, weight: Tensor, padding: int, stride: int) -> Tensor:
 # %% promises
 # The convolution of images -> example, drawn
 # A border of -> bordered, sizes
-# Windows of kh x kw -> strided, drawn, sizes
+# The first window -> strided, drawn, sizes
 # A window that would -> strided, sizes
-# The output of a kernel -> example, drawn
-# Returns (n, c_out, -> example, drawn
-# x and weight are -> numbers, sizes
+# For each window -> example, drawn
+# Returns (n, c_out, -> example, drawn, numbers
+# x and weight are -> numbers
+# n may be 0 -> drawn
 # padding is at least -> sizes, drawn
-# A pixel that isn't -> numbers
-# Weights are finite -> numbers
-# Doesn't call -> by_hand
+# Both may be larger -> sizes
+# A pixel that's -> numbers
+# Don't call -> by_hand
 # Gradients reach -> gradients
 # Neither is changed -> keeps_input
 

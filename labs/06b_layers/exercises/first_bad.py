@@ -148,14 +148,14 @@ def interrupted(x):
 def first_bad(model: nn.Module, x: Tensor) -> str | None:
     """The name of the first module whose output isn't finite in one call of model(x), or None if all are finite.
 
-    First: in the order in which the modules finish. So a module comes after those that run inside it. The name is the
-    one in model.named_modules(), which is "" for model itself.
+    First: in the order in which the modules finish. So a block comes after the modules that run inside it. The name is
+    the one in model.named_modules(), which is "" for model itself.
     An output is None, a tensor, or a tuple of outputs, which may again be tuples. It's finite if every number in it is.
     What counts is its value when its module finishes, even if a later module overwrites it in place.
-    Afterward, model has the same hooks as before, even after an exception.
+    Afterward, model has the hooks that it had before, and no others, even after an exception.
 
     Details:
-    - A tensor in an output may have any shape, and has a floating-point or integer dtype.
+    - A tensor may have any shape, and a floating-point or integer dtype.
     - model is called once and runs to the end, with each module in its current mode. x is only passed to model.
     - An exception that model raises, even KeyboardInterrupt, reaches the caller, even if an output wasn't finite.
     - The hooks that model already had don't change any output.
@@ -188,18 +188,17 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 # %% promises
 # The name of the first -> example, all_finite, order
 # First: in the order -> order
-# So a module -> order
+# So a block -> order
 # The name is the one -> order
 # An output is None -> tuple, outputs
 # It's finite if -> tuple, outputs, all_finite
 # What counts is -> in_place
 # Afterward, model has -> hooks_removed
-# A tensor in an output -> outputs
+# A tensor may have -> outputs
 # model is called once -> runs_once, errors
 # x is only passed -> keeps_input
 # An exception that -> errors
 # The hooks that model -> hooks_removed
-
 
 # %% domain
 EDGES = (

@@ -68,22 +68,21 @@ def keeps_default_device(materialize, features, hidden, state, rest, default):
 def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: dict[str, Tensor]) -> nn.Module:
     """The model that build makes, with these values, in its own memory.
 
-    build() is called once, on the meta device, so no memory is allocated for values that are in state anyway.
-    state: the names and tensors in the state_dict() of a model that build makes. rest: a tensor for each buffer that
-    state_dict() leaves out, keyed by its name in named_buffers().
+    build() is called once, on the meta device.
+    state: what state_dict() of such a model returns. rest: a tensor for each buffer that state_dict() leaves out, under
+    its name in named_buffers().
     Each parameter and buffer has the values, dtype, and device of its tensor in state or rest. It's a copy: a later
-    write to that tensor doesn't change the model. Parameters require grad as build made them, and state_dict() still
-    leaves out the same buffers.
+    write to that tensor doesn't change the model.
+    Parameters require grad as build made them, and state_dict() still leaves out the same buffers.
+    Raises RuntimeError if state lacks a name, has an extra one, or has a tensor of the wrong shape.
 
     Details:
-    - build: a function without arguments that makes the model. No tensor in the model has two names, and none but
-      num_batches_tracked is a scalar.
-    - state: a plain dict. Any floating-point dtype is allowed (int64 for num_batches_tracked, which is never missing
-      and always a scalar).
-    - rest has exactly the names of the buffers that state_dict() leaves out, which you don't have to check.
+    - build takes no arguments, and no tensor in its model has two names.
+    - In state, num_batches_tracked is int64, 0-dimensional, and never missing. All other tensors, in rest too, have a
+      floating-point dtype and at least one dimension.
+    - rest has the right names, so you don't have to check them.
     - No tensor in state and rest requires grad, and no two share memory. state and rest aren't changed.
-    - Raises RuntimeError if state lacks a name, has an extra one, or has a tensor of the wrong shape. Afterward, the
-      default device is the same as before, even after this error.
+    - The default device is the same afterward, even after this error.
     """
     ### BEGIN SOLUTION
     with torch.device("meta"):
@@ -99,21 +98,19 @@ def materialize(build: Callable[[], nn.Module], state: dict[str, Tensor], rest: 
 # %% promises
 # The model that -> example, other_cases
 # build() is called once -> flags
-# state: the names -> example, other_cases
+# state: what -> example, other_cases
 # rest: a tensor -> example, other_cases
 # Each parameter and buffer -> other_cases
 # It's a copy -> example, other_cases
 # Parameters require grad -> flags
-# build: a function -> example, other_cases
-# No tensor in the model -> other_cases
-# state: a plain dict -> example, other_cases
-# Any floating-point dtype -> other_cases
-# rest has exactly -> example, other_cases
+# Raises RuntimeError -> refused
+# build takes no -> example, other_cases
+# In state, num_batches_tracked -> example, other_cases
+# All other tensors -> other_cases
+# rest has the right -> example, other_cases
 # No tensor in state -> flags, other_cases
 # state and rest aren't -> keeps_arguments
-# Raises RuntimeError -> refused
-# Afterward, the default -> default_device
-
+# The default device -> default_device
 
 # %% domain
 # Each check needs its own model class.
@@ -233,7 +230,7 @@ with check(
         assert_close(got, True, name="whether the default device is the same as before")
 with check(
     "refused",
-    "a missing or extra name raises a RuntimeError",
+    "a missing or extra name, or a wrong shape, raises RuntimeError",
     hint="What does strict=False hide?",
 ):
     for lost, wrong_name, wrong_shape in (
