@@ -175,11 +175,8 @@ with torch.no_grad():
 # %% [markdown]
 # ## What a layer promises
 #
-# Three questions about a layer would have prevented the reader's mistake:
-#
-# - *What shape does it take, and what shape does it return?*
-# - *What does it store?*
-# - *What does `eval()` change?*
+# Three questions about each layer would have prevented the mistake. *What shape does it take, and what does it return?
+# What does it store? What does `eval()` change?*
 #
 # The next cell asks a batch norm what it stores, and then calls it in both modes with images in which every pixel is 10.
 
@@ -295,8 +292,8 @@ for size in (1, 4, 16, 64):
 
 # %% [markdown]
 # The mean of k independent scans varies by $1 / \sqrt{k}$ as much as that of one, so four times the scans about halve
-# the distance. With one scan, each channel is off by a quarter of its standard deviation, differently for every scan.
-# Its variance is off, too. The layers after it didn't learn from such inputs, and that cost you seven points.
+# the distance. With one scan, each channel's mean is off by a quarter of a standard deviation, differently for every
+# scan. Its variance is off, too. The layers after it didn't learn from such inputs, and that cost you seven points.
 #
 # Layer norm returns the same for a sample whatever else is in the batch, so it has nothing to store and nothing to
 # switch. In a language model, batch norm has another fault: in training, a token's output would depend on later tokens.
@@ -398,8 +395,8 @@ except NotImplementedError:
 # 4096 · 128 numbers of 2 bytes, 2 GiB for one sequence. That's why, in many models, several heads share their keys and
 # values.
 #
-# PyTorch's `scaled_dot_product_attention` with `is_causal=True` expects all queries. A single new one would see only
-# key 0, and you'd get no error.
+# PyTorch's `scaled_dot_product_attention` doesn't know about the cache: with `is_causal=True`, a single new query would
+# see only key 0, and you'd get no error.
 #
 # ## A good place to stop
 #
@@ -527,7 +524,7 @@ except NotImplementedError:
 # | two convolutions with the repaired `ScanNorm`, in either mode | 98 to 99% |
 #
 # A better network made the script worse, because one of its layers was used in the wrong mode. With the missing line, it
-# gains two points on the old one, about six scans.
+# gains two points on the fully connected one, about six scans.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -637,17 +634,16 @@ except NotImplementedError:
 # models rely on its row in the embedding being zero. With `padding_idx=0`, that's row 0. Does it stay zero?
 #
 # ```python
-# table = nn.Embedding(4, 2, padding_idx=0)
-# table.weight[0]                                     # zeros
-# table(torch.tensor([0, 1, 0])).sum().backward()     # the gradient is 0 in row 0, and 1 in row 1
-# nn.init.normal_(table.weight)                       # row 0 isn't zero any more
-# (table(torch.tensor([0, 1])) @ table.weight.T).sum().backward()  # row 0 gets a gradient
+# table = nn.Embedding(4, 2, padding_idx=0)                        # row 0 is zeros
+# table(torch.tensor([0, 1, 0])).sum().backward()                  # its gradient is 0, and row 1's is 1
+# nn.init.normal_(table.weight)                                    # row 0 isn't zeros any more
+# (table(torch.tensor([0, 1])) @ table.weight.T).sum().backward()  # and gets a gradient
 # ```
 #
 # Row 0 starts out as zeros, and the lookup gives it no gradient. That's all. Initializing or loading the table
 # overwrites the row. Weight decay then shrinks it, even though its gradient is zero. And if the table also serves as
-# the weights of the last layer, as in many language models, row 0 gets a gradient from there. If you need zeros, write
-# them after the initialization, under `no_grad`: `table.weight[0].zero_()`.
+# the weights of the last layer, as in the last line and in many language models, row 0 gets a gradient from there. If
+# you need zeros, write them after the initialization, under `no_grad`: `table.weight[0].zero_()`.
 
 # %% [markdown]
 # ## A model without values
@@ -664,21 +660,8 @@ except NotImplementedError:
 # model.load_state_dict(state, assign=True)  # makes the tensors in state the model's own
 # ```
 #
-# The first call only issues a warning for each tensor. What follows from the second one?
-
-# %% example
-source = nn.Linear(3, 2).double()
-with torch.device("meta"):
-    empty = nn.Linear(3, 2)
-empty.weight.requires_grad_(False)
-old_weight, early = empty.weight, torch.optim.SGD(empty.parameters(), lr=0.1)
-empty.load_state_dict(source.state_dict(), assign=True)
-print("dtype", empty.weight.dtype, " requires grad", empty.weight.requires_grad, empty.bias.requires_grad)
-print("the same parameter as before", empty.weight is old_weight)
-print("in the source's memory", empty.weight.data_ptr() == source.weight.data_ptr())
-print("the early optimizer's parameter is on", early.param_groups[0]["params"][0].device)
-
-# %% [markdown]
+# The first call only issues a warning for each tensor. After the second one:
+#
 # - The dtype and device are those of the loaded tensors. Without `assign`, they'd be the model's.
 # - `requires_grad` stays as it was in the model.
 # - The parameters are new objects. An optimizer created earlier still holds the old ones: it runs without an error but
