@@ -1,3 +1,43 @@
+# %% given
+encoder_weight = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
+
+
+def encode(x):
+    """(n, 3) -> (n, 4)."""
+    return (x @ encoder_weight).tanh()
+
+
+def repeat_first(x):
+    """(n, d) -> (n, 3): the first column three times, as a view."""
+    return x[:, :1].expand(-1, 3)
+
+
+@probes.probe
+def head_trained(cached_features, encoder, batches, head):
+    """Features by cached_features, and the gradient of a head that is trained on them."""
+    features = cached_features(encoder, batches)
+    kept = features.detach().clone()
+    head = head.clone().requires_grad_()
+    (features @ head).square().sum().backward()
+    return {"features": kept, "requires_grad": features.requires_grad, "gradient": head.grad}
+
+
+@probes.probe
+def normalized(cached_features, encoder, batches):
+    """Features by cached_features, then shifted in place to a mean of 0."""
+    features = cached_features(encoder, batches)
+    features -= features.mean(0)
+    return features.clone()
+
+
+@probes.probe
+def made_trainable(cached_features, encoder, batches):
+    """The gradient of the features themselves, which are marked after they're made."""
+    features = cached_features(encoder, batches).requires_grad_()
+    (features**3).sum().backward()
+    return features.grad
+
+
 # %% exercise
 def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     """The features of all batches, in order, for use in training.
@@ -10,9 +50,9 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
     place, and requires_grad_() works.
 
     Details:
-    - encoder computes each row from the same row of its argument. It doesn't change its argument. It may return its
-      argument, or a view of it, expanded or not, or a result of another floating-point dtype.
-    - batches: at least one tensor, all float32 or all float64, with or without requires_grad; n may be 0, even in all
+    - encoder computes each row from the same row of its argument, which it doesn't change. It may return its argument,
+      or a view of it, expanded or not. Its results all have one dtype, which may differ from that of the batches.
+    - batches: at least one tensor, all float32 or all float64, with or without requires_grad. n may be 0, even in all
       of them.
     - The result doesn't share memory with the batches. The list and the batches aren't changed.
     - Afterward, recording is on or off as before, even if the encoder raises an error, which reaches the caller.
@@ -33,9 +73,10 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
 # The result doesn't require -> grad_of_batches
 # It's a normal tensor -> example, writable, can_require_grad
 # encoder computes each row -> other_cases
-# It doesn't change -> other_cases
 # It may return its -> other_cases, keeps_input
-# batches: at least one -> empty, other_cases
+# Its results all -> other_cases
+# batches: at least one -> other_cases
+# n may be 0 -> empty
 # The result doesn't share -> keeps_input
 # The list and the -> keeps_input
 # Afterward, recording is -> keeps_recording

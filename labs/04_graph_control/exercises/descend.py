@@ -1,16 +1,36 @@
+# %% given
+# Functions for the checks. You can try your solution on them.
+def bowl(x):
+    """Lowest at 0."""
+    return x.square().sum()
+
+
+def tilted(x):
+    """Lowest where x is 0.5, 1.5, 2.5, ..., and steeper along the later elements."""
+    goal = torch.arange(x.numel(), dtype=x.dtype).reshape(x.shape) + 0.5
+    return ((goal + 1) * (x - goal) ** 2).sum()
+
+
+def wavy(x):
+    return (x.sin() + 0.1 * x**2).sum()
+
+
+def undefined(x):
+    raise ZeroDivisionError("this function has no value anywhere")
+
+
 # %% exercise
 def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     """The points that gradient descent visits: the start and the point after each step.
 
-    A step goes from x to x - lr * g, where g is the gradient of f at x. f takes a tensor and returns a scalar. Returns
-    steps + 1 tensors of x's shape and dtype. They don't require grad.
+    A step goes from x to x - lr * g, where g is the gradient of f at x. f takes a tensor and returns a scalar
+    that is computed from it. Returns steps + 1 tensors of x's shape and dtype. They don't require grad.
 
     Details:
     - All steps are taken, even if g or lr is 0. steps may be 0.
-    - f: a differentiable function; the scalar is computed from its argument.
-    - x: any shape, even () or one without elements, any strides, float32 or float64; it may or may not require grad,
-      and may be the result of recorded operations. x, its requires_grad and its .grad aren't changed.
-    - Each tensor returned has its own storage: no two of them are views of the same tensor, and none is a view of x.
+    - x: any shape, even () or one without elements, any strides, float32 or float64. It may require grad or be the
+      result of recorded operations. x, its requires_grad and its .grad aren't changed.
+    - No two of the tensors returned share storage, as slices of one tensor do, and none shares it with x.
     - Works inside torch.no_grad() as well. Afterward, recording is on or off as before, even if f raises an error,
       which reaches the caller.
     """
@@ -33,10 +53,10 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 # They don't require -> no_history, requires_grad
 # All steps are taken -> no_move
 # steps may be 0 -> no_move
-# f: a differentiable -> other_cases
-# x: any shape -> other_cases, requires_grad
+# x: any shape -> other_cases
+# It may require -> other_cases, requires_grad
 # x, its requires_grad -> keeps_input
-# Each tensor returned -> no_sharing
+# No two of the -> no_sharing
 # Works inside -> inside_no_grad
 # Afterward, recording is -> after_error, inside_no_grad
 
@@ -70,7 +90,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "three steps into the bowl",
+    "three steps into the bowl, each of which halves the point",
     weight=3,
     required=True,
     hint=(

@@ -1,3 +1,56 @@
+# %% given
+def tripled(x, training):
+    return 3 * x if training else x
+
+
+def make_trunk(state, f):
+    """The body of the classifier above, with BatchNorm and Dropout, and f(features, training) at the end."""
+    return nn.Sequential(make_classifier(state, f)[0], ByMode(f))
+
+
+def make_head(weight, bias):
+    """A Linear, whose scores are tripled in training mode."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        linear = nn.Linear(weight.shape[1], weight.shape[0])
+    linear.load_state_dict({"weight": weight, "bias": bias})
+    return nn.Sequential(linear, ByMode(tripled))
+
+
+@probes.probe
+def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad=False, head_trains=True, shared=False):
+    """What finetune returns for a trunk and a head, and how it leaves both of them.
+
+    modes: the training flag of each module of the trunk before. learning: requires_grad of each parameter of the trunk,
+    whose .grad holds ones. old_grad: whether the .grad of the head holds ones too. head_trains: the mode of the head.
+    shared: whether both layers of the head have the same weight.
+    """
+    trunk, head = make_trunk(state, f), make_head(*linear).train(head_trains)
+    if shared:
+        head[1].weight = head[0].weight
+    aliases = [parameter.detach() for parameter in head.parameters()]
+    for module, training in zip(trunk.modules(), modes, strict=True):
+        module.training = training
+    for parameter, flag in zip(trunk.parameters(), learning, strict=True):
+        parameter.requires_grad_(flag)
+        parameter.grad = torch.ones_like(parameter)
+    if old_grad:
+        for parameter in head.parameters():
+            parameter.grad = torch.ones_like(parameter)
+    losses = finetune(trunk, head, batches, lr)
+    return {
+        "losses": [float(loss) for loss in losses],
+        "kinds": [type(loss).__name__ for loss in losses],
+        "head": probes.state_of(head),
+        "in place": all(map(torch.equal, aliases, head.parameters())),
+        "trunk": probes.state_of(trunk),
+        "modes": [module.training for module in trunk.modules()],
+        "head modes": [module.training for module in head.modules()],
+        "gradients": [parameter.grad for parameter in trunk.parameters()],
+        "learning": [parameter.requires_grad for parameter in trunk.parameters()],
+    }
+
+
 # %% exercise
 def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tensor]], lr: float) -> list[float]:
     """Train only the head: for each batch, take one step of gradient descent on the cross entropy.
@@ -10,9 +63,10 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
     Returns the mean cross entropy of each batch before its step, as a list of Python floats.
 
     Details:
-    - trunk: afterward, its parameters and buffers have exactly the values that they had before, every .grad and
-      requires_grad is as before, and each of its modules is in the mode that it was in.
-    - head: all its parameters require grad. The scores depend on each, and two layers may share one.
+    - trunk: afterward, its parameters and buffers, every .grad and requires_grad, and each module's mode are exactly
+      as before.
+    - head: all its parameters require grad, and the scores depend on each. Two layers may share one. A .grad that a
+      parameter holds from before has no effect on the steps.
     - batches: x is float32, y is int64, and n is at least 1; the list may be empty. The batches aren't changed.
     """
     ### BEGIN SOLUTION
@@ -46,7 +100,8 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
 # Returns the mean -> example, other_cases, numbers
 # trunk: afterward, its -> keeps_trunk, keeps_modes
 # head: all its -> other_cases, in_place
-# The scores depend -> in_place
+# Two layers may -> in_place
+# A .grad that -> old_grad
 # batches: x is -> other_cases, no_batches
 # The batches aren't changed -> keeps_batches
 

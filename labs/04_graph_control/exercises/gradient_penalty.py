@@ -1,3 +1,19 @@
+# %% given
+def smooth_critic(w, x):
+    """(n, d) -> (n,)."""
+    return (x @ w).tanh().sum(-1)
+
+
+def relu_critic(w, x):
+    """(n, d) -> (n,). Where no element is positive, the score does not change with the sample."""
+    return (x @ w).relu().square().sum(-1)
+
+
+def image_critic(w, x):
+    """(n, ..., d) -> (n,): samples with two axes or more."""
+    return (x @ w).sin().sum(-1).square().flatten(1).sum(-1)
+
+
 # %% exercise
 def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
     """The mean over the samples of (norm - 1) ** 2, with the norm of the score's gradient with respect to the sample.

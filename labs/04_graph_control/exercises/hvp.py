@@ -1,3 +1,35 @@
+# %% given
+def cubes(x):
+    """Each element on its own: the Hessian is diagonal."""
+    return (x**3).sum()
+
+
+def chained(x):
+    """Neighbors are multiplied: the Hessian has entries beside the diagonal."""
+    return (x[1:] * x[:-1] ** 2).sum() + x.sin().sum()
+
+
+def plane(x):
+    """Linear: the Hessian is zero."""
+    return (3 * x).sum() - 1
+
+
+def valley(x):
+    """Rosenbrock's function, on which gradient descent is slow."""
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def ripples(x):
+    """Swings so fast that every step is too large. 2**24 * x is exact."""
+    return (x * 2**24).sin().sum() / 2**48 + 2 * x.sin().sum()
+
+
+@probes.probe
+def product_with(hvp, f, x, v, factor):
+    """hvp with v, or, if that is None, with factor * x."""
+    return hvp(f, x, factor * x if v is None else v)
+
+
 # %% exercise
 def hvp(f, x: Tensor, v: Tensor) -> Tensor:
     """The Hessian of f at x times v, without building the Hessian: the number of operations doesn't depend on n.

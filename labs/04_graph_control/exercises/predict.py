@@ -1,3 +1,92 @@
+# %% given
+class ByMode(nn.Module):
+    """Returns f(x, training), where training says which mode the module is in."""
+
+    def __init__(self, f):
+        super().__init__()
+        self.f = lambda *inputs: f(*inputs)
+
+    def forward(self, x):
+        return self.f(x, self.training)
+
+
+def make_state(width, seed=2):
+    """Weights and running values of a classifier, by name."""
+    numbers = torch.randn(9, width, generator=torch.Generator(here).manual_seed(seed))
+    return {
+        "0.0.weight": numbers[:3].T,
+        "0.0.bias": numbers[3],
+        "0.1.weight": numbers[4],
+        "0.1.bias": numbers[5],
+        "0.1.running_mean": numbers[6],
+        "0.1.running_var": numbers[7].square() + 0.5,
+        "0.1.num_batches_tracked": torch.tensor(width),
+        "1.1.weight": numbers[7:],
+        "1.1.bias": numbers[8, :2],
+    }
+
+
+def make_classifier(state, f):
+    """A body and a head, with one dropout layer that is a part of both, and f at the end."""
+    width = len(state["0.0.bias"])
+    dropout = nn.Dropout(0.5)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        body = nn.Sequential(nn.Linear(3, width), nn.BatchNorm1d(width), nn.Tanh(), dropout)
+        head = nn.Sequential(dropout, nn.Linear(width, 2))
+    model = nn.Sequential(body, head, ByMode(f))
+    model.load_state_dict(state)
+    return model
+
+
+def marked(x, training):
+    """x, with 100 added in training mode and 1000 if operations are recorded."""
+    return x + 100 * training + 1000 * torch.is_grad_enabled()
+
+
+@probes.probe
+def predicted(predict, state, f, x, modes, learning):
+    """What predict returns for a classifier, and how it leaves the classifier.
+
+    modes: the training flag of each module before. learning: requires_grad of each parameter. Each .grad holds ones.
+    """
+    model = make_classifier(state, f)
+    for module, training in zip(model.modules(), modes, strict=True):
+        module.training = training
+    for parameter, flag in zip(model.parameters(), learning, strict=True):
+        parameter.requires_grad_(flag)
+        parameter.grad = torch.ones_like(parameter)
+    result = raised = None
+    try:
+        result = predict(model, x)
+    except ArithmeticError as error:  # f may raise one
+        raised = type(error).__name__
+    return {
+        "result": result,
+        "raised": raised,
+        "modes": [module.training for module in model.modules()],
+        "state": probes.state_of(model),
+        "gradients": [parameter.grad for parameter in model.parameters()],
+        "learning": [parameter.requires_grad for parameter in model.parameters()],
+        "recording": torch.is_grad_enabled(),
+    }
+
+
+@probes.probe
+def handed_back(predict, x):
+    """What predict returns for a model that returns its input."""
+    return predict(nn.Identity(), x)
+
+
+@probes.probe
+def parameter_back(predict, values):
+    """What predict returns for a model that returns its parameter, and the parameter's requires_grad afterwards."""
+    model = ByMode(lambda x, training: model.values)
+    model.values = nn.Parameter(values.clone())
+    result = predict(model, torch.zeros(2))
+    return {"result": result.clone(), "result learns": result.requires_grad, "learning": model.values.requires_grad}
+
+
 # %% exercise
 def predict(model: nn.Module, x: Tensor) -> Tensor:
     """model(x) in evaluation mode, with recording off.
@@ -6,11 +95,9 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
     Afterward, each module in model is in the mode that it was in, even if the model raises an error.
 
     Details:
-    - model: any module that takes a tensor, which it doesn't change, and returns a tensor, even its input or one of its
-      parameters. Its modules may be in any mixture of training and evaluation modes, and a module may be part of two
-      others.
-    - x may or may not require grad, and may be the result of recorded operations. x, its requires_grad and its .grad
-      aren't changed.
+    - model: any module from a tensor to a tensor. It never changes x in place, but may return x or a parameter. Its
+      modules may be in any mixture of training and evaluation modes, and a module may be part of two others.
+    - x may require grad or be the result of recorded operations. x, its requires_grad and its .grad aren't changed.
     - Afterward, parameters, their .grad and requires_grad, buffers, and whether operations are recorded are as before.
     - All of this also holds if the model raises an error, which reaches the caller.
     """
@@ -30,9 +117,10 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 # model(x) in evaluation -> example, other_cases
 # Returns the result -> returns_input, other_cases
 # Afterward, each module -> training_mode, keeps_modes, after_error, returns_input
-# model: any module -> returns_input, other_cases
+# model: any module -> other_cases
+# It never changes -> returns_input, other_cases
 # Its modules may -> keeps_modes, after_error, returns_input
-# x may or may -> other_cases
+# x may require -> other_cases
 # x, its requires_grad -> keeps_input
 # Afterward, parameters, their -> keeps_model, keeps_grad_mode, returns_input
 # All of this also -> after_error

@@ -1,3 +1,39 @@
+# %% given
+def make_scorer(layers):
+    """A Linear for each (weight, bias), with Tanh between them, and tripled scores in training mode."""
+    parts = []
+    for weight, bias in layers:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            linear = nn.Linear(weight.shape[1], weight.shape[0])
+        linear.load_state_dict({"weight": weight, "bias": bias})
+        parts += [linear, nn.Tanh()]
+    return nn.Sequential(*parts[:-1], ByMode(tripled))
+
+
+@probes.probe
+def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes=None):
+    """What saliency returns for a scorer, and how it leaves the scorer.
+
+    learning, gradients: requires_grad and .grad of each parameter before. modes: the training flag of each module, by
+    default False.
+    """
+    model = make_scorer(layers)
+    for n, parameter in enumerate(model.parameters()):
+        parameter.requires_grad_(learning is None or learning[n])
+        parameter.grad = None if gradients is None or gradients[n] is None else gradients[n].clone()
+    for n, module in enumerate(model.modules()):
+        module.training = modes is not None and modes[n]
+    result = saliency(model, x, classes)
+    return {
+        "result": result,
+        "gradients": [parameter.grad for parameter in model.parameters()],
+        "learning": [parameter.requires_grad for parameter in model.parameters()],
+        "weights": [parameter.detach() for parameter in model.parameters()],
+        "modes": [module.training for module in model.modules()],
+    }
+
+
 # %% exercise
 def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
     """For each sample, the gradient of the score for its class with respect to the sample.

@@ -3,14 +3,14 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
     """The mean over the steps of (prediction - target) ** 2.
 
     Prediction: the element of state @ q for the action taken. Target: reward + gamma * the largest element of
-    next_state @ target_q, but just the reward if done. A gradient reaches q only through the prediction, and never
-    reaches target_q.
+    next_state @ target_q, but just the reward if done. The target is a constant: no gradient goes through it, even if
+    target_q is q itself. A gradient reaches q through the prediction.
     steps: "state" (n, d), "action" (n,) int64, "reward" (n,), "next_state" (n, d), "done" (n,) bool. Returns a scalar
     of q's dtype.
 
     Details:
-    - q, target_q: (d, actions), both float32 or both float64. Each may or may not require grad, and may be the result
-      of recorded operations. target_q may be q itself.
+    - q, target_q: (d, actions), both float32 or both float64. Each may require grad or be the result of recorded
+      operations.
     - If done, next_state is meaningless and may hold NaN or infinities.
     - The numbers in steps have q's dtype and don't require grad. n, d and actions are at least 1, the strides may be
       any, and gamma is from 0 to 1.
@@ -30,12 +30,12 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
 # The mean over the -> example, other_cases
 # Prediction: the element -> other_cases
 # Target: reward -> other_cases, negative, nan
-# A gradient reaches q -> reaches_q, gradient, no_target_grad
+# The target is a -> gradient, no_target_grad, from_operations
+# A gradient reaches q -> reaches_q, gradient
 # steps: "state" -> other_cases
 # Returns a scalar -> other_cases
 # q, target_q: (d -> other_cases
-# Each may or may -> from_operations
-# target_q may be -> gradient, from_operations
+# Each may require -> from_operations
 # If done, next_state -> other_cases, negative, nan
 # The numbers in steps -> other_cases
 # n, d and actions -> other_cases, from_operations
@@ -113,6 +113,18 @@ def arguments(draw, edge):
 
 
 # %% checks
+def make_steps(n, d, actions, dtype=torch.float32, seed=0):
+    """n steps of a program with states of d numbers."""
+    numbers = torch.randn(n, 2 * d + 1, generator=torch.Generator(here).manual_seed(seed), dtype=dtype)
+    return {
+        "state": numbers[:, :d],
+        "action": torch.arange(n) * 2 % actions,  # int64 (n,)
+        "reward": numbers[:, -1],
+        "next_state": numbers[:, d : 2 * d],
+        "done": torch.arange(n) % 3 == 1,  # bool (n,): the program ended with this step
+    }
+
+
 with check(
     "example",
     "the value for two steps, neither of which is the last",

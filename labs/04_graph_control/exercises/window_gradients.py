@@ -1,3 +1,21 @@
+# %% given
+def leaky_cell(w, h, x):
+    """Forgets part of its state at each step."""
+    return 0.75 * h + 0.25 * torch.sin(w @ h) + x
+
+
+def summing_cell(w, h, x):
+    """Uses only the sum of all weights."""
+    return torch.tanh(w.sum() * h + x)
+
+
+@probes.probe
+def continued(window_gradients, cell, w, inputs, targets, k):
+    """window_gradients from a first state that was itself computed from w, by one step."""
+    h = cell(w, torch.ones_like(w[0]), inputs[0])
+    return window_gradients(cell, w, h, inputs[1:], targets[1:], k)
+
+
 # %% exercise
 def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Truncated backpropagation through time: the gradient for w, and the last state.
@@ -11,10 +29,8 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
     Only one window's graph is held at a time. Don't use torch.func: cell may not work under it.
 
     Details:
-    - cell doesn't change its arguments.
-    - w (d, d) is a leaf that requires grad.
-    - h may or may not require grad, and may be the result of recorded operations, even on w: it's treated as a constant,
-      so no gradient flows back through it to w.
+    - cell doesn't change its arguments. w (d, d) is a leaf that requires grad.
+    - h is treated as a constant, even if it requires grad or is the result of recorded operations, such as on w.
     - T, d and k are at least 1. w, h, inputs and targets are all float32 or all float64, with any strides.
     - The arguments aren't changed, and neither are their .grad.
     """
@@ -45,7 +61,7 @@ def window_gradients(cell, w: Tensor, h: Tensor, inputs: Tensor, targets: Tensor
 # Don't use torch.func -> other_cases
 # cell doesn't change -> other_cases
 # w (d, d) is a leaf -> old_grad, keeps_input
-# h may or may -> first_state
+# h is treated as -> first_state
 # T, d and k are -> other_cases
 # w, h, inputs and targets -> other_cases
 # The arguments -> keeps_input
@@ -97,7 +113,7 @@ def arguments(draw, edge):
 # %% checks
 with check(
     "example",
-    "five steps in windows of two",
+    "five steps in windows of two: the gradient and the last state",
     weight=3,
     required=True,
     hint=(
