@@ -456,8 +456,9 @@ for name, parameter in parts.named_parameters():
 # | `no_grad` around the part | no | no | nothing |
 # | `detach()` on the part's result | no | no | everything, until the undetached result is gone |
 #
-# There are two traps. None of the four stops a BatchNorm in training mode from updating its running averages; only
-# `eval()` does. And freezing doesn't clear `.grad`: an optimizer still applies an old one, so set it to `None`.
+# The trunk in the next section will run inside `no_grad`. There are two traps. None of the four stops a BatchNorm in
+# training mode from updating its running averages; only `eval()` does. And freezing doesn't clear `.grad`: an optimizer
+# still applies an old one, so set it to `None`.
 
 # %% [markdown]
 # ## A new head on a frozen trunk
@@ -592,9 +593,9 @@ for way in ("sum", "both in one call", "one by one"):
 #
 # ### A long history
 #
-# The graph of a recurrent network grows with the sequence, so a long one doesn't fit in memory. Such a network reads a
-# sequence one step at a time, and computes a new *state* from the old state and an input, with weights `w`:
-# `h = cell(w, h, x)`. After a thousand steps, the state's graph contains all thousand.
+# The graph of a recurrent network grows with the sequence, so that of a long sequence doesn't fit in memory. Such a
+# network reads a sequence one step at a time, and computes a new *state* from the old state and an input, with weights
+# `w`: `h = cell(w, h, x)`. After a thousand steps, the state's graph contains all thousand.
 #
 # So you split the sequence into *windows* of `k` steps. The state carries over from window to window, and each window
 # has its own `backward`. This is *truncated backpropagation through time*. Here are two windows of three steps each.
