@@ -16,9 +16,8 @@
 # - train on a long sequence with a graph of bounded size.
 #
 # This lab builds on labs 2 and 3. Plan on two sittings of about 55 minutes, with a break at *A good place to stop*. The
-# four exercises headed *Your turn* are the core. Below *In your own words*, everything is optional: five sections with
-# further practice, which earns no points, interview questions, and a summary. All numbers were measured with PyTorch
-# 2.13 on a CPU.
+# four exercises headed *Your turn* are the core. *Asked in interviews* is optional, and so are the five sections of
+# *Further practice*, which earn no points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. Folded cells hold checks and their helpers:
@@ -843,10 +842,77 @@ except NotImplementedError:
 # ### END SOLUTION
 
 # %% [markdown]
+# ## Asked in interviews
+#
+# Optional: answer each question aloud before you open the answer.
+#
+# **What does `detach()` do?**
+#
+# <details><summary>A good answer</summary>
+#
+# `t.detach()` returns a second tensor without a history. It has no `grad_fn` and doesn't require grad, so no gradient
+# flows through it. `t` itself keeps its graph, and `t.backward()` still works. I use it when I want a value but not its
+# gradient: for a target in a loss, or for losses that I collect. There are two traps. First, it's not a copy. The two
+# tensors share memory, so a later in-place change shows up in both; for a snapshot, I use `detach().clone()`. Second,
+# the call frees nothing: as long as `t` lives, it holds its graph and everything kept there. To avoid recording in the
+# first place, I use `no_grad`.
+#
+# </details>
+#
+# **When do you use `no_grad`, and when `inference_mode`?**
+#
+# <details><summary>A good answer</summary>
+#
+# Both turn recording off, so nothing is kept for `backward`. `no_grad` produces normal tensors, which can be constants
+# in a later graph. `inference_mode` is stricter: its tensors have no version counter, so PyTorch refuses to save them
+# for `backward`, and outside the block they can't be changed in place. The trap is claiming that they can never be used
+# in a recorded computation. Adding one works, since addition saves nothing. Multiplying one by a weight raises an
+# error, unless you `clone()` it outside the block. I use `inference_mode` for results that leave the program, and
+# `no_grad` for those that may be used in training. The difference in time is small.
+#
+# </details>
+
+# %% [markdown]
+# ## On one sheet
+#
+# - A stop-gradient doesn't change the printed loss, but it changes what is learned.
+# - A frozen parameter gets no gradient but lets gradients through; `no_grad` doesn't. When you freeze a parameter,
+#   clear its old `.grad`.
+# - `eval()` affects layers; `no_grad` affects recording. Restore each module's mode, not just the model's.
+# - A loss keeps its graph alive, and until `backward` has run, everything its nodes keep. Store numbers or detached
+#   tensors instead.
+# - Cut the state between windows. Don't add `retain_graph=True` just because an error message suggests it.
+# - Measure what a technique gains against a baseline without it.
+#
+# | call | what it does or costs |
+# |---|---|
+# | `torch.no_grad()` | works only in a `with` statement or as a decorator; unrecorded operations keep nothing |
+# | `torch.set_grad_enabled(False)` | takes effect as soon as it's called; use it in a `with` statement |
+# | `torch.enable_grad()` | turns recording back on inside `no_grad`, not inside `inference_mode` |
+# | `t.detach()` | stops the gradient at `t`; the result shares memory with `t`, so a snapshot takes `.clone()` too |
+# | `module.requires_grad_(False)` | no gradient for its parameters; gradients still pass through |
+# | `torch.inference_mode()` | its tensors can't be saved for `backward`: clone them outside |
+# | `retain_graph=True` | keeps saved tensors after the pass, without raising their peak; records nothing |
+# | `create_graph=True` | records the backward pass, so a loss may contain a gradient |
+#
+# Three questions to ask about your own code:
+#
+# - Which tensors from the last step are still held, and which graphs do they keep alive?
+# - Is each term of my loss connected to the weights that it should train?
+# - Which modes, flags and gradients does my function change, even after an error?
+#
+# Lab 5 is about in-place operations: what they do to the graph, and when autograd notices.
+
+# %% [markdown]
+# ## Further practice
+#
+# The rest is optional and earns no points. Choose what you need: write a loss with a stop, find the pixels that count,
+# compute features once, multiply by a Hessian, or train with a loss that contains a gradient.
+#
 # ## Targets in Q-learning
 #
-# From here to *On one sheet*, everything is optional. In *A stop in the middle*, a forgotten `detach()` sent a step the
-# wrong way. Here, you write a loss that's used in practice and needs such a stop.
+# In *A stop in the middle*, a forgotten `detach()` sent a step the wrong way. Here, you write a loss that's used in
+# practice and needs such a stop.
 #
 # ### Your turn: td_loss
 # Do this one if you want to train a model against targets of its own, as in reinforcement learning: it's the loss of
@@ -1155,65 +1221,3 @@ hint(
 # %% answer [markdown]
 # Each score depends only on its own sample, so no sample gets a gradient from another sample's score. A critic with
 # BatchNorm in training mode would break that. It's the same condition as in `saliency`.
-
-# %% [markdown]
-# ## Asked in interviews
-#
-# Optional: answer each question aloud before you open the answer.
-#
-# **What does `detach()` do?**
-#
-# <details><summary>A good answer</summary>
-#
-# `t.detach()` returns a second tensor without a history. It has no `grad_fn` and doesn't require grad, so no gradient
-# flows through it. `t` itself keeps its graph, and `t.backward()` still works. I use it when I want a value but not its
-# gradient: for a target in a loss, or for losses that I collect. There are two traps. First, it's not a copy. The two
-# tensors share memory, so a later in-place change shows up in both; for a snapshot, I use `detach().clone()`. Second,
-# the call frees nothing: as long as `t` lives, it holds its graph and everything kept there. To avoid recording in the
-# first place, I use `no_grad`.
-#
-# </details>
-#
-# **When do you use `no_grad`, and when `inference_mode`?**
-#
-# <details><summary>A good answer</summary>
-#
-# Both turn recording off, so nothing is kept for `backward`. `no_grad` produces normal tensors, which can be constants
-# in a later graph. `inference_mode` is stricter: its tensors have no version counter, so PyTorch refuses to save them
-# for `backward`, and outside the block they can't be changed in place. The trap is claiming that they can never be used
-# in a recorded computation. Adding one works, since addition saves nothing. Multiplying one by a weight raises an
-# error, unless you `clone()` it outside the block. I use `inference_mode` for results that leave the program, and
-# `no_grad` for those that may be used in training. The difference in time is small.
-#
-# </details>
-
-# %% [markdown]
-# ## On one sheet
-#
-# - A stop-gradient doesn't change the printed loss, but it changes what is learned.
-# - A frozen parameter gets no gradient but lets gradients through; `no_grad` doesn't. When you freeze a parameter,
-#   clear its old `.grad`.
-# - `eval()` affects layers; `no_grad` affects recording. Restore each module's mode, not just the model's.
-# - A loss keeps its graph alive, and until `backward` has run, everything its nodes keep. Store numbers or detached
-#   tensors instead.
-# - Cut the state between windows. Don't add `retain_graph=True` just because an error message suggests it.
-# - Measure what a technique gains against a baseline without it.
-#
-# | call | what it does or costs |
-# |---|---|
-# | `torch.no_grad()` | works only in a `with` statement or as a decorator; unrecorded operations keep nothing |
-# | `torch.set_grad_enabled(False)` | takes effect as soon as it's called; use it in a `with` statement |
-# | `torch.enable_grad()` | turns recording back on inside `no_grad`, not inside `inference_mode` |
-# | `t.detach()` | stops the gradient at `t`; the result shares memory with `t`, so a snapshot takes `.clone()` too |
-# | `module.requires_grad_(False)` | no gradient for its parameters; gradients still pass through |
-# | `torch.inference_mode()` | its tensors can't be saved for `backward`: clone them outside |
-# | `retain_graph=True` | keeps saved tensors after the pass, without raising their peak; records nothing |
-# | `create_graph=True` | records the backward pass, so a loss may contain a gradient |
-#
-# Three questions to ask about your own code:
-#
-# - Which tensors from the last step are still held, and which graphs do they keep alive?
-# - Is each term of my loss connected to the weights that it should train?
-# - Which modes, flags and gradients does my function change, even after an error?
-#
-# Lab 5 is about in-place operations: what they do to the graph, and when autograd notices.
