@@ -393,7 +393,7 @@ print(f"right: {matches.float().mean():.1%}")
 # | *cat* | (0, 0) | 0 | 1 | 1 / 9.4 = 0.11 | (0, 10) |
 #
 # The *score* of a word is the dot product of the query with its key. A softmax turns the scores into *weights* that add
-# up to 1. The result for *cat* is the weighted mean of the values. Compute it by hand before you run the cell.
+# up to 1. The weighted mean of the values is what *cat* gets. Compute it by hand before you run the cell.
 
 # %% example
 cat_query = torch.tensor([[2.0, 0.0]])
@@ -945,10 +945,10 @@ for text, t in {
 # %% [markdown]
 # Four of them are: a row of a matrix has no gaps, but a column does.
 #
-# A *block* is a run of adjacent dimensions that can be joined. A contiguous tensor is a single block, and `grid.T`
-# consists of two. A view is possible if each new dimension stays within one block. `channels_last` below is a batch of
-# images in a different *memory format*: its shape is (2, 3, 4, 5), but each pixel's channels are adjacent in memory, so
-# its strides are (60, 1, 15, 3). How many blocks does it have, and which of the three views work?
+# Adjacent dimensions that can be joined form a block. A contiguous tensor is a single block, and `grid.T` consists of
+# two. A view is possible if each new dimension stays within one block. `channels_last` below is a batch of images in a
+# different *memory format*: its shape is (2, 3, 4, 5), but each pixel's channels are adjacent in memory, so its strides
+# are (60, 1, 15, 3). How many blocks does it have, and which of the three views work?
 
 # %% example
 channels_last = torch.zeros(2, 3, 4, 5).to(memory_format=torch.channels_last)

@@ -72,15 +72,15 @@ def normalised_elsewhere(make, mean, std, x):
 class Normalize(nn.Module):
     """Subtracts each channel's mean and divides by its standard deviation.
 
-    mean and std have shape (C,). In Normalize(mean, std)(x), x has shape (N, C, H, W). The result has x's shape and
-    dtype.
-    mean and std follow the module's to(), double() and so on, even after a call. They're never trained. The state_dict
-    contains their values under the names mean and std, in any shape, and nothing else. load_state_dict replaces them.
+    mean and std have shape (C,). The module's input x has shape (N, C, H, W), and its result has x's shape and dtype.
+    mean and std follow the module's to(), double() and so on, even after a call. They're never trained.
+    The state_dict contains their values under the names mean and std, in any shape, and nothing else.
+    load_state_dict replaces them.
 
     Details:
-    - mean, std: C is at least 1. They have any strides, and both are of the same floating-point dtype, which becomes
-      the module's; std and its square are positive and finite. Neither requires grad, and neither is changed. Later
-      changes to the caller's tensors have no effect on the module.
+    - mean, std: C is at least 1. They have any strides and the same floating-point dtype, which becomes the module's;
+      std and its square are positive and finite. Neither requires grad, and neither is changed.
+    - Later changes to the caller's tensors have no effect on the module.
     - x: any strides, and the module's dtype and device. It isn't changed. N may be 0.
     - Training and evaluation modes give the same result.
     """
@@ -104,8 +104,7 @@ class Normalize(nn.Module):
 # %% promises
 # Subtracts each channel's mean -> example, other_cases
 # mean and std have shape -> other_cases, cast, state_dict
-# In Normalize(mean, std)(x), -> other_cases
-# The result has x's shape -> cast, other_cases
+# The module's input x -> cast, other_cases
 # mean and std follow -> second_device, no_mixing, cast, state_dict
 # They're never trained -> not_trained
 # The state_dict contains -> state_dict

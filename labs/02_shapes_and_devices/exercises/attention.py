@@ -10,15 +10,15 @@ def count_fused_calls(attention, q, k, v, causal):
 def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
     """Scaled dot-product attention: for each position, a weighted mean of the rows of v.
 
-    q, k and v have shape (n, heads, t, d).
-    The score of positions i and j is the dot product of q's row i and k's row j, divided by the square root of d. The
-    weights of position i are the softmax of its scores over all j.
-    causal: if True, only positions j up to i take part in that softmax, and the weights of later ones are 0.
-    Returns shape (n, heads, t, d) in q's dtype. Doesn't call scaled_dot_product_attention, directly or indirectly.
+    q, k and v have shape (n, heads, t, d), and so does the result.
+    The score of positions i and j is the dot product of q's row i and k's row j, divided by the square root of d.
+    The weights of position i are the softmax of its scores over all j.
+    If causal is True, only positions j up to i take part in that softmax, and the weights of later ones are 0.
+    Doesn't call scaled_dot_product_attention, directly or indirectly.
 
     Details:
-    - q, k, v: all float32 or all float64, any strides. n may be 0; the other sizes are at least 1. None of the tensors
-      is changed.
+    - q, k, v: all float32 or all float64, like the result, with any strides. They aren't changed.
+    - n may be 0; the other sizes are at least 1.
     - Scores may be as large as 1000 or as low as -1000, which torch's softmax can handle.
     """
     ### BEGIN SOLUTION
@@ -35,12 +35,11 @@ def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
 # q, k and v have shape -> other_cases, non_contiguous
 # The score of positions -> example, other_cases, equal_sizes
 # The weights of position -> example, other_cases
-# causal: if True -> causal_example, causal
-# Returns shape -> example, other_cases
+# If causal is True -> causal_example, causal
 # Doesn't call -> by_hand
-# q, k, v: all float32 -> other_cases, non_contiguous
+# q, k, v: all float32 -> other_cases, non_contiguous, example
+# They aren't changed -> keeps_input
 # n may be 0; the other sizes -> empty, sizes_of_one, equal_sizes
-# None of the tensors -> keeps_input
 # Scores may be -> large_scores
 
 

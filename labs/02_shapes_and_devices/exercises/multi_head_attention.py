@@ -14,8 +14,8 @@ def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: b
     """Self-attention in several heads: each position of x collects information from positions of the same sequence.
 
     x has shape (n, t, f), and weights contains four matrices of shape (f, f): query, key, value and output.
-    The queries are x @ query, the keys x @ key, and the values x @ value, with their features divided among the heads:
-    head i gets the i-th group of adjacent features, of size f / heads.
+    The queries are x @ query, the keys x @ key, and the values x @ value.
+    Head i gets the i-th group of adjacent features of each, of size f / heads.
     Each head computes what scaled_dot_product_attention(q, k, v, is_causal=causal) gives for its q, k and v alone.
     Then the heads are merged: each position has head 0's features, followed by head 1's and so on.
     Returns the merged features @ output, of shape (n, t, f), in x's dtype.
@@ -37,6 +37,7 @@ def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: b
 # Self-attention in several -> example, other_cases
 # x has shape -> example, other_cases, equal_sizes
 # The queries are x -> example, other_cases, equal_sizes, sizes_of_one, called_again
+# Head i gets -> example, other_cases, equal_sizes, sizes_of_one
 # Each head computes -> example, causal_example, causal, other_cases
 # Then the heads are merged -> example, other_cases, equal_sizes
 # Returns the merged features -> example, other_cases

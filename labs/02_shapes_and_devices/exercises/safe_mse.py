@@ -2,11 +2,11 @@
 def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     """The mean squared error of N predictions, as a 0-dim tensor.
 
-    predicted, target: both float32 or both float64, and the result has that dtype. Neither is empty, and both may have
-    any strides. Each has shape (N,) or (N, 1), in any combination, and N is the same for both.
-    Raises ValueError for any other pair of shapes. Neither argument is changed.
+    predicted and target each have shape (N,) or (N, 1), in any combination. N is at least 1, and the same for both.
+    Raises ValueError for any other pair of shapes.
 
     Details:
+    - Both are float32 or both float64, with any strides. The result has that dtype. Neither is changed.
     - The result is exact except for rounding, even if predicted and target are large and close together.
     """
     ### BEGIN SOLUTION
@@ -21,11 +21,12 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
 
 # %% promises
 # The mean squared error -> column_row, shape_pairs
-# predicted, target: -> float64
-# Neither is empty -> non_contiguous
-# Each has shape -> column_row, shape_pairs, one_sample
+# predicted and target each -> column_row, shape_pairs, one_sample
+# N is at least 1 -> one_sample, shape_pairs
 # Raises ValueError -> raises_count, raises_shape
-# Neither argument is changed -> keeps_input
+# Both are float32 -> float64, non_contiguous
+# The result has that -> float64
+# Neither is changed -> keeps_input
 # The result is exact -> float64
 
 

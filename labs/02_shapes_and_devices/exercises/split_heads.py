@@ -2,10 +2,13 @@
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """The features of x, divided among the heads. Head i gets the i-th group of adjacent features.
 
-    x: shape (batch, time, features), any dtype, values and strides. batch and time may be 0; features is at least 1.
-    heads: at least 1. Raises ValueError if it doesn't divide the number of features, whatever the other sizes are.
-    Returns shape (batch, heads, time, features // heads), in x's dtype. The result may be a view of x or a copy. x
-    isn't changed.
+    x has shape (batch, time, features). Returns shape (batch, heads, time, features // heads), in x's dtype.
+    Raises ValueError if heads doesn't divide the number of features, even if batch or time is 0.
+
+    Details:
+    - x: any dtype, values and strides. batch and time may be 0. It isn't changed.
+    - heads and features are at least 1.
+    - The result may be a view of x or a copy.
     """
     ### BEGIN SOLUTION
     if x.shape[-1] % heads != 0:
@@ -17,13 +20,14 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 # %% promises
 # The features of x -> example, other_cases, one_head
 # Head i gets -> example, other_cases, equal_sizes
-# x: shape (batch -> other_cases, non_contiguous
-# batch and time may -> empty
-# heads: at least 1 -> one_head
-# Raises ValueError -> raises
+# x has shape -> other_cases, non_contiguous
 # Returns shape (batch -> shape, other_cases, equal_sizes
+# Raises ValueError -> raises
+# x: any dtype -> other_cases, non_contiguous
+# batch and time may -> empty
+# It isn't changed -> keeps_input, example
+# heads and features -> one_head
 # The result may be -> non_contiguous
-# x isn't changed -> keeps_input, example
 
 
 # %% domain

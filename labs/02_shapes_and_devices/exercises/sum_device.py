@@ -2,9 +2,13 @@
 def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device: torch.device) -> torch.device | None:
     """The device of a + b, for tensors of these shapes on these devices, or None if a + b raises an error.
 
-    The devices are torch.device("cpu"), or CUDA devices with or without an index. All of them exist, and "cuda" without
-    an index is cuda:0. The shapes are tuples that can be broadcast, and may contain zeros.
+    a_device and b_device are torch.device("cpu"), or CUDA devices with or without an index.
+    Without an index, a CUDA device means cuda:0.
+    The shapes are tuples that can be broadcast, so only the devices can cause an error.
     Returns torch.device("cpu"), or the CUDA device with its index.
+
+    Details:
+    - The shapes of both tensors may be empty or contain zeros.
     """
     ### BEGIN SOLUTION
     first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
@@ -20,10 +24,11 @@ def sum_device(a_shape: tuple, a_device: torch.device, b_shape: tuple, b_device:
 
 # %% promises
 # The device of a + b -> same_device, same_index, zero_dim_cpu, zero_dim_cuda, raises
-# The devices are -> cuda_index
-# All of them exist -> cuda_index
+# a_device and b_device are -> cuda_index
+# Without an index -> cuda_index
 # The shapes are tuples -> same_index, raises, zero_dim_cuda
 # Returns torch.device -> cuda_index, same_device
+# The shapes of both -> same_index, raises, zero_dim_cpu, zero_dim_cuda
 
 
 # %% domain

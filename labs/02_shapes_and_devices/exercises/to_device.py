@@ -12,14 +12,15 @@ def moved_again(function, t, dtype):
 def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None) -> Any:
     """A nested batch with all its tensors on device, and its floating-point tensors cast to dtype.
 
-    batch: a tensor, or a list, tuple, named tuple or dict of such batches, to any depth. Everything else (None,
-    strings, numbers, ranges and so on) may be mixed with tensors, and is returned as is, never as a copy.
+    batch: a tensor, or a list, tuple, named tuple or dict of such batches, to any depth.
     dtype: a floating-point dtype, or None to keep all dtypes. Tensors of integers, booleans and complex numbers always
     keep theirs.
-    Returns the same nesting, with containers of the same types.
+    Everything else in batch (None, strings, numbers, ranges and so on) is returned as is, never as a copy.
+    Returns the same nesting, with containers of the same types. A named tuple keeps its class.
 
     Details:
-    - Named tuples are the only subclasses of list, tuple and dict in batch, and it contains no deque or class.
+    - batch has no other containers: no subclass of list or dict, no deque, and named tuples are the only subclasses of
+      tuple. It contains no classes either.
     - The lists and dicts returned are new ones, even if nothing had to be moved. batch, its containers and its tensors
       aren't changed. A tensor that needs no change may be returned as is.
     """
@@ -39,11 +40,13 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
 # %% promises
 # A nested batch with all -> example, second_device, nested_second_device, back_to_cpu, nested, called_again
 # batch: a tensor -> nested
-# Everything else -> non_tensors
 # dtype: a floating-point -> dtypes, integers
 # Tensors of integers -> integers
+# Everything else -> non_tensors
 # Returns the same nesting -> container_types, empty
-# Named tuples are -> container_types
+# A named tuple keeps -> container_types
+# batch has no other containers -> container_types, nested
+# It contains no classes -> non_tensors
 # The lists and dicts -> keeps_input, container_types
 # batch, its containers -> keeps_input
 # A tensor that needs -> integers

@@ -2,15 +2,14 @@
 def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
     """The strides of t.view(shape) for a tensor t of this size and stride, or None if such a view is impossible.
 
-    size, stride: t's size and stride, two tuples of the same length. shape: the new shape, a tuple. If size and
-    shape have different numbers of elements, the view is impossible too.
+    size and stride are two tuples of the same length, and shape is the new shape, a tuple.
+    If size and shape have different numbers of elements, the view is impossible too.
     Returns a tuple or list with one integer, never a float, for each entry of shape.
 
     Details:
-    - size, stride: their length may be 0. Strides are at least 0, in any order, and elements may share a slot in
-      memory.
-    - shape may be empty. For an entry of 1 in shape, any integer is accepted in the result.
-    - size and shape contain integers of at least 1 (no -1, no 0).
+    - size and shape contain integers of at least 1 (no -1, no 0). All three tuples may be empty.
+    - Strides are at least 0, in any order, and elements may share a slot in memory.
+    - For an entry of 1 in shape, any integer is accepted in the result.
     """
     ### BEGIN SOLUTION
     blocks: list[tuple[int, int]] = []  # (number of elements, stride) of each joined block
@@ -33,15 +32,13 @@ def view_strides(size: tuple, stride: tuple, shape: tuple) -> tuple | None:
 
 # %% promises
 # The strides of t.view -> contiguous, transpose, non_contiguous, separate_blocks, joins_neighbours
-# size, stride: t's size -> zero_dim, joins_neighbours
-# shape: the new shape -> zero_dim
+# size and stride are -> zero_dim, joins_neighbours
 # If size and shape -> element_count
 # Returns a tuple or list -> contiguous, joins_neighbours
-# size, stride: their length -> zero_dim, joins_neighbours
-# Strides are at least 0 -> expanded
-# shape may be empty -> zero_dim
-# For an entry of 1 -> size_one
 # size and shape contain -> size_one
+# All three tuples -> zero_dim, joins_neighbours
+# Strides are at least 0 -> expanded
+# For an entry of 1 -> size_one
 
 
 # %% domain

@@ -2,9 +2,13 @@
 def windows(x: Tensor, k: int, step: int) -> Tensor:
     """All windows of k adjacent elements along the last dimension of x, as a view of x: nothing is copied.
 
-    x: shape (..., n), with at least one dimension, of any dtype and strides; sizes may be 0. It isn't changed.
-    k, step: at least 1. Window i starts at element i * step, and only whole windows count.
-    Returns shape (..., number of windows, k). Raises ValueError or RuntimeError if k is above n.
+    x has shape (..., n). Returns shape (..., number of windows, k).
+    Window i is x[..., i * step : i * step + k], for each i at which x has all of these k elements.
+    Raises ValueError or RuntimeError if k is above n.
+
+    Details:
+    - x has at least one dimension, any dtype and any strides; sizes may be 0. It isn't changed.
+    - k and step are at least 1.
     """
     ### BEGIN SOLUTION
     n, stride = x.shape[-1], x.stride(-1)
@@ -17,12 +21,13 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
 
 # %% promises
 # All windows of k -> example, other_cases, shares_memory
-# x: shape (..., n) -> more_dimensions, non_contiguous, other_cases, empty
-# It isn't changed -> empty, other_cases, shares_memory, non_contiguous, more_dimensions
-# k, step: at least 1 -> none_or_one
-# Window i starts -> other_cases, none_or_one
+# x has shape (..., n) -> more_dimensions, other_cases
 # Returns shape (..., number -> more_dimensions, none_or_one
+# Window i is -> other_cases, none_or_one
 # Raises ValueError -> none_or_one
+# x has at least one -> more_dimensions, non_contiguous, other_cases, empty
+# It isn't changed -> empty, other_cases, shares_memory, non_contiguous, more_dimensions
+# k and step are -> none_or_one
 
 
 # %% domain

@@ -2,15 +2,15 @@
 def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     """f(x), even if x is a single sample without a batch dimension.
 
-    f takes a batch of ndim dimensions and returns a tensor. Dimension 0 of its input and of its result is the batch. x
-    is a batch with ndim dimensions, or one sample with ndim - 1.
-    Returns f's result unchanged for a batch. For one sample, returns the result for that sample: without the batch
-    dimension, but with all others. Raises ValueError for any other number of dimensions.
+    f takes a batch of ndim dimensions and returns a tensor; dimension 0 of both is the batch.
+    If x has ndim dimensions, it's a batch: returns f's result unchanged.
+    With one dimension less, x is a single sample: returns f's result for a batch of only this sample, but without
+    dimension 0.
+    Raises ValueError for any other number of dimensions.
 
     Details:
-    - f may return its input itself. It doesn't change its input. An exception that f raises is propagated.
-    - x: any dtype and strides. A batch may have any size, even 0. x isn't changed, even if an exception is raised.
-    - ndim is at least 1. A sample may have sizes of 0 and 1, or no dimensions at all if ndim is 1.
+    - ndim is at least 1. x has any dtype and strides, and its sizes may be 0 or 1. It isn't changed.
+    - f doesn't change its input, and may return it. An exception that f raises is propagated.
     """
     ### BEGIN SOLUTION
     if x.dim() == ndim:
@@ -23,20 +23,15 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 
 # %% promises
 # f(x), even if x -> example, other_cases
-# f takes a batch -> other_cases, same_tensor
-# Dimension 0 of its -> size_one_input, size_one_result
-# x is a batch -> one_sample, empty
-# Returns f's result -> one_sample, size_one_result
-# For one sample -> example, size_one_input, size_one_result
+# f takes a batch -> other_cases, same_tensor, size_one_input, size_one_result
+# If x has ndim dimensions -> one_sample, size_one_result, empty
+# With one dimension less -> example, size_one_input, size_one_result
 # Raises ValueError -> raises
-# f may return its input -> other_cases, same_tensor
-# It doesn't change -> other_cases
-# An exception that f raises -> passes_on
-# x: any dtype and strides -> other_cases
-# A batch may have -> one_sample, empty
-# x isn't changed -> keeps_input, example
 # ndim is at least 1 -> zero_dim
-# A sample may have -> size_one_input, zero_dim, empty
+# x has any dtype -> other_cases, one_sample, size_one_input, zero_dim, empty
+# It isn't changed -> keeps_input, example
+# f doesn't change -> other_cases, same_tensor
+# An exception that f raises -> passes_on
 
 
 # %% domain
