@@ -186,8 +186,8 @@ plt.show()
 #
 # - `view`, `reshape`, `flatten`, `unflatten`: the same elements in the same order, split differently. For example,
 #   `unflatten(-1, (4, 2))` splits a last dimension of size 8, and `flatten(2)` joins all dimensions from 2 on. `view`
-#   never copies: what you write to it appears in the original too. If that's impossible, it raises an error. The others
-#   return a view if they can; otherwise `reshape` and `flatten` copy.
+#   never copies: what you write to it appears in the original too. If that's impossible, it raises an error. `reshape`
+#   returns a view if it can, and copies if it must, and so does `flatten`.
 # - `permute`, `transpose`, `.mT`: the same dimensions in a different order. `transpose(1, 2)` swaps dimensions 1 and 2,
 #   and `.mT` the last two. They never copy; they only reorder the strides.
 #
@@ -378,9 +378,9 @@ print(f"right: {matches.float().mean():.1%}")
 # %% [markdown]
 # ## Attention
 #
-# Take the words *a tired cat*. To describe the cat, a network has to combine the row of numbers for *cat* with the one
-# for *tired*, but a layer that handles each word alone can't. *Attention* lets each position in a sequence collect
-# information from others, as a weighted mean. Every transformer is built around it.
+# A network represents each word of a text by a row of numbers. In *a tired cat*, the row for *cat* should come to say
+# that the cat is tired, but a layer that handles each word alone can't do that. *Attention* can: it lets each position
+# in a sequence collect information from others, as a weighted mean. Every transformer is built around it.
 #
 # Each position has a *query* for what it's looking for, a *key* for what others can find it by, and a *value* for what
 # they get from it. Below, the first number of queries and keys means "adjective", and the second "article". The query
@@ -487,8 +487,7 @@ hint(
 # %% exercise: attention points=3 level=medium
 
 # %% [markdown]
-# In a batch, shorter sequences are padded. If *every* score in a row is minus infinity because one sequence is all
-# padding, what are its weights?
+# If one sequence of a batch is all padding, *every* score in a row can be minus infinity. What are that row's weights?
 
 # %% answer [markdown]
 # NaN: the softmax subtracts the largest score, and -inf - (-inf) is NaN. The causal mask never produces such a row,
@@ -536,9 +535,10 @@ print(torch.allclose(multi_head_attention(sequence, matrices, 2, causal=True), e
 # ## Devices
 #
 # Your script should run unchanged on a laptop and on a machine with a GPU. A tensor's memory is on the *device* given
-# by `t.device`, such as `cpu`, `cuda` or Apple's `mps`, and an operation runs on its operands' device. An index tells
-# several GPUs apart: `cuda:1`. Without an index, `cuda` means the current one, so `torch.device("cuda")` and
-# `torch.device("cuda:0")` are not equal.
+# by `t.device`, such as `cpu`, `cuda` or Apple's `mps`, and an operation runs on its operands' device.
+#
+# An index tells several GPUs apart: `cuda:1`. Without an index, `cuda` means the current one, so `torch.device("cuda")`
+# and `torch.device("cuda:0")` are not equal.
 #
 # Choose the device once, at the top of the script, and use it everywhere. You'll often see this line:
 #
@@ -903,8 +903,7 @@ with probes.TwoDevices() as gpu:
 # ## Further practice
 #
 # The core ends here. The sections below go on from it, and earn no points.
-
-# %% [markdown]
+#
 # ## Dimensions with letters
 #
 # `permute(1, 2, 0)` is hard to read; `einsum("chw->hwc", image)` does the same with letters. It also multiplies the
@@ -952,19 +951,15 @@ for text, t in {
 
 # %% example
 channels_last = torch.zeros(2, 3, 4, 5).to(memory_format=torch.channels_last)
-for text, view in {
-    "channels_last.view(2, 3, 20)": lambda: channels_last.view(2, 3, 20),
-    "channels_last.view(2, 60)": lambda: channels_last.view(2, 60),
-    "channels_last.view(2, 12, 5)": lambda: channels_last.view(2, 12, 5),
-}.items():
+for shape in ((2, 3, 20), (2, 60), (2, 12, 5)):
     try:
-        print(text, view().stride())
+        print(shape, channels_last.view(shape).stride())
     except RuntimeError as error:
-        print(text, type(error).__name__)
+        print(shape, type(error).__name__)
 
 # %% [markdown]
 # It has three blocks: samples, channels and pixels. Only the last two dimensions can be joined, because $15 = 5 \cdot
-# 3$. The other two views would have to join channels and rows.
+# 3$. `channels_last.view(2, 60)` and `channels_last.view(2, 12, 5)` would have to join channels and rows.
 #
 # ### Your turn: view_strides
 # Do the first thing that `view` does: compute the new strides, or find out that there are none.
@@ -1013,7 +1008,7 @@ hint(
 
 # %% given
 hint(
-    "Which of the three modules above should you imitate? And does register_buffer copy its argument?",
+    "Which of AsAttribute, AsParameter and AsBuffer should you imitate? And does register_buffer copy its argument?",
     "(C,) is aligned from the right, so it lines up with W. What shape lines up with C? You may store the "
     "statistics in that shape.",
 )
@@ -1089,8 +1084,7 @@ print(f"storage that it keeps:  {overlapping.untyped_storage().nbytes():,} bytes
 show_strides(torch.arange(10, 16).as_strided((4, 3), (1, 1)))
 
 # %% [markdown]
-# It takes no memory beyond the signal's, because several elements share one slot. What about writing? Below, each of
-# three windows in turn is set to its index plus one. Then, in a new `line` of zeros, 1 is added to all windows at once.
+# It takes no memory beyond the signal's, because several elements share one slot. What happens if you write to them?
 
 # %% predict: written_windows
 # **Predict.** `line` contains five zeros, and its three windows have three elements each. What is `line` after
@@ -1104,18 +1098,11 @@ show_strides(torch.arange(10, 16).as_strided((4, 3), (1, 1)))
 
 # %% example
 line = torch.zeros(5)
-triples = line.as_strided((3, 3), (1, 1))
-for i in range(3):
-    triples[i] = i + 1
-print("set one after the other:", line.tolist(), " first window:", triples[0].tolist())
-
-line = torch.zeros(5)
 line.as_strided((3, 3), (1, 1)).add_(1)
-print("1 added to all windows: ", line.tolist())
+print(line.tolist())
 
 # %% [markdown]
-# Later windows overwrote earlier ones, and where three windows overlap, 1 was added three times. Neither raised an
-# error. Before you write to such a view, `clone()` it.
+# Where three windows overlap, 1 was added three times, without an error. Before you write to such a view, `clone()` it.
 #
 # ### Your turn: windows
 # Return a view of the windows along the last dimension of any tensor, with a given step between them. The tensor itself

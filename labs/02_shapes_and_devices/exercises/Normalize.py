@@ -242,7 +242,7 @@ with check(
     "not_trained",
     "training changes neither mean nor std",
     weight=3,
-    hint="What does an optimizer get from model.parameters()? Which of the three modules above was trained?",
+    hint="What does an optimizer get from model.parameters()? Which of AsParameter and AsBuffer was trained?",
 ):
     trained.assert_results(Normalize, "one channel", "one sample")
 with check(

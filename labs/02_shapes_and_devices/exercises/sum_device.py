@@ -66,7 +66,7 @@ with check(
     "a 0-dim tensor on the CPU can be added to any tensor",
     weight=3,
     required=True,
-    hint="Which of the seven lines above mixed devices and worked?",
+    hint="Which of the seven lines in *A second device* mixed devices and worked?",
 ):
     for name in ("cuda:0", "cuda:1", "cuda:12", "cpu"):
         want = torch.device(name)
@@ -77,7 +77,7 @@ with check(
     "zero_dim_cuda",
     "a 0-dim tensor on a CUDA device can't be added to a tensor elsewhere",
     weight=2,
-    hint="near + far.sum() raised an error. Which of the two was 0-dim, and which device was it on?",
+    hint="on_cpu + on_gpu.sum() raised an error. Which of the two was 0-dim, and which device was it on?",
 ):
     for a, b, shapes in (
         ("cuda:0", "cpu", ((1,), (3,), (2, 1), (0,))),
