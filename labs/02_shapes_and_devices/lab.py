@@ -257,14 +257,10 @@ for text, (t, shape) in {
         print(f"{text:22} strides {t.stride()}: {type(error).__name__}")
 
 # %% [markdown]
-# The first view only splits a dimension. The second has to join two, and $6$ isn't $4 \cdot 1$: each row ends two
-# elements before the next one starts. The third joins two as well, and $6 = 3 \cdot 2$. Follow the colors to the
-# storage: from one element to the next, it's always two slots.
-
-# %% example
-show_strides(grid[:, ::2])
-
-# %% [markdown]
+# The first view only splits a dimension. The second has to join two, and $6$ isn't $4 \cdot 1$: each row ends two slots
+# before the next one starts. The third joins two as well, and $6 = 3 \cdot 2$: from one element to the next, it's
+# always two slots.
+#
 # So `view` works for every contiguous tensor, and for some others. You'll need this for attention's last step, which
 # merges contiguous heads of shape (n, heads, t, d). After `transpose(1, 2)`, the head dimension has stride $t \cdot d$.
 # To join it with the $d$ features, it would need stride $d$, so `view` raises an error, and `flatten(2)` copies.
@@ -487,14 +483,10 @@ hint(
 # %% exercise: attention points=3 level=medium
 
 # %% [markdown]
-# If one sequence of a batch is all padding, *every* score in a row can be minus infinity. What are that row's weights?
-
-# %% answer [markdown]
-# NaN: the softmax subtracts the largest score, and -inf - (-inf) is NaN. The causal mask never produces such a row,
-# because each position sees itself. For a padding mask, leave the scores of such rows finite, and set their results to
-# 0. If you replace NaN only after the softmax, gradients can still be NaN.
-
-# %% [markdown]
+# The causal mask never hides a whole row of scores, because each position sees itself. A mask for padding can, and then
+# the row's weights are NaN: the softmax subtracts the largest score, and -inf - (-inf) is NaN. Leave the scores of such
+# rows finite, and set their results to 0.
+#
 # ### Your turn: multi_head_attention
 # A single head has only one set of weights for each position. With two heads, one can look at the previous word while
 # the other looks further back. Now assemble a transformer's attention layer:
