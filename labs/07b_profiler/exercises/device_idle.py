@@ -64,6 +64,7 @@ def arguments(draw, edge):
     rows, step = [], 1 if edge == "whole numbers" else 0.125
     count = {"no work": 3, "one row": 1}.get(edge, draw(st.integers(5, 7)))
     now, number = (0, 0) if edge == "zeros" else (pick(3, 10) + (3.6e9 if edge == "an hour" else 0), pick(5, 100))
+    now = 0 if edge == "launched by nothing" else now  # no launch isn't a launch at 0
     late = 0 if edge == "zeros" else now + 120 * step + pick(0, 3, 60)  # where the device begins: after all launches
     order = torch.randperm(count, generator=g).tolist() if edge == "in another order" else range(count)
     for n in range(count):

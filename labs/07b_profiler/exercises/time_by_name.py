@@ -41,7 +41,7 @@ def time_by_name(rows: list[dict]) -> dict[str, list]:
         "only of no time",
     ),
     *("nothing complete", "others with a name", "others with a duration", "others with both", "others with neither"),
-    "an hour",
+    *("an hour", "nanoseconds"),
 )
 def arguments(draw, edge):
     g = draw.make_generator()
@@ -55,6 +55,7 @@ def arguments(draw, edge):
     rows = []
     for n in range({"no rows": 0, "one row": 1, "nothing complete": 0}.get(edge, draw(st.integers(4, 9)))):
         dur = pick(range(1, 900)) / (1 if edge == "whole numbers" else 10) + (3.6e9 if edge == "an hour" else 0)
+        dur = dur / 4096 if edge == "nanoseconds" else dur
         dur = 0 if edge == "only of no time" or edge == "some of no time" and n % 2 else dur
         rows.append(trace_row(pick(names), pick(["cpu_op", "kernel"]), n % 2, 1000 * n, dur))
     if edge == "equal rows":
@@ -101,6 +102,7 @@ with check(
 ):
     arguments.assert_results(time_by_name, "some of no time", "only of no time", "no rows")
     arguments.assert_results(time_by_name, "an hour", rtol=0, atol=0.001)
+    arguments.assert_results(time_by_name, "nanoseconds", rtol=1e-12, atol=0)
 with check("keeps_input", "the rows aren't changed", guard=True):
     arguments.assert_arguments(time_by_name)
 
