@@ -156,9 +156,13 @@ def assert_same_state(got: Any, want: Any, name: str, options: Mapping[str, Any]
 
 
 def _is_same(before: Any, after: Any) -> bool:
-    """Return whether all tensors in both have the same numbers, bit for bit; False if one of them is NaN."""
-    pairs = zip(tree_leaves(before), tree_leaves(after), strict=False)
-    return all(torch.equal(old, new) for old, new in pairs if isinstance(old, Tensor) and isinstance(new, Tensor))
+    """Return whether both have the same tensors in the same places, bit for bit; False if one of them holds NaN."""
+    old, new = tree_leaves(before), tree_leaves(after)
+    pairs = zip(old, new, strict=False)
+    return len(old) == len(new) and all(
+        isinstance(a, Tensor) == isinstance(b, Tensor) and (not isinstance(a, Tensor) or torch.equal(a, b))
+        for a, b in pairs
+    )
 
 
 def _find_replaced(before: Sequence[Any], after: Any) -> tuple[bool, ...]:
