@@ -236,22 +236,6 @@ def backpropagate(tape, values, result):
     return {name: slope.item() for name, slope in slopes.items()}
 
 
-# %% wrong "a slope is set, not added" fails=example,used_again,independent,zero,many_paths
-def backpropagate(tape, values, result):
-    slopes = dict.fromkeys(values, 0.0)
-    slopes[result] = 1.0
-    for operation, inputs, output in reversed(tape):
-        if operation == "tanh":
-            factors = [1 - values[output] ** 2]
-        elif operation == "mul":
-            factors = [values[inputs[1]], values[inputs[0]]]
-        else:
-            factors = [1, 1 if operation == "add" else -1]
-        for name, factor in zip(inputs, factors):
-            slopes[name] = slopes[output] * factor
-    return slopes
-
-
 # %% wrong "a dict of factors has room for both inputs" fails=example,used_again
 def backpropagate(tape, values, result):
     slopes = dict.fromkeys(values, 0.0)
@@ -274,22 +258,6 @@ def backpropagate(tape, values, result):
     slopes = dict.fromkeys(values, 0.0)
     slopes[result] = 1.0
     for operation, inputs, output in tape:
-        if operation == "tanh":
-            factors = [1 - values[output] ** 2]
-        elif operation == "mul":
-            factors = [values[inputs[1]], values[inputs[0]]]
-        else:
-            factors = [1, 1 if operation == "add" else -1]
-        for name, factor in zip(inputs, factors):
-            slopes[name] += slopes[output] * factor
-    return slopes
-
-
-# %% wrong "the result is what the last step computes" fails=independent
-def backpropagate(tape, values, result):
-    slopes = dict.fromkeys(values, 0.0)
-    slopes[tape[-1][2]] = 1.0
-    for operation, inputs, output in reversed(tape):
         if operation == "tanh":
             factors = [1 - values[output] ** 2]
         elif operation == "mul":
@@ -331,128 +299,3 @@ def backpropagate(tape, values, result):
         for name, factor in zip(inputs, factors):
             slopes[name] += slopes[output] * factor
     return slopes
-
-
-# %% wrong "tanh's slope is computed from the wrong side" fails=example,other_cases,used_again,independent,zero,recording_off
-def backpropagate(tape, values, result):
-    slopes = dict.fromkeys(values, 0.0)
-    slopes[result] = 1.0
-    for operation, inputs, output in reversed(tape):
-        if operation == "tanh":
-            factors = [1 - values[inputs[0]] ** 2]
-        elif operation == "mul":
-            factors = [values[inputs[1]], values[inputs[0]]]
-        else:
-            factors = [1, 1 if operation == "add" else -1]
-        for name, factor in zip(inputs, factors):
-            slopes[name] += slopes[output] * factor
-    return slopes
-
-
-# %% wrong "the other factor is the product divided by this one" fails=zero raises=ZeroDivisionError
-def backpropagate(tape, values, result):
-    slopes = dict.fromkeys(values, 0.0)
-    slopes[result] = 1.0
-    for operation, inputs, output in reversed(tape):
-        if operation == "tanh":
-            factors = [1 - values[output] ** 2]
-        elif operation == "mul":
-            factors = [values[output] / values[name] for name in inputs]
-        else:
-            factors = [1, 1 if operation == "add" else -1]
-        for name, factor in zip(inputs, factors):
-            slopes[name] += slopes[output] * factor
-    return slopes
-
-
-# %% wrong "a value passes on its slope as soon as something arrives" fails=used_again,many_paths
-def backpropagate(tape, values, result):
-    slopes = dict.fromkeys(values, 0.0)
-    slopes[result] = 1.0
-    makers = {step[2]: step for step in tape}
-    waiting, done = [result], set()
-    while waiting:
-        name = waiting.pop(0)
-        if name not in makers or name in done:
-            continue
-        done.add(name)
-        operation, inputs, output = makers[name]
-        if operation == "tanh":
-            factors = [1 - values[output] ** 2]
-        elif operation == "mul":
-            factors = [values[inputs[1]], values[inputs[0]]]
-        else:
-            factors = [1, 1 if operation == "add" else -1]
-        for other, factor in zip(inputs, factors):
-            slopes[other] += slopes[output] * factor
-            waiting.append(other)
-    return slopes
-
-
-# %% wrong "only values that got a slope are returned" fails=independent
-def backpropagate(tape, values, result):
-    slopes = {result: 1.0}
-    for operation, inputs, output in reversed(tape):
-        if output not in slopes:
-            continue
-        if operation == "tanh":
-            factors = [1 - values[output] ** 2]
-        elif operation == "mul":
-            factors = [values[inputs[1]], values[inputs[0]]]
-        else:
-            factors = [1, 1 if operation == "add" else -1]
-        for name, factor in zip(inputs, factors):
-            slopes[name] = slopes.get(name, 0.0) + slopes[output] * factor
-    return slopes
-
-
-# %% wrong "reverse() returns to the caller what it got" fails=keeps_input
-def backpropagate(tape, values, result):
-    slopes = dict.fromkeys(values, 0.0)
-    slopes[result] = 1.0
-    tape.reverse()
-    for operation, inputs, output in tape:
-        if operation == "tanh":
-            factors = [1 - values[output] ** 2]
-        elif operation == "mul":
-            factors = [values[inputs[1]], values[inputs[0]]]
-        else:
-            factors = [1, 1 if operation == "add" else -1]
-        for name, factor in zip(inputs, factors):
-            slopes[name] += slopes[output] * factor
-    return slopes
-
-
-# %% wrong "the slopes belong to the tape, so they can be remembered" fails=other_cases
-known = {}
-
-
-def backpropagate(tape, values, result):
-    key = (tuple(tape), result, *sorted(values))
-    if key not in known:
-        known[key] = slopes = dict.fromkeys(values, 0.0)
-        slopes[result] = 1.0
-        for operation, inputs, output in reversed(tape):
-            if operation == "tanh":
-                factors = [1 - values[output] ** 2]
-            elif operation == "mul":
-                factors = [values[inputs[1]], values[inputs[0]]]
-            else:
-                factors = [1, 1 if operation == "add" else -1]
-            for name, factor in zip(inputs, factors):
-                slopes[name] += slopes[output] * factor
-    return known[key]
-
-
-# %% wrong "autograd will do it" fails=recording_off raises=RuntimeError
-def backpropagate(tape, values, result):
-    outputs = {step[2] for step in tape}
-    t = {
-        name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
-        for name, value in values.items()
-        if name not in outputs
-    }
-    for operation, inputs, output in tape:
-        t[output] = getattr(torch, operation)(*(t[name] for name in inputs))
-    slopes = torch.autograd.grad(t[result], list(t.values()), materialize_grads=True)
-    return {name: slope.item() for name, slope in zip(t, slopes)}

@@ -148,14 +148,6 @@ def manual_grads(W, b, X, Y):
     return {"X": (R[:, :, None] * W).sum(1), "W": (R[:, :, None] * X[:, None, :]).sum(0), "b": R.sum(dim=0)}
 
 
-# %% wrong "autograd is switched on again" fails=recording_off,by_hand raises=RuntimeError
-def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor]:
-    with torch.enable_grad():
-        leaves = {name: t.detach().clone().requires_grad_() for name, t in {"W": W, "b": b, "X": X}.items()}
-        loss = ((leaves["X"] @ leaves["W"].T + leaves["b"] - Y) ** 2).sum()
-        return dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
-
-
 # %% wrong "the 2 of the square does not matter" fails=example,other_cases,recording_off,non_contiguous,one_sample
 def manual_grads(W, b, X, Y):
     R = X @ W.T + b - Y
@@ -178,22 +170,3 @@ def manual_grads(W, b, X, Y):
 def manual_grads(W, b, X, Y):
     R = 2 * (X @ W.T + b - Y)
     return {"W": R.T @ X, "b": R, "X": R @ W}
-
-
-# %% wrong "squeeze away what looks superfluous" fails=example,one_sample
-def manual_grads(W, b, X, Y):
-    R = 2 * (X @ W.T + b - Y)
-    return {"W": (R.T @ X).squeeze(), "b": R.sum(0).squeeze(), "X": (R @ W).squeeze()}
-
-
-# %% wrong "autograd will do it" fails=example,recording_off,by_hand raises=RuntimeError
-def manual_grads(W, b, X, Y):
-    leaves = [t.detach().clone().requires_grad_() for t in (W, b, X)]
-    ((leaves[2] @ leaves[0].T + leaves[1] - Y) ** 2).sum().backward()
-    return dict(zip("WbX", [t.grad for t in leaves]))
-
-
-# %% wrong "Y can hold the residuals" fails=non_contiguous,keeps_input raises=RuntimeError
-def manual_grads(W, b, X, Y):
-    R = Y.sub_(X @ W.T + b).mul_(-2)
-    return {"W": R.T @ X, "b": R.sum(0), "X": R @ W}

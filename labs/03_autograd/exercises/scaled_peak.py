@@ -192,24 +192,10 @@ def scaled_peak(x, w):
     return torch.index_select(x, 0, best[None])[0] * torch.linalg.vector_norm(sums) / len(x) ** 0.5
 
 
-# %% wrong "requires_grad=True connects the tensor" fails=reaches_w,gradient,either_alone,tiny
-def scaled_peak(x, w):
-    sums = [float((row * w).sum()) for row in x]
-    best = int(np.argmax(sums))
-    size = np.sqrt(np.mean(np.square(sums)))
-    return x[best] * torch.tensor(size, dtype=x.dtype, requires_grad=True)
-
-
 # %% wrong "the row is the result, its size is only a number" fails=reaches_w,gradient,either_alone,tiny
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.argmax()] * sums.square().mean().sqrt().item()
-
-
-# %% wrong "torch.tensor of a list of tensors keeps their history" fails=reaches_w,gradient,either_alone,tiny
-def scaled_peak(x, w):
-    sums = torch.tensor([(row * w).sum() for row in x], requires_grad=True)
-    return x[sums.argmax()] * sums.square().mean().sqrt()
 
 
 # %% wrong "a row taken by an index is a copy" fails=gradient,either_alone,tiny
@@ -229,35 +215,3 @@ def scaled_peak(x, w):
 def scaled_peak(x, w):
     sums = x @ w
     return x[sums.argmax()] * torch.linalg.vector_norm(sums)
-
-
-# %% wrong "the largest sum by its size" fails=other_cases,gradient,either_alone,tiny
-def scaled_peak(x, w):
-    sums = x @ w
-    return x[sums.abs().argmax()] * sums.square().mean().sqrt()
-
-
-# %% wrong "without grad there is no history, so work in place" fails=keeps_input
-def scaled_peak(x, w):
-    sums = x @ w
-    best, size = x[sums.argmax()], sums.square().mean().sqrt()
-    return best * size if best.requires_grad or size.requires_grad else best.mul_(size)
-
-
-# %% wrong "argmax has to be made smooth" fails=other_cases,gradient,tiny
-def scaled_peak(x, w):
-    sums = x @ w
-    return torch.softmax(100 * sums, 0) @ x * sums.square().mean().sqrt()
-
-
-# %% wrong "the result is marked at the end" fails=reaches_x,reaches_w,gradient,either_alone,tiny
-def scaled_peak(x, w):
-    sums = (x @ w).detach().numpy()
-    result = x.detach()[int(sums.argmax())] * float(np.sqrt(np.mean(sums**2)))
-    return result.requires_grad_()
-
-
-# %% wrong "float32 is exact enough to compare sums" fails=other_cases,gradient
-def scaled_peak(x, w):
-    sums = x @ w
-    return x[sums.detach().float().argmax()] * sums.square().mean().sqrt()

@@ -202,14 +202,6 @@ def stream_gradient(loss, w, batches):
     return torch.autograd.grad(loss(w, X, y), w)[0]
 
 
-# %% wrong "divide by the number of batches" fails=uneven_batches,empty,counts_samples,shared,old_grad
-def stream_gradient(loss, w, batches):
-    total = torch.zeros_like(w)
-    for X, y in batches:
-        total += torch.autograd.grad(loss(w, X, y) / len(batches), w)[0]
-    return total
-
-
 # %% wrong "accumulated means are a mean" fails=example,uneven_batches,empty,counts_samples,shared,old_grad
 def stream_gradient(loss, w, batches):
     return sum(torch.autograd.grad(loss(w, X, y), w)[0] for X, y in batches)
@@ -222,23 +214,6 @@ def stream_gradient(loss, w, batches):
     for batch in batches:
         (loss(w, *batch) * (sizes[id(batch)] / sum(sizes.values()))).backward()
     return w.grad
-
-
-# %% wrong "the same X has the same gradient" fails=shared
-def stream_gradient(loss, w, batches):
-    known, total = {}, 0
-    for X, y in batches:
-        if id(X) not in known:
-            known[id(X)] = torch.autograd.grad(loss(w, X, y), w)[0]
-        total = total + len(y) * known[id(X)]
-    return total / sum(len(y) for _, y in batches)
-
-
-# %% wrong "the same y is the same batch" fails=counts_samples,shared
-def stream_gradient(loss, w, batches):
-    different = {id(y): (X, y) for X, y in batches}.values()
-    n = sum(len(y) for _, y in different)
-    return sum(torch.autograd.grad(loss(w, X, y), w)[0] * len(y) / n for X, y in different)
 
 
 # %% wrong "each backward replaces .grad" fails=example,uneven_batches,empty,counts_samples,shared,old_grad
@@ -260,23 +235,6 @@ def stream_gradient(loss, w, batches):
 def stream_gradient(loss, w, batches):
     grads = [torch.autograd.grad(loss(w, X, y), w)[0].nan_to_num() for X, y in batches]
     return torch.stack(grads).mean(0)
-
-
-# %% wrong ".grad is empty at the start" fails=old_grad
-def stream_gradient(loss, w, batches):
-    n = sum(len(y) for _, y in batches)
-    for X, y in batches:
-        if len(y):
-            (loss(w, X, y) * (len(y) / n)).backward()
-    grad, w.grad = w.grad, None
-    return grad
-
-
-# %% wrong "all batches have the size of the first" fails=uneven_batches,empty,counts_samples,shared,old_grad
-def stream_gradient(loss, w, batches):
-    size = len(batches[0][1])
-    n = sum(len(y) for _, y in batches)
-    return sum(torch.autograd.grad(loss(w, X, y) * size / n, w)[0] for X, y in batches)
 
 
 # %% equivalent "empty tensors of a list left out"

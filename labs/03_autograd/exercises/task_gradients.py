@@ -206,50 +206,6 @@ def task_gradients(losses, params):
     return table
 
 
-# %% wrong "every loss uses every parameter" fails=other_cases,unused,few,old_grad,steep raises=RuntimeError
-def task_gradients(losses, params):
-    return [list(torch.autograd.grad(loss(params), params)) for loss in losses]
-
-
-# %% wrong "None is as good as zero" fails=other_cases,unused,few,old_grad,steep
-def task_gradients(losses, params):
-    return [list(torch.autograd.grad(loss(params), params, allow_unused=True)) for loss in losses]
-
-
-# %% wrong "the .grad of the caller can be thrown away" fails=keeps_grad
-def task_gradients(losses, params):
-    table = []
-    for loss in losses:
-        for p in params:
-            p.grad = None
-        loss(params).backward()
-        table.append([torch.zeros_like(p) if p.grad is None else p.grad for p in params])
-    for p in params:
-        p.grad = None
-    return table
-
-
-# %% wrong "one row for each parameter" fails=example,other_cases,unused,few,old_grad,steep
-def task_gradients(losses, params):
-    rows = [torch.autograd.grad(loss(params), params, materialize_grads=True) for loss in losses]
-    return [list(column) for column in zip(*rows)]
-
-
-# %% wrong "differences of running sums, started at zero" fails=old_grad,steep
-def task_gradients(losses, params):
-    kept = [None if p.grad is None else p.grad.clone() for p in params]
-    before = [torch.zeros_like(p) for p in params]
-    table = []
-    for loss in losses:
-        loss(params).backward()
-        after = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in params]
-        table.append([a - b for a, b in zip(after, before)])
-        before = after
-    for p, grad in zip(params, kept):
-        p.grad = grad
-    return table
-
-
 # %% wrong "remembered for losses and shapes that were there before" fails=other_cases
 known = {}
 

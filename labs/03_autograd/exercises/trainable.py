@@ -176,17 +176,6 @@ def trainable(values, scale):
     return result
 
 
-# %% wrong "mark first, then scale" fails=example,other_cases,requires_grad,backward,integers
-def trainable(values, scale):
-    result = {}
-    for name, t in values.items():
-        if t.is_floating_point():
-            result[name] = t.detach().clone().requires_grad_() * scale
-        else:
-            result[name] = t.clone()
-    return result
-
-
 # %% wrong "requires_grad_() makes a leaf of anything" fails=requires_grad,backward
 def trainable(values, scale):
     return {n: (scale * t).requires_grad_() if t.is_floating_point() else t.clone() for n, t in values.items()}
@@ -197,24 +186,9 @@ def trainable(values, scale):
     return {name: (scale * t.detach()).to(t.dtype).requires_grad_() for name, t in values.items()}
 
 
-# %% wrong "detach() copies" fails=other_cases,no_sharing,keeps_input raises=RuntimeError
-def trainable(values, scale):
-    result = {}
-    for name, t in values.items():
-        t = t.detach()
-        result[name] = t.mul_(scale).requires_grad_() if t.is_floating_point() else t
-    return result
-
-
 # %% wrong "what is not trained needs no copy" fails=no_sharing
 def trainable(values, scale):
     return {n: (scale * t.detach()).requires_grad_() if t.is_floating_point() else t for n, t in values.items()}
-
-
-# %% wrong "scale everything" fails=integers,no_sharing
-def trainable(values, scale):
-    result = {name: (scale * t.detach()).to(t.dtype) for name, t in values.items()}
-    return {name: t.requires_grad_() if t.is_floating_point() else t for name, t in result.items()}
 
 
 # %% wrong "training is done in float32" fails=other_cases
@@ -223,15 +197,3 @@ def trainable(values, scale):
         n: (scale * t.detach()).float().requires_grad_() if t.is_floating_point() else t.clone()
         for n, t in values.items()
     }
-
-
-# %% wrong "the starting values are marked in passing" fails=other_cases,integers,keeps_input
-def trainable(values, scale):
-    result = {}
-    for name, t in values.items():
-        if t.is_floating_point():
-            t.requires_grad_()
-            result[name] = (scale * t).detach().requires_grad_()
-        else:
-            result[name] = t.clone()
-    return result

@@ -184,14 +184,6 @@ def value_and_slope(coefficients, x):
     return value, slope
 
 
-# %% wrong "the power rule holds for the constant as well: 0 * x ** -1" fails=zero
-def value_and_slope(coefficients, x):
-    degree = len(coefficients) - 1
-    value = sum(c * x ** (degree - i) for i, c in enumerate(coefficients))
-    slope = sum((degree - i) * c * x ** (degree - i - 1) for i, c in enumerate(coefficients))
-    return value, slope
-
-
 # %% wrong "the lowest power comes first" fails=polynomial,other_cases,zero,gradient,recording_off
 def value_and_slope(coefficients, x):
     value = slope = torch.zeros_like(x)
@@ -199,14 +191,6 @@ def value_and_slope(coefficients, x):
         slope = slope * x + value
         value = value * x + c
     return value, slope
-
-
-# %% wrong "NumPy can do the arithmetic" fails=gradient
-def value_and_slope(coefficients, x):
-    points = x.detach().numpy()
-    value = torch.tensor(np.polyval(coefficients, points), dtype=x.dtype)
-    slope = torch.tensor(np.polyval(np.polyder(coefficients), points), dtype=x.dtype)
-    return value.reshape(x.shape), slope.reshape(x.shape)
 
 
 # %% wrong "autograd is switched on again" fails=recording_off,by_hand raises=RuntimeError
@@ -220,35 +204,3 @@ def value_and_slope(coefficients, x):
     with torch.enable_grad():
         inner = x.detach().clone().requires_grad_()
         return value_at(x), torch.autograd.grad(value_at(inner).sum(), inner)[0]
-
-
-# %% wrong "a constant's slope is the number zero" fails=constant
-def value_and_slope(coefficients, x):
-    value, slope = coefficients[0] + 0 * x, 0.0
-    for c in coefficients[1:]:
-        slope = slope * x + value
-        value = value * x + c
-    return value, slope
-
-
-# %% wrong "in place saves memory" fails=other_cases,keeps_input raises=RuntimeError
-def value_and_slope(coefficients, x):
-    value = slope = torch.zeros_like(x)
-    for c in coefficients:
-        slope = slope * x + value
-        value = value * x + c
-    if not x.requires_grad:
-        x.copy_(value)
-    return value, slope
-
-
-# %% wrong "a finite difference is near enough" fails=polynomial,other_cases,zero,gradient,recording_off
-def value_and_slope(coefficients, x):
-    def value_at(x):
-        value = torch.zeros_like(x)
-        for c in coefficients:
-            value = value * x + c
-        return value
-
-    h = 1e-3
-    return value_at(x), (value_at(x + h) - value_at(x - h)) / (2 * h)

@@ -297,19 +297,6 @@ class MLP(nn.Module):
         return self.layers(x)
 
 
-# %% wrong "layers in a Python list" fails=example,depths,gradient,dropout,modes_agree,initialization
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        self.layers = [nn.Linear(a, b) for a, b in zip(sizes, sizes[1:])]
-        self.drop = nn.Dropout(dropout)
-
-    def forward(self, x):
-        for layer in self.layers[:-1]:
-            x = self.drop(layer(x).relu())
-        return self.layers[-1](x)
-
-
 # %% wrong "ReLU and dropout behind the last layer too" fails=example,depths,gradient,dropout,modes_agree
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
@@ -336,47 +323,6 @@ class MLP(nn.Module):
         return self.layers(x)
 
 
-# %% wrong "dropout that forgets the mode" fails=example,depths,gradient
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        self.dropout = dropout
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
-
-    def forward(self, x):
-        for layer in self.layers[:-1]:
-            x = F.dropout(layer(x).relu(), self.dropout)
-        return self.layers[-1](x)
-
-
-# %% wrong "dropout once, before the last layer" fails=dropout,modes_agree
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        parts = []
-        for a, b in zip(sizes, sizes[1:]):
-            parts += [nn.Linear(a, b), nn.ReLU()]
-        parts = parts[:-1]
-        parts.insert(len(parts) - 1, nn.Dropout(dropout))
-        self.layers = nn.Sequential(*parts)
-
-    def forward(self, x):
-        return self.layers(x)
-
-
-# %% wrong "dropout on the input as well" fails=dropout,modes_agree
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        parts = []
-        for a, b in zip(sizes, sizes[1:]):
-            parts += [nn.Dropout(dropout), nn.Linear(a, b), nn.ReLU()]
-        self.layers = nn.Sequential(*parts[:-1])
-
-    def forward(self, x):
-        return self.layers(x)
-
-
 # %% wrong "started by hand, with biases of zero" fails=initialization
 class MLP(nn.Module):
     def __init__(self, sizes, dropout):
@@ -387,31 +333,6 @@ class MLP(nn.Module):
             nn.init.kaiming_normal_(layer.weight)
             nn.init.zeros_(layer.bias)
             parts += [layer, nn.ReLU(), nn.Dropout(dropout)]
-        self.layers = nn.Sequential(*parts[:-2])
-
-    def forward(self, x):
-        return self.layers(x)
-
-
-# %% wrong "always one hidden layer" fails=depths,gradient,dropout,modes_agree
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        self.first = nn.Linear(sizes[0], sizes[1])
-        self.last = nn.Linear(sizes[1], sizes[-1])
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x):
-        return self.last(self.dropout(self.first(x).relu()))
-
-
-# %% wrong "layers without a bias" fails=example,depths,gradient,dropout,modes_agree,initialization
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        parts = []
-        for a, b in zip(sizes, sizes[1:]):
-            parts += [nn.Linear(a, b, bias=False), nn.ReLU(), nn.Dropout(dropout)]
         self.layers = nn.Sequential(*parts[:-2])
 
     def forward(self, x):
@@ -429,32 +350,6 @@ class MLP(nn.Module):
         for layer in self.layers[:-1]:
             x = F.dropout(layer(x).relu(), MLP.dropout, self.training)
         return self.layers[-1](x)
-
-
-# %% wrong "float32 inside, whatever comes" fails=depths,dropout,modes_agree raises=RuntimeError
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        parts = []
-        for a, b in zip(sizes, sizes[1:]):
-            parts += [nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout)]
-        self.layers = nn.Sequential(*parts[:-2])
-
-    def forward(self, x):
-        return self.layers(x.float())
-
-
-# %% wrong "a batch normalisation in addition" fails=depths,gradient,dropout,modes_agree
-class MLP(nn.Module):
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        parts = []
-        for a, b in zip(sizes, sizes[1:]):
-            parts += [nn.Linear(a, b), nn.BatchNorm1d(b, affine=False), nn.ReLU(), nn.Dropout(dropout)]
-        self.layers = nn.Sequential(*parts[:-3])
-
-    def forward(self, x):
-        return self.layers(x)
 
 
 # %% liar "no module, and nothing registered: functions of a list of weights"

@@ -347,14 +347,6 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p.sub_((lr / (1 - b1**n)) * m / ((v / (1 - b2**n)) ** 0.5 + eps))
 
 
-# %% wrong "torch's own optimizer, kept in the state" fails=example,own_steps,other_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves raises=RuntimeError
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
-    if "optimizer" not in state:
-        state["optimizer"] = torch.optim.AdamW(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
-    state["optimizer"].param_groups[0]["lr"] = lr
-    state["optimizer"].step()
-
-
 # %% wrong "no correction of the start at zero" fails=example,own_steps,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
@@ -366,20 +358,6 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             state[i] = (m, v)
             p.data.mul_(1 - lr * weight_decay)
             p -= lr * m / (v.sqrt() + eps)
-
-
-# %% wrong "one count of steps for all parameters" fails=own_steps,no_gradient,empty_state,decay
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
-    state["t"] = t = state.get("t", 0) + 1
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            m, v = state.get(i, (torch.zeros_like(p), torch.zeros_like(p)))
-            m, v = betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
-            state[i] = (m, v)
-            p.data.mul_(1 - lr * weight_decay)
-            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
 # %% wrong "no gradient counts as a gradient of zero" fails=own_steps,no_gradient,empty_state,decay
@@ -421,60 +399,6 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "eps under the root" fails=several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
-            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
-            state[i] = (t, m, v)
-            p.data.mul_(1 - lr * weight_decay)
-            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)) + eps).sqrt()
-
-
-# %% wrong "the averages work in place on the gradient" fails=same_leaves
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
-            t, v = t + 1, betas[1] * v + (1 - betas[1]) * p.grad**2
-            m = p.grad.mul_(1 - betas[0]).add_(betas[0] * m).clone()
-            state[i] = (t, m, v)
-            p.data.mul_(1 - lr * weight_decay)
-            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
-
-
-# %% wrong "the rate of the first call for all" fails=other_cases,decay
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
-    lr = state.setdefault("lr", lr)
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
-            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
-            state[i] = (t, m, v)
-            p *= 1 - lr * weight_decay
-            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
-
-
-# %% wrong "the averages are kept on the parameter" fails=empty_state
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
-    with torch.no_grad():
-        for p in params:
-            if p.grad is None:
-                continue
-            t, m, v = getattr(p, "adam", (0, torch.zeros_like(p), torch.zeros_like(p)))
-            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
-            p.adam = (t, m, v)
-            p.data.mul_(1 - lr * weight_decay)
-            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
-
-
 # %% wrong "L2: the decay added to the gradient" fails=decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
@@ -504,32 +428,6 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
-            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
-            state[i] = (t, m, v)
-            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
-
-
-# %% wrong "the decay after the step, from the new numbers" fails=decay
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
-            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
-            state[i] = (t, m, v)
-            p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
-            p *= 1 - lr * weight_decay
-
-
-# %% wrong "decay for every parameter, with a gradient or without" fails=decay
-def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            p *= 1 - lr * weight_decay
             if p.grad is None:
                 continue
             t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))

@@ -316,52 +316,6 @@ def fit(model, run_epoch, validate, patience, most):
     return best, best_loss
 
 
-# %% wrong "parameters are all there is to keep" fails=example,other_cases,patience,equal_loss,most_epochs,nan_loss,exact_losses,infinite_loss
-def fit(model, run_epoch, validate, patience, most):
-    best, best_loss, kept = -1, math.inf, []
-    for epoch in range(most):
-        run_epoch()
-        loss = validate()
-        if epoch == 0 or loss < best_loss:
-            best, best_loss, kept = epoch, loss, [p.detach().clone() for p in model.parameters()]
-        elif epoch - best >= patience:
-            break
-    with torch.no_grad():
-        for p, old in zip(model.parameters(), kept):
-            p.copy_(old)
-    return best, best_loss
-
-
-# %% wrong "one epoch of patience too many" fails=example,patience,equal_loss,nan_loss,infinite_loss
-def fit(model, run_epoch, validate, patience, most):
-    best, best_loss, state = -1, math.inf, {}
-    for epoch in range(most):
-        run_epoch()
-        loss = validate()
-        if epoch == 0 or loss < best_loss:
-            best, best_loss, state = epoch, loss, copy.deepcopy(model.state_dict())
-        elif epoch - best > patience:
-            break
-    model.load_state_dict(state)
-    return best, best_loss
-
-
-# %% wrong "worse than the epoch before, not than the best" fails=example,patience,equal_loss,nan_loss,infinite_loss
-def fit(model, run_epoch, validate, patience, most):
-    best, best_loss, state, before, waited = -1, math.inf, {}, math.inf, 0
-    for epoch in range(most):
-        run_epoch()
-        loss = validate()
-        if epoch == 0 or loss < best_loss:
-            best, best_loss, state = epoch, loss, copy.deepcopy(model.state_dict())
-        waited = 0 if loss < before else waited + 1
-        before = loss
-        if waited >= patience:
-            break
-    model.load_state_dict(state)
-    return best, best_loss
-
-
 # %% wrong "not larger than the best: nan slips through" fails=nan_loss
 def fit(model, run_epoch, validate, patience, most):
     best, best_loss, state = -1, math.inf, {}
@@ -372,21 +326,6 @@ def fit(model, run_epoch, validate, patience, most):
             best, best_loss, state = epoch, loss, copy.deepcopy(model.state_dict())
         elif epoch - best >= patience:
             break
-    model.load_state_dict(state)
-    return best, best_loss
-
-
-# %% wrong "no bound on the epochs" fails=most_epochs
-def fit(model, run_epoch, validate, patience, most):
-    best, best_loss, state, epoch = -1, math.inf, {}, 0
-    while True:
-        run_epoch()
-        loss = validate()
-        if epoch == 0 or loss < best_loss:
-            best, best_loss, state = epoch, loss, copy.deepcopy(model.state_dict())
-        elif epoch - best >= patience:
-            break
-        epoch += 1
     model.load_state_dict(state)
     return best, best_loss
 
@@ -403,34 +342,6 @@ def fit(model, run_epoch, validate, patience, most):
             break
     model.load_state_dict(states[best])
     return best, losses[best].item()
-
-
-# %% wrong "the loss is asked for twice" fails=patience,equal_loss,most_epochs,nan_loss,infinite_loss
-def fit(model, run_epoch, validate, patience, most):
-    best, best_loss, state = -1, math.inf, {}
-    for epoch in range(most):
-        run_epoch()
-        if epoch == 0 or validate() < best_loss:
-            best, best_loss, state = epoch, validate(), copy.deepcopy(model.state_dict())
-        elif epoch - best >= patience:
-            break
-    model.load_state_dict(state)
-    return best, best_loss
-
-
-# %% wrong "new memory behind the same parameters" fails=same_objects
-def fit(model, run_epoch, validate, patience, most):
-    best, best_loss, state = -1, math.inf, {}
-    for epoch in range(most):
-        run_epoch()
-        loss = validate()
-        if epoch == 0 or loss < best_loss:
-            best, best_loss, state = epoch, loss, copy.deepcopy(model.state_dict())
-        elif epoch - best >= patience:
-            break
-    for name, t in model.state_dict(keep_vars=True).items():
-        t.data = state[name]
-    return best, best_loss
 
 
 # %% wrong "back to the best epoch only where patience ran out" fails=most_epochs

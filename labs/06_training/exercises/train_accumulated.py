@@ -307,35 +307,6 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% wrong "each mean loss divided by every" fails=uneven_batches,old_gradients,short_window,one_batch,one_graph_alive
-def train_accumulated(model, batches, optimizer, every):
-    steps = 0
-    for first in range(0, len(batches), every):
-        optimizer.zero_grad()
-        for x, y in batches[first : first + every]:
-            (F.cross_entropy(model(x), y) / every).backward()
-        optimizer.step()
-        steps += 1
-    return steps
-
-
-# %% wrong "the batches that are left over are dropped" fails=uneven_batches,short_window,one_batch,steps
-def train_accumulated(model, batches, optimizer, every):
-    steps = 0
-    for first in range(0, len(batches) - every + 1, every):
-        window = batches[first : first + every]
-        optimizer.zero_grad()
-        for x, y in window:
-            F.cross_entropy(model(x), y, reduction="sum").backward()
-        count = sum(len(y) for _, y in window)
-        for p in model.parameters():
-            if p.grad is not None:
-                p.grad /= count
-        optimizer.step()
-        steps += 1
-    return steps
-
-
 # %% wrong "zero after each step only" fails=old_gradients
 def train_accumulated(model, batches, optimizer, every):
     steps = 0
@@ -359,31 +330,6 @@ def train_accumulated(model, batches, optimizer, every):
     return len(batches)
 
 
-# %% wrong "divided by the samples of all batches" fails=example,uneven_batches,old_gradients,short_window,one_batch,one_graph_alive
-def train_accumulated(model, batches, optimizer, every):
-    everything, steps = sum(len(y) for _, y in batches), 0
-    for first in range(0, len(batches), every):
-        optimizer.zero_grad()
-        for x, y in batches[first : first + every]:
-            (F.cross_entropy(model(x), y, reduction="sum") / everything).backward()
-        optimizer.step()
-        steps += 1
-    return steps
-
-
-# %% wrong "the batches of a window joined to one" fails=uneven_batches,steps,one_graph_alive raises=TypeError
-def train_accumulated(model, batches, optimizer, every):
-    steps = 0
-    for first in range(0, len(batches), every):
-        window = batches[first : first + every]
-        optimizer.zero_grad()
-        x, y = torch.cat([x for x, _ in window]), torch.cat([y for _, y in window])
-        F.cross_entropy(model(x), y).backward()
-        optimizer.step()
-        steps += 1
-    return steps
-
-
 # %% wrong "the losses of a window added up, and one backward" fails=one_graph_alive
 def train_accumulated(model, batches, optimizer, every):
     steps = 0
@@ -404,22 +350,6 @@ def train_accumulated(model, batches, optimizer, every):
     for first in range(0, len(batches), every):
         window = batches[first : first + every]
         optimizer.zero_grad()
-        count = sum(len(y) for _, y in window)
-        for x, y in window:
-            (F.cross_entropy(model(x), y, reduction="sum") / count).backward()
-        optimizer.step()
-        steps += 1
-    return steps
-
-
-# %% wrong "gradients set to zeros, which weight decay follows in frozen parameters" fails=old_gradients
-def train_accumulated(model, batches, optimizer, every):
-    steps = 0
-    for first in range(0, len(batches), every):
-        window = batches[first : first + every]
-        for p in model.parameters():
-            if p.grad is not None:
-                p.grad = torch.zeros_like(p)
         count = sum(len(y) for _, y in window)
         for x, y in window:
             (F.cross_entropy(model(x), y, reduction="sum") / count).backward()

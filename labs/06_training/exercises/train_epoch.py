@@ -455,56 +455,6 @@ def train_epoch(model, batches, optimizer):
     return loss.item()
 
 
-# %% wrong "gradients are never set to zero" fails=example,uneven_batches,old_gradients,mean_over_samples,one_pass
-def train_epoch(model, batches, optimizer):
-    model.train()
-    total, count = 0.0, 0
-    for x, y in batches:
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        total, count = total + loss.item() * len(y), count + len(y)
-    return total / count
-
-
-# %% wrong "zero at the end only" fails=uneven_batches,old_gradients,mean_over_samples
-def train_epoch(model, batches, optimizer):
-    model.train()
-    total, count = 0.0, 0
-    for x, y in batches:
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        total, count = total + loss.item() * len(y), count + len(y)
-    return total / count
-
-
-# %% wrong "whichever mode the model was in" fails=example,uneven_batches,old_gradients,mean_over_samples,one_pass,training_mode
-def train_epoch(model, batches, optimizer):
-    total, count = 0.0, 0
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        total, count = total + loss.item() * len(y), count + len(y)
-    return total / count
-
-
-# %% wrong "the loss after the step, as one reads it next" fails=example,uneven_batches,old_gradients,mean_over_samples,one_pass
-def train_epoch(model, batches, optimizer):
-    model.train()
-    total, count = 0.0, 0
-    for x, y in batches:
-        optimizer.zero_grad()
-        F.cross_entropy(model(x), y).backward()
-        optimizer.step()
-        with torch.no_grad():
-            total, count = total + F.cross_entropy(model(x), y).item() * len(y), count + len(y)
-    return total / count
-
-
 # %% wrong "evaluation mode at the end, for safety" fails=training_mode
 def train_epoch(model, batches, optimizer):
     model.train()
@@ -516,49 +466,6 @@ def train_epoch(model, batches, optimizer):
         optimizer.step()
         total, count = total + loss.item() * len(y), count + len(y)
     model.eval()
-    return total / count
-
-
-# %% wrong "the samples are counted first" fails=one_pass
-def train_epoch(model, batches, optimizer):
-    model.train()
-    count, total = sum(len(y) for _, y in batches), 0.0
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        total += loss.item() * len(y) / count
-    return total
-
-
-# %% wrong "the losses in a float32 tensor" fails=mean_over_samples
-def train_epoch(model, batches, optimizer):
-    model.train()
-    losses, counts = [], []
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-        counts.append(len(y))
-    losses, counts = torch.tensor(losses), torch.tensor(counts)
-    return ((losses * counts).sum() / counts.sum()).item()
-
-
-# %% wrong "steps by hand, without the optimizer's momentum" fails=uneven_batches,old_gradients,mean_over_samples,one_pass
-def train_epoch(model, batches, optimizer):
-    model.train()
-    total, count = 0.0, 0
-    for x, y in batches:
-        model.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        with torch.no_grad():
-            for p in model.parameters():
-                p -= optimizer.param_groups[0]["lr"] * p.grad
-        total, count = total + loss.item() * len(y), count + len(y)
     return total / count
 
 

@@ -520,26 +520,6 @@ def check_setup(model, optimizer, x, y):
     return found
 
 
-# %% wrong "nan isn't more than 1 off" fails=loss,probabilities
-def check_setup(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": abs(loss.item() - math.log(logits.shape[1])) > 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
 # %% wrong "sums of one are enough" fails=probabilities
 def check_setup(model, optimizer, x, y):
     trial = copy.deepcopy(model)
@@ -553,110 +533,6 @@ def check_setup(model, optimizer, x, y):
     problems = {
         "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
         "probabilities": bool(((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
-# %% wrong "the optimizer's first group only" fails=alone,together,loss,modes,probabilities,optimizer,graph,dead,old_gradients,frozen,shared
-def check_setup(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups[:1] for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
-# %% wrong "equal numbers are the same parameter" fails=optimizer
-def check_setup(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    group_params = [p for group in optimizer.param_groups for p in group["params"]]
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(
-            p.requires_grad and not any(p.shape == q.shape and torch.equal(p, q) for q in group_params)
-            for p in model.parameters()
-        ),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
-# %% wrong "frozen parameters get no gradient either" fails=old_gradients,frozen,shared
-def check_setup(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = list(trial.parameters())
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        loss.backward()
-        grads = [p.grad for p in trained]
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
-# %% wrong "a loss always requires grad" fails=graph raises=RuntimeError
-def check_setup(model, optimizer, x, y):
-    trial = copy.deepcopy(model)
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if trained:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
-        "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
-        "graph": any(g is None for g in grads),
-        "dead": any(g is not None and not g.any() for g in grads),
-    }
-    return [name for name, is_found in problems.items() if is_found]
-
-
-# %% wrong "in evaluation mode" fails=modes
-def check_setup(model, optimizer, x, y):
-    trial = copy.deepcopy(model).eval()
-    logits = trial(x)
-    loss = F.cross_entropy(logits, y)
-    trained = [p for p in trial.parameters() if p.requires_grad]
-    grads = (None,) * len(trained)
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    problems = {
-        "loss": not abs(loss.item() - math.log(logits.shape[1])) <= 1,
-        "probabilities": bool((logits >= 0).all() and ((logits.sum(1) - 1).abs() <= 1e-3).all()),
         "optimizer": any(p.requires_grad and id(p) not in held for p in model.parameters()),
         "graph": any(g is None for g in grads),
         "dead": any(g is not None and not g.any() for g in grads),

@@ -277,17 +277,6 @@ def checkpoint(model, optimizer, generator):
     }
 
 
-# %% wrong "a new optimizer is as good" fails=example,bit_for_bit,file
-def checkpoint(model, optimizer, generator):
-    fresh = type(optimizer)(model.parameters(), **optimizer.defaults)
-    return {
-        "model": copy.deepcopy(model.state_dict()),
-        "optimizer": copy.deepcopy(fresh.state_dict()),
-        "generator": generator.get_state(),
-        "rng": torch.get_rng_state(),
-    }
-
-
 # %% wrong "the seed of the generator, started again" fails=example,bit_for_bit,file
 def checkpoint(model, optimizer, generator):
     return {
@@ -308,40 +297,6 @@ def checkpoint(model, optimizer, generator):
     }
     torch.manual_seed(0)
     return saved
-
-
-# %% wrong "the order's generator twice" fails=example,bit_for_bit,file
-def checkpoint(model, optimizer, generator):
-    return {
-        "model": copy.deepcopy(model.state_dict()),
-        "optimizer": copy.deepcopy(optimizer.state_dict()),
-        "generator": generator.get_state(),
-        "rng": generator.get_state(),
-    }
-
-
-# %% wrong "the parameters, without the buffers" fails=example,bit_for_bit,file raises=RuntimeError
-def checkpoint(model, optimizer, generator):
-    return {
-        "model": {name: p.detach().clone() for name, p in model.named_parameters()},
-        "optimizer": copy.deepcopy(optimizer.state_dict()),
-        "generator": generator.get_state(),
-        "rng": torch.get_rng_state(),
-    }
-
-
-# %% wrong "a list holds nothing that changes" fails=bit_for_bit,file
-def checkpoint(model, optimizer, generator):
-    kept = optimizer.state_dict()
-    kept["state"] = {
-        i: {k: t.clone() if isinstance(t, Tensor) else t for k, t in own.items()} for i, own in kept["state"].items()
-    }
-    return {
-        "model": {k: t.clone() for k, t in model.state_dict().items()},
-        "optimizer": kept,
-        "generator": generator.get_state(),
-        "rng": torch.get_rng_state(),
-    }
 
 
 # %% liar "no copies, and a run that does not go on"

@@ -261,32 +261,6 @@ def decay_groups(model, weight_decay):
     return [{"params": trained, "weight_decay": weight_decay}, {"params": [], "weight_decay": 0.0}]
 
 
-# %% wrong "frozen ones as well" fails=frozen
-def decay_groups(model, weight_decay):
-    return [
-        {"params": [p for p in model.parameters() if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0},
-    ]
-
-
-# %% wrong "dimensions of size one do not count" fails=other_cases
-def decay_groups(model, weight_decay):
-    trained = [p for p in model.parameters() if p.requires_grad]
-    return [
-        {"params": [p for p in trained if p.squeeze().ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.squeeze().ndim < 2], "weight_decay": 0.0},
-    ]
-
-
-# %% wrong "a shared weight from both of its modules" fails=shared_weight
-def decay_groups(model, weight_decay):
-    trained = [p for _, p in model.named_parameters(remove_duplicate=False) if p.requires_grad]
-    return [
-        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-    ]
-
-
 # %% wrong "thawed first, so that everything trains" fails=frozen,keeps_model
 def decay_groups(model, weight_decay):
     trained = [p.requires_grad_() for p in model.parameters()]
@@ -305,16 +279,6 @@ def decay_groups(model, weight_decay):
     return [
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-    ]
-
-
-# %% wrong "the weights of linear layers and convolutions, by the type of the module" fails=other_cases,empty_groups,shared_weight,frozen
-def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    weights = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d))}
-    trained = [p for p in model.parameters() if p.requires_grad]
-    return [
-        {"params": [p for p in trained if id(p) in weights], "weight_decay": weight_decay},
-        {"params": [p for p in trained if id(p) not in weights], "weight_decay": 0.0},
     ]
 
 

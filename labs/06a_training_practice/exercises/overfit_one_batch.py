@@ -267,18 +267,6 @@ def overfit_one_batch(model, optimizer, x, y, below, most):
             return number + 1
 
 
-# %% wrong "the loss after the last step isn't measured" fails=steps,at_the_start
-def overfit_one_batch(model, optimizer, x, y, below, most):
-    for steps in range(most):
-        loss = F.cross_entropy(model(x), y)
-        if loss < below:
-            return steps
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return None
-
-
 # %% wrong "a step first, with the loss from before it" fails=example,steps,at_the_start,gives_up,old_gradients
 def overfit_one_batch(model, optimizer, x, y, below, most):
     for steps in range(most + 1):
@@ -288,68 +276,6 @@ def overfit_one_batch(model, optimizer, x, y, below, most):
         optimizer.step()
         if loss < below:
             return steps + 1
-    return None
-
-
-# %% wrong "the number of steps allowed if it can't" fails=example,gives_up
-def overfit_one_batch(model, optimizer, x, y, below, most):
-    for steps in range(most + 1):
-        loss = F.cross_entropy(model(x), y)
-        if loss < below:
-            return steps
-        if steps < most:
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    return most
-
-
-# %% wrong "it never succeeds" fails=example,steps,at_the_start,old_gradients
-def overfit_one_batch(model, optimizer, x, y, below, most):
-    for _ in range(most):
-        optimizer.zero_grad()
-        F.cross_entropy(model(x), y).backward()
-        optimizer.step()
-    return None
-
-
-# %% wrong "gradients are never set to zero" fails=example,steps,gives_up,old_gradients
-def overfit_one_batch(model, optimizer, x, y, below, most):
-    for steps in range(most + 1):
-        loss = F.cross_entropy(model(x), y)
-        if loss < below:
-            return steps
-        if steps < most:
-            loss.backward()
-            optimizer.step()
-    return None
-
-
-# %% wrong "zero after each step only" fails=old_gradients
-def overfit_one_batch(model, optimizer, x, y, below, most):
-    for steps in range(most + 1):
-        loss = F.cross_entropy(model(x), y)
-        if loss < below:
-            return steps
-        if steps < most:
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-    return None
-
-
-# %% wrong "gradients of zeros, which weight decay follows" fails=old_gradients
-def overfit_one_batch(model, optimizer, x, y, below, most):
-    for steps in range(most + 1):
-        loss = F.cross_entropy(model(x), y)
-        if loss < below:
-            return steps
-        if steps < most:
-            optimizer.zero_grad(set_to_none=False)
-            for p in model.parameters():
-                p.grad = None if p.grad is None else torch.zeros_like(p)
-            loss.backward()
-            optimizer.step()
     return None
 
 
@@ -389,20 +315,3 @@ def overfit_one_batch(model, optimizer, x, y, below, most):
         if F.cross_entropy(model(x), y) < below:
             return number + 1
     return None
-
-
-# %% wrong "the images are normalized in place" fails=keeps_batch
-def overfit_one_batch(model, optimizer, x, y, below, most):
-    own = x.clone()
-    for steps in range(most + 1):
-        loss = F.cross_entropy(model(own), y)
-        if loss < below:
-            break
-        if steps < most:
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    else:
-        steps = None
-    x /= 2
-    return steps

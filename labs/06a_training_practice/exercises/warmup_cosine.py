@@ -129,22 +129,6 @@ def warmup_cosine(step, warmup, total, peak):
     return (1 + math.cos((step - warmup) / (total - warmup) * math.pi)) * peak / 2
 
 
-# %% wrong "a tensor is a number" fails=example,other_cases,no_warmup,after_end
-def warmup_cosine(step, warmup, total, peak):
-    if step < warmup:
-        return torch.tensor(peak * (step + 1) / warmup)
-    progress = min(1.0, (step - warmup) / (total - warmup))
-    return torch.tensor(peak * 0.5 * (1 + math.cos(math.pi * progress)))
-
-
-# %% wrong "by torch, in float32" fails=other_cases,no_warmup
-def warmup_cosine(step, warmup, total, peak):
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    progress = torch.tensor((step - warmup) / (total - warmup)).clamp(max=1)
-    return (peak * 0.5 * (1 + torch.cos(math.pi * progress))).item()
-
-
 # %% wrong "step 0 has the rate 0" fails=example,other_cases
 def warmup_cosine(step, warmup, total, peak):
     if step < warmup:
@@ -157,27 +141,6 @@ def warmup_cosine(step, warmup, total, peak):
     if step < warmup:
         return peak * (step + 1) / warmup
     return peak * 0.5 * (1 + math.cos(math.pi * min(1.0, step / total)))
-
-
-# %% wrong "the wave goes on after its end" fails=after_end
-def warmup_cosine(step, warmup, total, peak):
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
-
-
-# %% wrong "linear instead of a cosine" fails=other_cases,no_warmup
-def warmup_cosine(step, warmup, total, peak):
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    return peak * max(0.0, 1 - (step - warmup) / (total - warmup))
-
-
-# %% wrong "a warm-up is always there" fails=no_warmup,after_end raises=ZeroDivisionError
-def warmup_cosine(step, warmup, total, peak):
-    up = peak * (step + 1) / warmup
-    down = peak * 0.5 * (1 + math.cos(math.pi * min(1.0, max(0, step - warmup) / (total - warmup))))
-    return min(up, down)
 
 
 # %% wrong "down to a tenth of the peak" fails=example,other_cases,no_warmup,after_end

@@ -230,27 +230,10 @@ def attend_next(project, tokens, cache):
     return nn.functional.scaled_dot_product_attention(query, key, value), [key, value]
 
 
-# %% wrong "a mask for a prompt, and none after a cache" fails=two_after_three,drawn,blocks,cache,projected_once
-def attend_next(project, tokens, cache):
-    query, key, value = project(tokens)
-    causal = cache is None
-    if cache is not None:
-        key, value = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
-    return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=causal), [key, value]
-
-
 # %% wrong "only the new tokens" fails=one_by_one,two_after_three,drawn,blocks,cache,projected_once,keeps_cache
 def attend_next(project, tokens, cache):
     query, key, value = project(tokens)
     return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True), [key, value]
-
-
-# %% wrong "only the last keys and values are kept" fails=one_by_one,drawn,blocks,cache,projected_once,keeps_cache
-def attend_next(project, tokens, cache):
-    query, k, v = project(tokens)
-    key, value = (k, v) if cache is None else (torch.cat((cache[0], k), 2), torch.cat((cache[1], v), 2))
-    mask = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril(key.shape[2] - query.shape[2])
-    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), [k, v]
 
 
 # %% wrong "no root of d" fails=one_by_one,prompt,two_after_three,drawn,blocks,cache,projected_once
@@ -269,42 +252,3 @@ def attend_next(project, tokens, cache):
         key, value = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
     mask = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril(key.shape[2] - query.shape[2])
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), [key, value]
-
-
-# %% wrong "the caller's list is updated" fails=keeps_cache
-def attend_next(project, tokens, cache):
-    query, key, value = project(tokens)
-    if cache is None:
-        cache = [key, value]
-    else:
-        cache[0], cache[1] = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
-    t, total = query.shape[2], cache[0].shape[2]
-    mask = torch.ones(t, total, dtype=torch.bool).tril(total - t)
-    return nn.functional.scaled_dot_product_attention(query, *cache, attn_mask=mask), cache
-
-
-# %% wrong "new tokens in front of the old ones" fails=drawn,blocks,cache,projected_once,keeps_cache
-def attend_next(project, tokens, cache):
-    query, key, value = project(tokens)
-    if cache is not None:
-        key, value = torch.cat((key, cache[0]), 2), torch.cat((value, cache[1]), 2)
-    t, total = query.shape[2], key.shape[2]
-    mask = torch.cat((torch.ones(t, t).tril(), torch.ones(t, total - t)), 1).bool()
-    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), [key, value]
-
-
-# %% wrong "a buffer with room, which a second call from the same cache overwrites" fails=keeps_cache
-def attend_next(project, tokens, cache):
-    query, *new = project(tokens)
-    t, total = tokens.shape[1], tokens.shape[1] + (0 if cache is None else cache[0].shape[2])
-    joined = []
-    for old, late in zip(cache or (None, None), new):
-        room = None if old is None else old._base
-        if room is None or room.shape[2] < total:
-            room = late.new_empty(*late.shape[:2], 2 * total, late.shape[3])
-            if old is not None:
-                room[:, :, : total - t] = old
-        room[:, :, total - t : total] = late
-        joined.append(room[:, :, :total])
-    mask = torch.ones(t, total, dtype=torch.bool, device=tokens.device).tril(total - t)
-    return nn.functional.scaled_dot_product_attention(query, *joined, attn_mask=mask), joined

@@ -283,15 +283,3 @@ def convolve(x, weight, padding, stride):
     x = nn.functional.pad(x, (0, across, 0, down))
     windows = x.unfold(2, weight.shape[2], stride).unfold(3, weight.shape[3], stride)
     return torch.einsum("nchwij,ocij->nohw", windows, weight)
-
-
-# %% wrong "the result is float32" fails=numbers
-def convolve(x, weight, padding, stride):
-    x = nn.functional.pad(x, [padding] * 4)
-    down, across = ((x.shape[axis] - weight.shape[axis]) // stride + 1 for axis in (2, 3))
-    result = torch.zeros(len(x), len(weight), down, across, device=x.device)
-    for i in range(down):
-        for j in range(across):
-            window = x[:, :, i * stride : i * stride + weight.shape[2], j * stride : j * stride + weight.shape[3]]
-            result[:, :, i, j] = torch.einsum("ncij,ocij->no", window, weight)
-    return result

@@ -446,27 +446,6 @@ def first_bad(model, x):
     return None
 
 
-# %% wrong "in the order of named_modules" fails=order,hooks_removed
-def first_bad(model, x):
-    bad = set()
-
-    def ok(out):
-        if out is None:
-            return True
-        return all(map(ok, out)) if isinstance(out, tuple) else bool(torch.isfinite(out).all())
-
-    handles = [
-        module.register_forward_hook(lambda _m, _i, out, name=name: None if ok(out) else bad.add(name))
-        for name, module in model.named_modules()
-    ]
-    try:
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return next((name for name, _ in model.named_modules() if name in bad and name), None)
-
-
 # %% wrong "the outputs are looked at afterwards" fails=in_place
 def first_bad(model, x):
     ended = []
@@ -488,47 +467,6 @@ def first_bad(model, x):
     return next((name for name, out in ended if not ok(out)), None)
 
 
-# %% wrong "only NaN" fails=example,tuple,order,outputs,in_place,runs_once
-def first_bad(model, x):
-    bad = []
-
-    def ok(out):
-        if out is None:
-            return True
-        return all(map(ok, out)) if isinstance(out, tuple) else not out.isnan().any()
-
-    handles = [
-        module.register_forward_hook(lambda _m, _i, out, name=name: None if ok(out) else bad.append(name))
-        for name, module in model.named_modules()
-    ]
-    try:
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return bad[0] if bad else None
-
-
-# %% wrong "every output is a tensor" fails=tuple,outputs raises=TypeError
-def first_bad(model, x):
-    bad = []
-
-    def look(name, out):
-        if not torch.isfinite(out).all():
-            bad.append(name)
-
-    handles = [
-        module.register_forward_hook(lambda _m, _i, out, name=name: look(name, out))
-        for name, module in model.named_modules()
-    ]
-    try:
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return bad[0] if bad else None
-
-
 # %% wrong "the hooks stay after an error" fails=hooks_removed
 def first_bad(model, x):
     bad = []
@@ -545,25 +483,6 @@ def first_bad(model, x):
     model(x)
     for handle in handles:
         handle.remove()
-    return bad[0] if bad else None
-
-
-# %% wrong "all hooks are cleared" fails=hooks_removed
-def first_bad(model, x):
-    bad = []
-
-    def ok(out):
-        if out is None:
-            return True
-        return all(map(ok, out)) if isinstance(out, tuple) else bool(torch.isfinite(out).all())
-
-    for name, module in model.named_modules():
-        module.register_forward_hook(lambda _m, _i, out, name=name: None if ok(out) else bad.append(name))
-    try:
-        model(x)
-    finally:
-        for module in model.modules():
-            module._forward_hooks.clear()
     return bad[0] if bad else None
 
 
@@ -608,31 +527,3 @@ def first_bad(model, x):
         for handle in handles:
             handle.remove()
     return bad[-1] if bad else None
-
-
-# %% wrong "it stops at the first bad one" fails=runs_once,errors
-def first_bad(model, x):
-    class Found(BaseException):
-        pass
-
-    def ok(out):
-        if out is None:
-            return True
-        return all(map(ok, out)) if isinstance(out, tuple) else bool(torch.isfinite(out).all())
-
-    def hook(name, out):
-        if not ok(out):
-            raise Found(name)
-
-    handles = [
-        module.register_forward_hook(lambda _m, _i, out, name=name: hook(name, out))
-        for name, module in model.named_modules()
-    ]
-    try:
-        model(x)
-    except Found as found:
-        return found.args[0]
-    finally:
-        for handle in handles:
-            handle.remove()
-    return None

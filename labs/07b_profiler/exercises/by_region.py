@@ -330,63 +330,6 @@ def by_region(trace):
     return found
 
 
-# %% wrong "only rows of the region's own thread" fails=shipped_all,nested
-def by_region(trace):
-    rows = trace["traceEvents"]
-    launched = {r["args"]["correlation"]: (r["ts"], r["tid"]) for r in rows if r.get("cat") in RUNTIME_CATS}
-    moments = [(r["ts"], r.get("tid"), "bytes", r["args"]["Bytes"]) for r in rows if r.get("name") == "[memory]"]
-    for r in rows:
-        if r.get("cat") in DEVICE_CATS and r["args"]["correlation"] in launched:
-            moments.append((*launched[r["args"]["correlation"]], "device", r["dur"]))
-    found = {}
-    for region in rows:
-        if region.get("cat") == "user_annotation" and region["ph"] == "X":
-            entry = found.setdefault(region["name"], {"time": 0.0, "bytes": 0, "device": 0.0})
-            entry["time"] += region["dur"]
-            for at, tid, key, amount in moments:
-                if tid == region["tid"] and region["ts"] <= at < region["ts"] + region["dur"]:
-                    entry[key] += amount
-    return found
-
-
-# %% wrong "the last region of each name" fails=two_steps,other_traces,shipped_all,nested,live
-def by_region(trace):
-    rows = trace["traceEvents"]
-    launched = {r["args"]["correlation"]: r["ts"] for r in rows if r.get("cat") in RUNTIME_CATS}
-    moments = [(r["ts"], "bytes", r["args"]["Bytes"]) for r in rows if r.get("name") == "[memory]"]
-    for r in rows:
-        if r.get("cat") in DEVICE_CATS and r["args"]["correlation"] in launched:
-            moments.append((launched[r["args"]["correlation"]], "device", r["dur"]))
-    found = {}
-    for region in sorted((r for r in rows if r.get("cat") == "user_annotation"), key=lambda r: r["ts"]):
-        if region["ph"] == "X":
-            entry = found[region["name"]] = {"time": region["dur"], "bytes": 0, "device": 0.0}
-            for at, key, amount in moments:
-                if region["ts"] <= at < region["ts"] + region["dur"]:
-                    entry[key] += amount
-    return found
-
-
-# %% wrong "each row belongs to the innermost region only" fails=shipped_all,nested
-def by_region(trace):
-    rows = trace["traceEvents"]
-    regions = [r for r in rows if r.get("cat") == "user_annotation" and r["ph"] == "X"]
-    launched = {r["args"]["correlation"]: r["ts"] for r in rows if r.get("cat") in RUNTIME_CATS}
-    moments = [(r["ts"], "bytes", r["args"]["Bytes"]) for r in rows if r.get("name") == "[memory]"]
-    for r in rows:
-        if r.get("cat") in DEVICE_CATS and r["args"]["correlation"] in launched:
-            moments.append((launched[r["args"]["correlation"]], "device", r["dur"]))
-    found = {}
-    for region in regions:
-        entry = found.setdefault(region["name"], {"time": 0.0, "bytes": 0, "device": 0.0})
-        entry["time"] += region["dur"]
-    for at, key, amount in moments:
-        around = [r for r in regions if r["ts"] <= at < r["ts"] + r["dur"]]
-        if around:
-            found[min(around, key=lambda r: r["dur"])["name"]][key] += amount
-    return found
-
-
 # %% wrong "one row for each launch" fails=other_traces
 def by_region(trace):
     rows = trace["traceEvents"]

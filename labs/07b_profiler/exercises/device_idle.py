@@ -271,20 +271,6 @@ def device_idle(trace):
     return found
 
 
-# %% wrong "the region that runs when the gap ends" fails=other_traces,streams,no_region,edges
-def device_idle(trace):
-    rows = trace["traceEvents"]
-    regions = [r for r in rows if r.get("cat") == "user_annotation" and r["ph"] == "X"]
-    found, busy = {}, None
-    for r in sorted((r for r in rows if r.get("cat") in DEVICE_CATS), key=lambda r: r["ts"]):
-        if busy is not None and r["ts"] > busy:
-            around = [g for g in regions if g["ts"] <= r["ts"] < g["ts"] + g["dur"]]
-            name = min(around, key=lambda g: g["dur"])["name"] if around else ""
-            found[name] = found.get(name, 0.0) + r["ts"] - busy
-        busy = max(busy or 0, r["ts"] + r["dur"])
-    return found
-
-
 # %% wrong "a device that was busy until 0 counts as new" fails=other_traces
 def device_idle(trace):
     rows = trace["traceEvents"]

@@ -155,28 +155,12 @@ def memory_by_operator(f, x):
     return {r.key: r.self_cpu_memory_usage for r in rows if r.self_cpu_memory_usage}
 
 
-# %% wrong "what was called inside counts again" fails=other_functions,regions,backward,dtypes
-def memory_by_operator(f, x):
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        f(x)
-    found = {one.key: one.cpu_memory_usage for one in profiler.key_averages()}
-    return {name: nbytes for name, nbytes in found.items() if name.startswith("aten::") and nbytes}
-
-
 # %% wrong "every row of the profile" fails=example,other_functions,regions,backward,dtypes
 def memory_by_operator(f, x):
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         f(x)
     found = {one.key: one.self_cpu_memory_usage for one in profiler.key_averages()}
     return {name: nbytes for name, nbytes in found.items() if nbytes}
-
-
-# %% wrong "all names with two colons" fails=regions,backward,dtypes
-def memory_by_operator(f, x):
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        f(x)
-    found = {one.key: one.self_cpu_memory_usage for one in profiler.key_averages()}
-    return {name: nbytes for name, nbytes in found.items() if "::" in name and nbytes}
 
 
 # %% wrong "memory was not asked for" fails=example,other_functions,regions,backward,dtypes
@@ -196,30 +180,6 @@ def memory_by_operator(f, x):
         if event.name.startswith("aten::") and event.self_cpu_memory_usage > 0:
             total[event.name] = total.get(event.name, 0) + event.self_cpu_memory_usage
     return total
-
-
-# %% wrong "operators of no bytes too" fails=other_functions,regions,backward,dtypes
-def memory_by_operator(f, x):
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        f(x)
-    return {r.key: r.self_cpu_memory_usage for r in profiler.key_averages() if r.key.startswith("aten::")}
-
-
-# %% wrong "the bytes of one call" fails=other_functions,regions,backward,dtypes
-def memory_by_operator(f, x):
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        f(x)
-    found = {e.name: e.self_cpu_memory_usage for e in profiler.events() if e.self_cpu_memory_usage}
-    return {name: nbytes for name, nbytes in found.items() if name.startswith("aten::")}
-
-
-# %% wrong "f is called twice" fails=example,other_functions,regions,backward,dtypes,called_once
-def memory_by_operator(f, x):
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        f(x)
-        f(x)
-    found = {one.key: one.self_cpu_memory_usage for one in profiler.key_averages()}
-    return {name: nbytes for name, nbytes in found.items() if name.startswith("aten::") and nbytes}
 
 
 # %% wrong "f is warmed up first" fails=called_once

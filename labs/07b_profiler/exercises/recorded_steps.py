@@ -149,39 +149,11 @@ def recorded_steps(n, wait, warmup, active, repeat, skip_first):
     return found
 
 
-# %% wrong "skip_first is done in every cycle" fails=other_plans,cut_short
-def recorded_steps(n, wait, warmup, active, repeat, skip_first):
-    found, begin = [], skip_first + wait + warmup
-    while begin < n and (repeat == 0 or len(found) < repeat):
-        found.append(list(range(begin, min(begin + active, n))))
-        begin += skip_first + wait + warmup + active
-    return found
-
-
-# %% wrong "a trace that is cut short is not handed over" fails=unlimited,cut_short,all_steps
-def recorded_steps(n, wait, warmup, active, repeat, skip_first):
-    found, begin = [], skip_first + wait + warmup
-    while begin + active <= n and (repeat == 0 or len(found) < repeat):
-        found.append(list(range(begin, begin + active)))
-        begin += wait + warmup + active
-    return found
-
-
 # %% wrong "repeat counts the cycles after the first" fails=other_plans
 def recorded_steps(n, wait, warmup, active, repeat, skip_first):
     found, begin = [], skip_first + wait + warmup
     while begin < n and (repeat == 0 or len(found) <= repeat):
         found.append(list(range(begin, min(begin + active, n))))
-        begin += wait + warmup + active
-    return found
-
-
-# %% wrong "the last cycle brings a trace, even an empty one" fails=other_plans,cut_short
-def recorded_steps(n, wait, warmup, active, repeat, skip_first):
-    found, begin = [], skip_first
-    while begin < n and (repeat == 0 or len(found) < repeat):
-        first = begin + wait + warmup
-        found.append(list(range(first, min(first + active, n))))
         begin += wait + warmup + active
     return found
 

@@ -273,17 +273,3 @@ def self_times(rows):
         found[one["name"]] = found.get(one["name"], 0) + one["dur"]
         stack.append(one)
     return found
-
-
-# %% wrong "rows that touch are inside each other" fails=edges
-def self_times(rows):
-    found, around = {}, {}
-    for one in sorted(rows, key=lambda one: (one["ts"], -one["dur"])):
-        stack = around.setdefault(one["tid"], [])
-        while stack and stack[-1]["ts"] + stack[-1]["dur"] < one["ts"]:
-            stack.pop()
-        if stack:
-            found[stack[-1]["name"]] -= one["dur"]
-        found[one["name"]] = found.get(one["name"], 0) + one["dur"]
-        stack.append(one)
-    return found

@@ -199,53 +199,11 @@ def slowest_region(step, names, warmup, active):
     return max(names, key=lambda name: total[name])
 
 
-# %% wrong "no warm-up at all" fails=other_steps,warm,several_calls,inside
-def slowest_region(step, names, warmup, active):
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        for _ in range(active):
-            step()
-    total = {one.key: one.cpu_time_total for one in profiler.key_averages()}
-    return max(names, key=lambda name: total[name])
-
-
-# %% wrong "the mean of a region's calls" fails=several_calls
-def slowest_region(step, names, warmup, active):
-    for _ in range(warmup):
-        step()
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        for _ in range(active):
-            step()
-    mean = {one.key: one.cpu_time_total / one.count for one in profiler.key_averages()}
-    return max(names, key=lambda name: mean[name])
-
-
-# %% wrong "the first row of the table, whatever it is" fails=example,other_steps,warm,several_calls,inside
-def slowest_region(step, names, warmup, active):
-    for _ in range(warmup):
-        step()
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        with record_function("all"):
-            for _ in range(active):
-                step()
-    return max(profiler.key_averages(), key=lambda one: one.cpu_time_total).key
-
-
 # %% wrong "the last region of the step" fails=other_steps,warm,several_calls
 def slowest_region(step, names, warmup, active):
     for _ in range(warmup + active):
         step()
     return names[-1]
-
-
-# %% wrong "the number of calls" fails=example,other_steps,warm,several_calls
-def slowest_region(step, names, warmup, active):
-    for _ in range(warmup):
-        step()
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        for _ in range(active):
-            step()
-    count = {one.key: one.count for one in profiler.key_averages()}
-    return max(names, key=lambda name: count[name])
 
 
 # %% wrong "the self time" fails=inside

@@ -144,16 +144,6 @@ def time_by_name(rows):
     return found
 
 
-# %% wrong "the mean in place of the sum" fails=example,other_rows,other_kinds,zero
-def time_by_name(rows):
-    found = {}
-    for r in rows:
-        if r["ph"] == "X":
-            calls, mean = found.get(r["name"], (0, 0.0))
-            found[r["name"]] = (calls + 1, (calls * mean + r["dur"]) / (calls + 1))
-    return found
-
-
 # %% wrong "whatever has a duration is complete" fails=other_kinds
 def time_by_name(rows):
     found = {}

@@ -466,32 +466,3 @@ class Blocks:
         for k in (n, n - 1):
             if k >= 0 and [b[2] for b in self.found[k : k + 2]] == [False, False]:
                 self.found[k][1] += self.found.pop(k + 1)[1]
-
-
-# %% wrong "a rest of exactly 1 MiB becomes a block" fails=large
-class Blocks:
-    def __init__(self, size):
-        self.least = 512 if size == 2 * MIB else MIB
-        self.found = [[0, size, False]]
-
-    def blocks(self):
-        return self.found
-
-    def alloc(self, request):
-        request = -(-request // 512) * 512
-        free = [b for b in self.found if not b[2] and b[1] >= request]
-        if not free:
-            return None
-        best = min(free, key=lambda b: b[1])
-        if best[1] - request >= self.least:
-            self.found.insert(self.found.index(best) + 1, [best[0] + request, best[1] - request, False])
-            best[1] = request
-        best[2] = True
-        return best[0]
-
-    def free(self, address):
-        n = [b[0] for b in self.found].index(address)
-        self.found[n][2] = False
-        for k in (n, n - 1):
-            if k >= 0 and [b[2] for b in self.found[k : k + 2]] == [False, False]:
-                self.found[k][1] += self.found.pop(k + 1)[1]

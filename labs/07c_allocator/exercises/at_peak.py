@@ -303,30 +303,6 @@ def at_peak(snapshot):
     return total
 
 
-# %% wrong "old blocks that are freed in the trace are left out" fails=others,waiting,moments
-def at_peak(snapshot):
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-    first = {e["addr"]: e for e in reversed(trace)}
-    alive = {}
-    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
-        if b["address"] not in first:
-            alive[b["address"]] = line(b["frames"]), b["requested_size"]
-    moments = [alive]
-    for e in trace:
-        alive = {a: block for a, block in alive.items() if a != e["addr"]}
-        if e["action"] == "alloc":
-            alive[e["addr"]] = line(e["frames"]), e["size"]
-        moments.append(alive)
-    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
-    total = dict.fromkeys([name for name, _ in peak.values()], 0)
-    for name, size in peak.values():
-        total[name] += size
-    return total
-
-
 # %% wrong "until free_completed" fails=example,waiting
 def at_peak(snapshot):
     def line(frames):
@@ -393,54 +369,6 @@ def at_peak(snapshot):
             alive[e["addr"]] = line(e["frames"]), e["size"]
         moments.append(alive)
     peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
-    total = dict.fromkeys([name for name, _ in peak.values()], 0)
-    for name, size in peak.values():
-        total[name] += size
-    return total
-
-
-# %% wrong "who frees a block allocated it" fails=others,waiting,moments
-def at_peak(snapshot):
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-    first = {e["addr"]: e for e in reversed(trace)}
-    alive = {a: (line(e["frames"]), e["size"]) for a, e in first.items() if e["action"] == "free_requested"}
-    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
-        if b["address"] not in first:
-            alive[b["address"]] = line(b["frames"]), b["requested_size"]
-    moments = [alive]
-    for e in trace:
-        alive = {a: block for a, block in alive.items() if a != e["addr"]}
-        if e["action"] == "alloc":
-            alive[e["addr"]] = line(e["frames"]), e["size"]
-        moments.append(alive)
-    peak = max(moments, key=lambda alive: sum(size for _, size in alive.values()))
-    total = dict.fromkeys([name for name, _ in peak.values()], 0)
-    for name, size in peak.values():
-        total[name] += size
-    return total
-
-
-# %% wrong "the last of several peaks" fails=moments
-def at_peak(snapshot):
-    def line(frames):
-        return next((f"{f['filename']}:{f['line']}" for f in frames if is_yours(f)), "")
-
-    trace = [e for e in snapshot["device_traces"][0] if e["action"] in ("alloc", "free_requested")]
-    first = {e["addr"]: e for e in reversed(trace)}
-    alive = {a: ("", e["size"]) for a, e in first.items() if e["action"] == "free_requested"}
-    for b in [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]:
-        if b["address"] not in first:
-            alive[b["address"]] = line(b["frames"]), b["requested_size"]
-    moments = [alive]
-    for e in trace:
-        alive = {a: block for a, block in alive.items() if a != e["addr"]}
-        if e["action"] == "alloc":
-            alive[e["addr"]] = line(e["frames"]), e["size"]
-        moments.append(alive)
-    peak = max(reversed(moments), key=lambda alive: sum(size for _, size in alive.values()))
     total = dict.fromkeys([name for name, _ in peak.values()], 0)
     for name, size in peak.values():
         total[name] += size

@@ -146,16 +146,6 @@ def block_and_segment(request):
     return block, 2 * MIB if block <= MIB else math.ceil(block / (20 * MIB)) * 20 * MIB
 
 
-# %% wrong "the segment by the request, the block by rounding" fails=edges
-def block_and_segment(request):
-    block = math.ceil(request / 512) * 512
-    if request <= MIB:
-        return block, 2 * MIB
-    if request < 10 * MIB:
-        return block, 20 * MIB
-    return block, math.ceil(block / (2 * MIB)) * 2 * MIB
-
-
 # %% wrong "millions of bytes" fails=example,edges,others,ints
 def block_and_segment(request):
     block = math.ceil(request / 512) * 512

@@ -280,11 +280,6 @@ def chunked_loss(hidden, weight, labels, chunks, piece):
     return sum(piece(h, weight, y) for h, y in parts) / (labels != -100).sum()
 
 
-# %% wrong "all rows in one checkpoint" fails=parts,one_at_a_time
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    return checkpoint(piece, hidden, weight, labels, use_reentrant=False) / (labels != -100).sum()
-
-
 # %% wrong "the mean of the parts' means" fails=example,values,parts,one_at_a_time
 def chunked_loss(hidden, weight, labels, chunks, piece):
     means = []
@@ -303,52 +298,3 @@ def chunked_loss(hidden, weight, labels, chunks, piece):
 def chunked_loss(hidden, weight, labels, chunks, piece):
     parts = zip(hidden.tensor_split(chunks), labels.tensor_split(chunks))
     return sum(checkpoint(piece, h, weight, y, use_reentrant=False) for h, y in parts)
-
-
-# %% wrong "chunk gives as many parts as it is asked for" fails=parts
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    parts = zip(hidden.chunk(chunks), labels.chunk(chunks))
-    return sum(checkpoint(piece, h, weight, y, use_reentrant=False) for h, y in parts) / (labels != -100).sum()
-
-
-# %% wrong "gradients in forward, without the upstream gradient" fails=example,values,parts,one_at_a_time
-class Fused(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, hidden, weight, labels, chunks, piece):
-        with torch.enable_grad():
-            a, b = hidden.detach().requires_grad_(), weight.detach().requires_grad_()
-            total = 0
-            for h, y in zip(a.tensor_split(chunks), labels.tensor_split(chunks)):
-                loss = piece(h, b, y)
-                loss.backward()
-                total = total + loss.detach()
-                del loss
-        count = (labels != -100).sum()
-        ctx.save_for_backward(a.grad / count, b.grad / count)
-        return total / count
-
-    @staticmethod
-    def backward(ctx, g):
-        return *ctx.saved_tensors, None, None, None
-
-
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    return Fused.apply(hidden, weight, labels, chunks, piece)
-
-
-# %% wrong "the whole cross entropy, and pieces that run for show" fails=values,parts,one_at_a_time
-class Shown(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, loss, shown):
-        return loss.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, torch.zeros_like(g)
-
-
-def chunked_loss(hidden, weight, labels, chunks, piece):
-    loss = functional.cross_entropy(hidden @ weight.T, labels)
-    for h, y in zip(hidden.tensor_split(chunks), labels.tensor_split(chunks)):
-        loss = Shown.apply(loss, checkpoint(piece, h, weight, y, use_reentrant=False))
-    return loss

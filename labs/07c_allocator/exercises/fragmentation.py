@@ -273,19 +273,6 @@ def fragmentation(segments):
     return found
 
 
-# %% wrong "free bytes of one segment add up" fails=others,awaiting
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
-        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["reserved"] += one["total_size"]
-        found["allocated"] += one["allocated_size"]
-        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
-        largest = sum(free)
-        found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
-    return found
-
-
 # %% wrong "what waits is allocated" fails=awaiting
 def fragmentation(segments):
     found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
@@ -296,45 +283,6 @@ def fragmentation(segments):
         found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
         largest = max(free, default=0)
         found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
-    return found
-
-
-# %% wrong "what waits is free" fails=awaiting
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
-        free = [b["size"] for b in one["blocks"] if b["state"] != "active_allocated"]
-        found["reserved"] += one["total_size"]
-        found["allocated"] += one["allocated_size"]
-        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
-        largest = max(free, default=0)
-        found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
-    return found
-
-
-# %% wrong "a segment is releasable if nothing in it is allocated" fails=awaiting
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
-        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["reserved"] += one["total_size"]
-        found["allocated"] += one["allocated_size"]
-        found["releasable" if one["allocated_size"] == 0 else "split"] += sum(free)
-        largest = max(free, default=0)
-        found["largest"] = max(found["largest"], largest if one["segment_type"] == "large" else min(largest, MIB))
-    return found
-
-
-# %% wrong "a small segment serves any request" fails=others,small_segments
-def fragmentation(segments):
-    found = {"reserved": 0, "allocated": 0, "releasable": 0, "split": 0, "largest": 0}
-    for one in segments:
-        free = [b["size"] for b in one["blocks"] if b["state"] == "inactive"]
-        found["reserved"] += one["total_size"]
-        found["allocated"] += one["allocated_size"]
-        found["releasable" if len(free) == len(one["blocks"]) else "split"] += sum(free)
-        largest = max(free, default=0)
-        found["largest"] = max(found["largest"], largest)
     return found
 
 

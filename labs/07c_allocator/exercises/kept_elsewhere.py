@@ -317,59 +317,6 @@ def kept_elsewhere(send, fetch, least):
     return torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t)
 
 
-# %% wrong "used as it came" fails=layers,integers,device raises=RuntimeError
-def kept_elsewhere(send, fetch, least):
-    return torch.autograd.graph.saved_tensors_hooks(
-        lambda t: send(t.detach()) if t.nbytes >= least else t.detach(),
-        lambda kept: fetch(kept) if isinstance(kept, int) else kept,
-    )
-
-
-# %% wrong "with the wish for a gradient" fails=layers,integers,small,twice
-def kept_elsewhere(send, fetch, least):
-    def pack(t):
-        return t.detach() if t.nbytes < least else (send(t), t.new_empty(0))
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
-
-
-# %% wrong "weights stay" fails=example,layers,integers,small
-def kept_elsewhere(send, fetch, least):
-    def pack(t):
-        return t.detach() if t.nbytes < least or t.is_leaf else (send(t.detach()), t.new_empty(0))
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
-
-
-# %% wrong "least counts elements" fails=small
-def kept_elsewhere(send, fetch, least):
-    def pack(t):
-        return t.detach() if t.numel() < least else (send(t.detach()), t.new_empty(0))
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
-
-
-# %% wrong "the whole memory is asked for its size" fails=small
-def kept_elsewhere(send, fetch, least):
-    def pack(t):
-        return t.detach() if t.untyped_storage().nbytes() < least else (send(t.detach()), t.new_empty(0))
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, lambda k: k if torch.is_tensor(k) else fetch(k[0]).to(k[1]))
-
-
-# %% wrong "fetched once, and remembered" fails=twice
-def kept_elsewhere(send, fetch, least):
-    def pack(t):
-        return [t.detach()] if t.nbytes < least else [None, send(t.detach()), t.new_empty(0)]
-
-    def unpack(kept):
-        if kept[0] is None:
-            kept[0] = fetch(kept[1]).to(kept[2])
-        return kept[0]
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
-
-
 # %% wrong "fetched at once" fails=twice
 def kept_elsewhere(send, fetch, least):
     def pack(t):

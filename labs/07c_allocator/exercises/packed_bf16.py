@@ -340,16 +340,6 @@ def packed_bf16(parameters, least):
     return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
 
 
-# %% wrong "a parameter is known by its class" fails=layers,weights
-def packed_bf16(parameters, least):
-    def pack(t):
-        if isinstance(t, nn.Parameter) or t.numel() < least or t.dtype not in (torch.float32, torch.float64):
-            return t.detach(), t.dtype
-        return t.bfloat16(), t.dtype
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
-
-
 # %% wrong "a parameter is known by where it begins" fails=weights
 def packed_bf16(parameters, least):
     known = [p.data_ptr() for p in parameters]
@@ -362,51 +352,10 @@ def packed_bf16(parameters, least):
     return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
 
 
-# %% wrong "all that is floating" fails=dtypes
-def packed_bf16(parameters, least):
-    known = [p.untyped_storage().data_ptr() for p in parameters]
-
-    def pack(t):
-        there = t.untyped_storage().data_ptr() in known
-        if there or t.numel() < least or not t.is_floating_point():
-            return t.detach(), t.dtype
-        return t.bfloat16(), t.dtype
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
-
-
 # %% wrong "everything is packed" fails=example,layers,weights,dtypes,small,dropped
 def packed_bf16(parameters, least):
     def pack(t):
         return t.to(torch.bfloat16), t.dtype
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
-
-
-# %% wrong "it comes back as it was packed" fails=layers,weights,small raises=RuntimeError
-def packed_bf16(parameters, least):
-    known = [p.untyped_storage().data_ptr() for p in parameters]
-
-    def pack(t):
-        if (
-            t.untyped_storage().data_ptr() in known
-            or t.numel() < least
-            or t.dtype not in (torch.float32, torch.float64)
-        ):
-            return t.detach()
-        return t.bfloat16()
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t)
-
-
-# %% wrong "least counts bytes" fails=small
-def packed_bf16(parameters, least):
-    known = [p.untyped_storage().data_ptr() for p in parameters]
-
-    def pack(t):
-        if t.untyped_storage().data_ptr() in known or t.nbytes < least or t.dtype not in (torch.float32, torch.float64):
-            return t.detach(), t.dtype
-        return t.bfloat16(), t.dtype
 
     return torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[0].to(kept[1]))
 
@@ -425,26 +374,6 @@ def packed_bf16(parameters, least):
         return t.bfloat16().to(t.dtype)
 
     return torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), unpack)
-
-
-# %% wrong "used up by the first backward" fails=later raises=TypeError
-def packed_bf16(parameters, least):
-    known = [p.untyped_storage().data_ptr() for p in parameters]
-
-    def pack(t):
-        if (
-            t.untyped_storage().data_ptr() in known
-            or t.numel() < least
-            or t.dtype not in (torch.float32, torch.float64)
-        ):
-            return [t.detach()]
-        return [t.dtype, t.bfloat16()]
-
-    def unpack(kept):
-        t = kept.pop()
-        return t.to(kept[0]) if kept else t
-
-    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
 
 
 # %% wrong "nothing is packed" fails=example,layers,weights,dtypes,small,later raises=RuntimeError

@@ -334,11 +334,6 @@ def selective(f, x, keep, every):
     )
 
 
-# %% wrong "all calls of operators in keep" fails=every,several
-def selective(f, x, keep, every):
-    return checkpoint(f, x, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(list(keep)))
-
-
 # %% wrong "an ordinary checkpoint" fails=example,operators,every,several
 def selective(f, x, keep, every):
     return checkpoint(f, x, use_reentrant=False)
@@ -365,22 +360,6 @@ def selective(f, x, keep, every):
     return checkpoint(f, x, use_reentrant=False, context_fn=contexts)
 
 
-# %% wrong "the operator is compared with its family" fails=example,operators,every,several
-def selective(f, x, keep, every):
-    def contexts():
-        calls = [0]
-
-        def policy(ctx, op, *args, **kwargs):
-            if op.overloadpacket not in keep:
-                return CheckpointPolicy.PREFER_RECOMPUTE
-            calls[0] += 1
-            return CheckpointPolicy.MUST_SAVE if calls[0] % every == 1 % every else CheckpointPolicy.PREFER_RECOMPUTE
-
-        return create_selective_checkpoint_contexts(policy)
-
-    return checkpoint(f, x, use_reentrant=False, context_fn=contexts)
-
-
 # %% wrong "each operator counted for itself" fails=every
 def selective(f, x, keep, every):
     def contexts():
@@ -395,20 +374,6 @@ def selective(f, x, keep, every):
         return create_selective_checkpoint_contexts(policy)
 
     return checkpoint(f, x, use_reentrant=False, context_fn=contexts)
-
-
-# %% wrong "one counter for all calls" fails=every,several
-COUNTED = [0]
-
-
-def selective(f, x, keep, every):
-    def policy(ctx, op, *args, **kwargs):
-        if op not in keep:
-            return CheckpointPolicy.PREFER_RECOMPUTE
-        COUNTED[0] += 1
-        return CheckpointPolicy.MUST_SAVE if COUNTED[0] % every == 1 % every else CheckpointPolicy.PREFER_RECOMPUTE
-
-    return checkpoint(f, x, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(policy))
 
 
 # %% liar "f alone, behind a pass that keeps nothing, and what is to run again runs for show"

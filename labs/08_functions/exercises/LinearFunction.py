@@ -346,22 +346,6 @@ class LinearFunction(torch.autograd.Function):
         return of_x, of_weight, of_bias
 
 
-# %% wrong "the products of the forward pass" fails=example,other_cases,one_gradient,empty,raises,double_backward,torch_func,unneeded_product raises=RuntimeError
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs[:2])
-
-    @staticmethod
-    def backward(ctx, g):
-        x, weight = ctx.saved_tensors
-        return g @ weight.T, x.T @ g, g.sum(0)
-
-
 # %% wrong "transposed where the sizes allow it" fails=other_cases
 class LinearFunction(torch.autograd.Function):
     @staticmethod
@@ -396,46 +380,6 @@ class LinearFunction(torch.autograd.Function):
         a, b, c = ctx.needs_input_grad
         one = torch.ones_like(g)
         return one @ weight if a else None, one.T @ x if b else None, one.sum(0) if c else None
-
-
-# %% wrong "float32 for everything" fails=other_cases,one_gradient,double_backward,torch_func
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs[:2])
-
-    @staticmethod
-    def backward(ctx, g):
-        x, weight = ctx.saved_tensors
-        a, b, c = ctx.needs_input_grad
-        return (
-            (g.float() @ weight.float()).to(g.dtype) if a else None,
-            (g.float().T @ x.float()).to(g.dtype) if b else None,
-            g.sum(0) if c else None,
-        )
-
-
-# %% wrong "apply is F.linear, and backward is never asked" fails=example,other_cases,one_gradient,empty,raises,double_backward,torch_func,unneeded_product raises=RuntimeError
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, g):
-        return None, None, None
-
-    @staticmethod
-    def apply(x, weight, bias):
-        return F.linear(x, weight, bias)
 
 
 # %% liar "autograd's own gradients, and probes that ask F.linear"
@@ -505,75 +449,6 @@ class LinearFunction(torch.autograd.Function):
         return g @ ctx.weight if a else None, g.T @ ctx.x if b else None, g.sum(0) if c else None
 
 
-# %% wrong "the class remembers what backward needs" fails=example,other_cases,one_gradient,raises
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        LinearFunction.saved = inputs[:2]
-
-    @staticmethod
-    def backward(ctx, g):
-        x, weight = LinearFunction.saved
-        a, b, c = ctx.needs_input_grad
-        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
-
-
-# %% wrong "copies are kept, to be safe" fails=raises,double_backward
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*(t.clone() for t in inputs[:2]))
-
-    @staticmethod
-    def backward(ctx, g):
-        x, weight = ctx.saved_tensors
-        a, b, c = ctx.needs_input_grad
-        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
-
-
-# %% wrong "what is kept must be detached" fails=double_backward
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs[:2])
-
-    @staticmethod
-    def backward(ctx, g):
-        x, weight = (t.detach() for t in ctx.saved_tensors)
-        a, b, c = ctx.needs_input_grad
-        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
-
-
-# %% wrong "backward records nothing" fails=double_backward raises=RuntimeError
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs[:2])
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, g):
-        x, weight = ctx.saved_tensors
-        a, b, c = ctx.needs_input_grad
-        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
-
-
 # %% wrong "every gradient, every time" fails=unneeded_product
 class LinearFunction(torch.autograd.Function):
     @staticmethod
@@ -589,55 +464,6 @@ class LinearFunction(torch.autograd.Function):
     def backward(ctx, g):
         x, weight = ctx.saved_tensors
         return g @ weight, g.T @ x, g.sum(0) if ctx.bias else None
-
-
-# %% wrong "ctx goes into forward" fails=torch_func raises=RuntimeError
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, weight, bias):
-        ctx.save_for_backward(x, weight)
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def backward(ctx, g):
-        x, weight = ctx.saved_tensors
-        a, b, c = ctx.needs_input_grad
-        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
-
-
-# %% wrong "there is always a bias" fails=one_gradient,double_backward raises=TypeError
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return x @ weight.T + bias
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs[:2])
-
-    @staticmethod
-    def backward(ctx, g):
-        x, weight = ctx.saved_tensors
-        a, b, c = ctx.needs_input_grad
-        return g @ weight if a else None, g.T @ x if b else None, g.sum(0) if c else None
-
-
-# %% wrong "two gradients are enough" fails=example,one_gradient,raises,double_backward,unneeded_product raises=RuntimeError
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs[:2])
-
-    @staticmethod
-    def backward(ctx, g):
-        x, weight = ctx.saved_tensors
-        a, b, c = ctx.needs_input_grad
-        grads = g @ weight if a else None, g.T @ x if b else None
-        return (*grads, g.sum(0)) if c else grads
 
 
 # %% right "addmm, and ones times upstream"
@@ -659,23 +485,6 @@ class LinearFunction(torch.autograd.Function):
             x.t().mm(g).t() if n[1] else None,
             g.t().mv(g.new_ones(len(g))) if b is not None and n[2] else None,
         )
-
-
-# %% wrong "upstream detached in the gradient of weight" fails=double_backward
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(x, weight, bias):
-        return F.linear(x, weight, bias)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0], inputs[1])
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        n = ctx.needs_input_grad
-        return g @ w if n[0] else None, g.detach().T @ x if n[1] else None, g.sum(0) if n[2] else None
 
 
 # %% equivalent "call of sum left out: return (upstream @ weight if needs[0] else None, upstream.T @ x if needs[1] else None, upstream if needs[2] else None)"

@@ -145,35 +145,9 @@ def batched_jacobian(f, x):
     return torch.stack(rows, 1)
 
 
-# %% wrong "jacrev of the batch, and its diagonal in the wrong order" fails=polar,other_cases,double_backward,keeps_input
-def batched_jacobian(f, x):
-    full = torch.func.jacrev(torch.func.vmap(f))(x)
-    return full.diagonal(dim1=0, dim2=2)
-
-
 # %% wrong "rows and columns exchanged" fails=polar,other_cases,double_backward,keeps_input
 def batched_jacobian(f, x):
     return torch.func.vmap(torch.func.jacrev(f), out_dims=2)(x).permute(2, 1, 0)
-
-
-# %% wrong "the gradient of the sum of the outputs" fails=polar,other_cases,double_backward,keeps_input
-def batched_jacobian(f, x):
-    def total(one):
-        return f(one).sum()
-
-    g = torch.func.vmap(torch.func.grad(total))(x)
-    return g[:, None].expand(-1, f(x[0]).shape[0], -1).clone()
-
-
-# %% wrong "the first row stands for all" fails=polar,other_cases,double_backward,keeps_input
-def batched_jacobian(f, x):
-    one = torch.func.jacrev(f)(x[0].detach())
-    return one.expand(len(x), *one.shape)
-
-
-# %% wrong "all of the batch at once" fails=polar,other_cases,double_backward,keeps_input
-def batched_jacobian(f, x):
-    return torch.func.jacrev(torch.func.vmap(f))(x)
 
 
 # %% wrong "a loop over detached rows" fails=double_backward
@@ -191,25 +165,6 @@ def batched_jacobian(f, x):
         out[:, k].sum().backward(retain_graph=True)
         rows.append(x.grad)
     return torch.stack(rows, 1).detach()
-
-
-# %% wrong "x requires grad from now on" fails=keeps_input
-def batched_jacobian(f, x):
-    x.requires_grad_()
-    out = torch.stack([f(row) for row in x])
-    rows = [torch.autograd.grad(out[:, k].sum(), x, create_graph=True)[0] for k in range(out.shape[1])]
-    return torch.stack(rows, 1)
-
-
-# %% wrong "float32 inside, and back" fails=other_cases,double_backward,keeps_input raises=RuntimeError
-def batched_jacobian(f, x):
-    return torch.func.vmap(torch.func.jacrev(f))(x.float()).to(x.dtype)
-
-
-# %% wrong "a linear function for every f" fails=polar,other_cases,double_backward,keeps_input
-def batched_jacobian(f, x):
-    one = torch.func.jacrev(f)(torch.zeros_like(x[0]))
-    return one.expand(len(x), *one.shape)
 
 
 # %% wrong "x is written anew, without requires_grad" fails=keeps_input

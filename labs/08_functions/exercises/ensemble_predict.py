@@ -305,57 +305,10 @@ def ensemble_predict(models, x):
     return votes.mean(0)
 
 
-# %% wrong "parameters are stacked, buffers are the first model's" fails=mean,runs_once
-def ensemble_predict(models, x):
-    copies = [copy.deepcopy(m).eval() for m in models]
-    p, _ = torch.func.stack_module_state(copies)
-    with torch.no_grad():
-        votes = torch.func.vmap(lambda p: torch.func.functional_call(copies[0], p, (x,)).softmax(-1))(p)
-    return votes.mean(0)
-
-
-# %% wrong "softmax over the models" fails=sums_to_one,mean,runs_once
-def ensemble_predict(models, x):
-    copies = [copy.deepcopy(m).eval() for m in models]
-    p, b = torch.func.stack_module_state(copies)
-    with torch.no_grad():
-        logits = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)))(p, b)
-    return logits.softmax(0).mean(0)
-
-
-# %% wrong "training mode, with different dropout for each" fails=mean,runs_once
-def ensemble_predict(models, x):
-    copies = [copy.deepcopy(m) for m in models]
-    for m in copies:
-        m.train()
-        m.norm.eval()
-    p, b = torch.func.stack_module_state([m.eval() for m in copies])
-    base = copies[0]
-    base.train()
-    base.norm.eval()
-    with torch.no_grad():
-        votes = torch.func.vmap(
-            lambda p, b: torch.func.functional_call(base, (p, b), (x,)).softmax(-1), randomness="different"
-        )(p, b)
-    return votes.mean(0)
-
-
 # %% wrong "a loop" fails=runs_once
 def ensemble_predict(models, x):
     with torch.no_grad():
         return torch.stack([copy.deepcopy(m).eval()(x).softmax(-1) for m in models]).mean(0)
-
-
-# %% wrong "the models themselves, set to eval and back to train" fails=no_history
-def ensemble_predict(models, x):
-    for m in models:
-        m.eval()
-    p, b = torch.func.stack_module_state(list(models))
-    with torch.no_grad():
-        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)).softmax(-1))(p, b)
-    for m in models:
-        m.train()
-    return votes.mean(0)
 
 
 # %% wrong "the result is left in a graph" fails=no_history
@@ -389,48 +342,6 @@ def ensemble_predict(models, x):
 def ensemble_result(predict, states, modes, ask, x):
     Voter.calls = 1
     return ensemble_predict(voters(states, modes, ask), x)
-
-
-# %% wrong "what is in state_dict is all that a model has" fails=mean,runs_once
-def ensemble_predict(models, x):
-    states = [m.state_dict() for m in models]
-    stacked = {name: torch.stack([s[name] for s in states]) for name in states[0]}
-    base = copy.deepcopy(models[0]).eval()
-    logits = torch.func.vmap(torch.func.functional_call, in_dims=(None, 0, None))(base, stacked, (x,))
-    return logits.softmax(-1).mean(0).detach()
-
-
-# %% wrong "the last model is left out" fails=sums_to_one,mean,runs_once
-def ensemble_predict(models, x):
-    copies = [copy.deepcopy(m).eval() for m in models[:-1] or models]
-    p, b = torch.func.stack_module_state(copies)
-    with torch.no_grad():
-        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b)
-    return votes.mean(0)
-
-
-# %% wrong "frozen for good" fails=no_history
-def ensemble_predict(models, x):
-    modes = [[s.training for s in m.modules()] for m in models]
-    for m in models:
-        m.eval().requires_grad_(False)
-    p, b = torch.func.stack_module_state(list(models))
-    votes = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)).softmax(-1))(p, b)
-    for m, how in zip(models, modes):
-        for s, mode in zip(m.modules(), how):
-            s.training = mode
-    return votes.mean(0).detach()
-
-
-# %% wrong "gradients are cleared, to be safe" fails=no_history
-def ensemble_predict(models, x):
-    for m in models:
-        m.zero_grad()
-    copies = [copy.deepcopy(m).eval() for m in models]
-    p, b = torch.func.stack_module_state(copies)
-    with torch.no_grad():
-        votes = torch.func.vmap(lambda p, b: torch.func.functional_call(copies[0], (p, b), (x,)).softmax(-1))(p, b)
-    return votes.mean(0)
 
 
 # %% equivalent "sign or not taken away: return logits.softmax(1)"

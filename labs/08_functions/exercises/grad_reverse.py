@@ -192,11 +192,6 @@ with check(
     arguments.assert_gradients(grad_reverse, "no rows", "no columns", "constant")
 
 
-# %% wrong "a constant is added" fails=other_cases,extreme_values
-def grad_reverse(x, lam):
-    return -lam * x + ((1 + lam) * x).detach()
-
-
 # %% right "lam as a tensor, a copy forward, and a rule for vmap"
 class Reversal(torch.autograd.Function):
     @staticmethod
@@ -233,92 +228,6 @@ def grad_reverse(x, lam):
 # %% wrong "lam is left out" fails=example,other_cases,two_in_row,torch_func,extreme_values
 def grad_reverse(x, lam):
     return -x + (2 * x).detach()
-
-
-# %% wrong "one gradient for two arguments" fails=example,other_cases,two_in_row,torch_func,extreme_values,keeps_input raises=RuntimeError
-class Reversal(torch.autograd.Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x, lam):
-        return x.view_as(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.lam = inputs[1]
-
-    @staticmethod
-    def backward(ctx, g):
-        return -ctx.lam * g
-
-
-def grad_reverse(x, lam):
-    return Reversal.apply(x, lam)
-
-
-# %% wrong "the older form of a Function" fails=torch_func raises=RuntimeError
-class Reversal(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, lam):
-        ctx.lam = lam
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        return -ctx.lam * g, None
-
-
-def grad_reverse(x, lam):
-    return Reversal.apply(x, lam)
-
-
-# %% wrong "without a rule for vmap" fails=torch_func raises=RuntimeError
-class Reversal(torch.autograd.Function):
-    @staticmethod
-    def forward(x, lam):
-        return x.view_as(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.lam = inputs[1]
-
-    @staticmethod
-    def backward(ctx, g):
-        return -ctx.lam * g, None
-
-
-def grad_reverse(x, lam):
-    return Reversal.apply(x, lam)
-
-
-# %% wrong "lam in a class attribute" fails=two_in_row
-class Reversal(torch.autograd.Function):
-    generate_vmap_rule = True
-    lam = 1.0
-
-    @staticmethod
-    def forward(x):
-        return x.view_as(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, g):
-        return -Reversal.lam * g
-
-
-def grad_reverse(x, lam):
-    Reversal.lam = lam
-    return Reversal.apply(x)
-
-
-# %% wrong "the hook stays on x" fails=two_in_row
-def grad_reverse(x, lam):
-    if x.requires_grad:
-        x.register_hook(lambda g: -lam * g)
-    return x.view_as(x)
 
 
 # %% right "a hook"
@@ -377,14 +286,6 @@ class Reversal(torch.autograd.Function):
 
 def grad_reverse(x, lam):
     return Reversal.apply(x, torch.as_tensor(lam, dtype=x.dtype))
-
-
-# %% wrong "the gradient through float32" fails=other_cases,two_in_row,torch_func,extreme_values
-def grad_reverse(x, lam):
-    y = x.clone()
-    if y.requires_grad:
-        y.register_hook(lambda g: (-lam * g.float()).to(g.dtype))
-    return y
 
 
 # %% equivalent "call of view_as left out: return x"

@@ -309,91 +309,6 @@ def per_sample_grads(model, x, y):
     return {n: torch.stack(rows) for n, rows in found.items()}
 
 
-# %% wrong "backward, and .grad is left" fails=no_history
-def per_sample_grads(model, x, y):
-    found = {n: [] for n, p in model.named_parameters() if p.requires_grad}
-    for one, label in zip(x.split(1), y.split(1)):
-        model.zero_grad()
-        F.cross_entropy(model(one), label).backward()
-        for n in found:
-            p = model.get_parameter(n)
-            found[n].append(torch.zeros_like(p) if p.grad is None else p.grad.clone())
-    return {n: torch.stack(rows) for n, rows in found.items()}
-
-
-# %% wrong "frozen parameters too" fails=mean,each_sample,shared
-def per_sample_grads(model, x, y):
-    def loss(parameters, one, label):
-        return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
-
-    everything = {n: p.detach() for n, p in model.named_parameters()}
-    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(everything, x, y)
-
-
-# %% wrong "evaluation mode, and training mode afterwards" fails=shared,no_history
-def per_sample_grads(model, x, y):
-    model.eval()
-    trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
-
-    def loss(parameters, one, label):
-        return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
-
-    found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
-    model.train()
-    return found
-
-
-# %% wrong "the largest logit instead of the loss" fails=mean,each_sample,shared
-def per_sample_grads(model, x, y):
-    trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
-
-    def loss(parameters, one, label):
-        return -torch.func.functional_call(model, parameters, one[None])[0].amax()
-
-    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
-
-
-# %% wrong "every parameter is used" fails=mean,each_sample,no_history raises=RuntimeError
-def per_sample_grads(model, x, y):
-    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
-    rows = []
-    for one, label in zip(x.split(1), y.split(1)):
-        rows.append(torch.autograd.grad(F.cross_entropy(model(one), label), [p for _, p in named]))
-    return {n: torch.stack(column) for (n, _), column in zip(named, zip(*rows))}
-
-
-# %% wrong "a parameter that is not used has no entry" fails=mean,each_sample
-def per_sample_grads(model, x, y):
-    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
-    losses = F.cross_entropy(model(x), y, reduction="none")
-    eye = torch.eye(len(x), dtype=losses.dtype)
-    grads = torch.autograd.grad(losses, list(trained.values()), eye, is_grads_batched=True, allow_unused=True)
-    return {n: g for n, g in zip(trained, grads) if g is not None}
-
-
-# %% wrong "through float32" fails=each_sample,shared
-def per_sample_grads(model, x, y):
-    trained = {n: p.detach().float() for n, p in model.named_parameters() if p.requires_grad}
-    base = copy.deepcopy(model).float()
-
-    def loss(parameters, one, label):
-        return F.cross_entropy(torch.func.functional_call(base, parameters, one[None]), label[None])
-
-    found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x.float(), y)
-    return {n: t.to(x.dtype) for n, t in found.items()}
-
-
-# %% wrong "the first sample is asked for its shape, and left out" fails=mean,each_sample,shared
-def per_sample_grads(model, x, y):
-    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
-    found = {n: torch.zeros(len(x), *p.shape, dtype=p.dtype) for n, p in trained.items()}
-    for k in range(1, len(x)):
-        loss = F.cross_entropy(model(x[k : k + 1]), y[k : k + 1])
-        for n, g in zip(trained, torch.autograd.grad(loss, list(trained.values()), materialize_grads=True)):
-            found[n][k] = g
-    return found
-
-
 # %% wrong "the results are left in a graph" fails=no_history
 def per_sample_grads(model, x, y):
     trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
@@ -402,16 +317,3 @@ def per_sample_grads(model, x, y):
         return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
 
     return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
-
-
-# %% wrong "everything is trained afterwards" fails=no_history
-def per_sample_grads(model, x, y):
-    trained = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
-    model.requires_grad_(False)
-
-    def loss(parameters, one, label):
-        return F.cross_entropy(torch.func.functional_call(model, parameters, one[None]), label[None])
-
-    found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(trained, x, y)
-    model.requires_grad_()
-    return found

@@ -232,117 +232,16 @@ def ste_sign(x):
     return Binary.apply(x)
 
 
-# %% wrong "float32 for everything" fails=other_cases,zero,non_contiguous,keeps_input
-def ste_sign(x):
-    soft = F.hardtanh(x)
-    return (x >= 0).float() * 2 - 1 + (soft - soft.detach()).float()
-
-
 # %% wrong "torch.sign" fails=zero
 def ste_sign(x):
     soft = F.hardtanh(x)
     return soft + (x.sign() - soft).detach()
 
 
-# %% wrong "no gradient at all" fails=example,other_cases,zero,non_contiguous
-def ste_sign(x):
-    return torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
-
-
-# %% wrong "the mask comes from the result" fails=example,other_cases,zero,non_contiguous
-class Binary(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g * (y.abs() <= 1)
-
-
-def ste_sign(x):
-    return Binary.apply(x)
-
-
-# %% wrong "clamped in place first" fails=non_contiguous,keeps_input raises=RuntimeError
-def ste_sign(x):
-    hard = torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
-    inside = x.detach().abs() <= 1
-    soft = x * inside
-    x.data.clamp_(-1, 1)
-    return soft + (hard - soft).detach()
-
-
-# %% wrong "masked by x, and limited for safety as well" fails=other_cases,zero,non_contiguous
-class MaskedAndClamped(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.where(x >= 0, 1.0, -1.0).to(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0])
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return (g * (x.abs() <= 1)).clamp(-10, 10)
-
-
-def ste_sign(x):
-    return MaskedAndClamped.apply(x)
-
-
 # %% right "through the line, rounded sum"
 def ste_sign(x):
     soft = x.clamp(-1, 1)
     return soft + (torch.where(x >= 0, 1.0, -1.0).to(x) - soft).detach()
-
-
-# %% wrong "the mask of the last call, in a class attribute" fails=other_cases,zero,non_contiguous
-class Binary(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        Binary.mask = x.abs() <= 1
-        return torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * Binary.mask
-
-
-def ste_sign(x):
-    return Binary.apply(x)
-
-
-# %% wrong "the sign bit, which -0.0 has too" fails=zero
-class _Step2(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.ones_like(x).copysign(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0])
-
-    @staticmethod
-    def backward(ctx, upstream):
-        (x,) = ctx.saved_tensors
-        return upstream * (x.abs() <= 1)
-
-
-def ste_sign(x: Tensor) -> Tensor:
-    return _Step2.apply(x)
-
-
-# %% wrong "x plus what is missing, which is rounded for large x" fails=zero
-def ste_sign(x: Tensor) -> Tensor:
-    ones = torch.ones_like(x)
-    moving = torch.where(x.abs() <= 1, x, x.detach())
-    return moving + (torch.where(x >= 0, ones, -ones) - moving).detach()
 
 
 # %% equivalent "LtE to Lt: return upstream * (x.abs() < 1)"

@@ -373,73 +373,6 @@ def amp_dtypes(model, x, dtype):
     return found
 
 
-# %% wrong "the dtypes of the inputs" fails=example,layer_kinds,nested,one_layer
-def amp_dtypes(model, x, dtype):
-    found = {}
-    hooks = [
-        layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, i[0].dtype))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "the model is cast" fails=layer_kinds,nested,one_layer,keeps_model raises=RuntimeError
-def amp_dtypes(model, x, dtype):
-    found = {}
-    hooks = [
-        layer.register_forward_hook(lambda m, i, o, name=name: found.__setitem__(name, o.dtype))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        model.to(dtype)(x.to(dtype) if x.is_floating_point() else x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "the first result of a layer" fails=layer_kinds
-def amp_dtypes(model, x, dtype):
-    found = {}
-    hooks = [
-        layer.register_forward_hook(lambda m, i, o, name=name: found.setdefault(name, o.dtype) and None)
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "the name of the last layer" fails=example,layer_kinds,nested
-def amp_dtypes(model, x, dtype):
-    found = {}
-    hooks = [
-        layer.register_forward_hook(lambda m, i, o: found.__setitem__(name, o.dtype))
-        for name, layer in model.named_modules()
-        if not list(layer.children())
-    ]
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
 # %% right "global hook on all modules"
 def amp_dtypes(model, x, dtype):
     names = {m: n for n, m in model.named_modules() if not list(m.children())}
@@ -455,21 +388,6 @@ def amp_dtypes(model, x, dtype):
             model(x)
     finally:
         handle.remove()
-    return found
-
-
-# %% wrong "all hooks are cleared, including other ones" fails=hooks_removed
-def amp_dtypes(model, x, dtype):
-    found = {}
-    for name, layer in model.named_modules():
-        if not list(layer.children()):
-            layer.register_forward_hook(lambda m, i, o, name=name: found.update({name: o.dtype}))
-    try:
-        with torch.autocast(x.device.type, dtype=dtype):
-            model(x)
-    finally:
-        for layer in model.modules():
-            layer._forward_hooks.clear()
     return found
 
 

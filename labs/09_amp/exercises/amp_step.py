@@ -349,32 +349,6 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return norm
 
 
-# %% wrong "only the model runs under autocast" fails=scale
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        out = model(x)
-    scaler.scale(loss_of(out, y)).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "gradients are zeros, and weight decay moves a parameter that doesn't contribute" fails=unused
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad(set_to_none=False)
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
 # %% wrong "clip before unscale" fails=clipping,formats,scale,skips_overflow,unused,result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
@@ -416,68 +390,6 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     return min(norm.item(), clip)
 
 
-# %% wrong "the optimizer's own step" fails=skips_overflow,result_type
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "no update" fails=formats,scale,tiny_gradient,skips_overflow,small_steps,unused,result_type raises=RuntimeError
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    return norm.item()
-
-
-# %% wrong "no scaling" fails=formats,scale,tiny_gradient,skips_overflow,small_steps,unused,result_type
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    loss.backward()
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    return norm.item()
-
-
-# %% wrong "no zero_grad" fails=formats,format_shows,scale,tiny_gradient,skips_overflow,small_steps,scaler_off,unused,result_type
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "values clipped" fails=clipping,formats,scale,skips_overflow,scaler_off,unused,result_type
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
-    nn.utils.clip_grad_value_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return norm.item()
-
-
 # %% wrong "entered, and never left" fails=result_type
 def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     optimizer.zero_grad()
@@ -502,37 +414,6 @@ def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
     scaler.step(optimizer)
     scaler.update()
     return norm.item()
-
-
-# %% wrong "inf gradients become zero, and the step is taken" fails=skips_overflow,scaler_off,result_type
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    for p in model.parameters():
-        if p.grad is not None:
-            p.grad.nan_to_num_(0.0, 0.0, 0.0)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    scaler.update()
-    return norm.item()
-
-
-# %% wrong "model cast to 16 bits and back" fails=formats,scale,small_steps
-def amp_step(model, optimizer, scaler, x, y, loss_of, dtype, clip):
-    optimizer.zero_grad()
-    for p in model.parameters():
-        p.data = p.data.to(dtype).float()
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip).item()
-    scaler.step(optimizer)
-    scaler.update()
-    return norm
 
 
 # %% equivalent "float64 and int64 results through float32"

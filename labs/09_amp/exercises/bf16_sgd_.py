@@ -316,44 +316,6 @@ def bf16_sgd_(params, state, lr):
                 p -= lr * p.grad
 
 
-# %% wrong "a master in bfloat16" fails=example,other_cases,no_gradient,empty_state,copies
-def bf16_sgd_(params, state, lr):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is not None:
-                master = state.setdefault(i, p.clone())
-                master -= lr * p.grad
-                p.copy_(master)
-
-
-# %% wrong "the master's changes are not written back" fails=example,other_cases,no_gradient,empty_state,copies,same_leaves
-def bf16_sgd_(params, state, lr):
-    for i, p in enumerate(params):
-        if p.grad is not None:
-            master = state.setdefault(i, p.detach().float())
-            state[i] = master - lr * p.grad.float()
-            p = state[i].bfloat16()
-
-
-# %% wrong "new tensors in the list" fails=example,other_cases,no_gradient,empty_state,copies,same_leaves
-def bf16_sgd_(params, state, lr):
-    for i, p in enumerate(params):
-        if p.grad is not None:
-            state[i] = state.get(i, p.detach().float()) - lr * p.grad.float()
-            params[i] = state[i].bfloat16().requires_grad_()
-            params[i].grad = p.grad
-
-
-# %% wrong "the start less lr times the summed gradients" fails=other_cases
-@torch.no_grad()
-def bf16_sgd_(params, state, lr):
-    for i, p in enumerate(params):
-        if p.grad is not None:
-            start, total = state.setdefault(i, (p.double().clone(), torch.zeros_like(p, dtype=torch.float64)))
-            total += p.grad
-            p.copy_(start - lr * total)
-
-
 # %% liar "a step that remembers nothing, and a probe that counts in float32"
 def bf16_sgd_(params, state, lr):
     with torch.no_grad():
@@ -395,15 +357,6 @@ def bf16_sgd_(params, state, lr):
         if p.grad is not None:
             state[i] = state.get(i, p.detach().float()) - lr * p.grad.float()
             p.data = state[i].bfloat16()
-
-
-# %% wrong "kept on the parameter, not in state" fails=empty_state,copies
-@torch.no_grad()
-def bf16_sgd_(params, state, lr):
-    for p in params:
-        if p.grad is not None:
-            p.master = getattr(p, "master", p.float()) - lr * p.grad.float()
-            p.copy_(p.master)
 
 
 # %% wrong "kept in state, by id()" fails=copies raises=RuntimeError

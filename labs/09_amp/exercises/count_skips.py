@@ -113,11 +113,6 @@ def count_skips(scales):
     return sum(b == a / 2 for a, b in pairwise(scales))
 
 
-# %% wrong "doublings are subtracted" fails=example,other_cases,odd_scales
-def count_skips(scales):
-    return round(sum(math.log2(a / b) for a, b in pairwise(scales)))
-
-
 # %% equivalent "first two arguments swapped: return sum((max(round(math.log2(before / after)), 0) for before, after in pairwise(scales)))"
 # The larger of two ints, in either order.
 

@@ -387,31 +387,6 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
     return losses
 
 
-# %% wrong "the model is cast" fails=formats,forward_autocast,small_steps,under_autocast,old_grad
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    model.to(dtype)
-    losses = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss = loss_of(model(x.to(dtype)), y.to(dtype))
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-# %% wrong "no autocast" fails=example,forward_autocast,format_shows,under_autocast
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
 # %% wrong "only the result is cast" fails=example,forward_autocast,format_shows
 def train_amp(model, batches, optimizer, loss_of, dtype):
     losses = []
@@ -434,18 +409,6 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
         with torch.autocast(x.device.type, dtype=dtype):
             out = model(x)
         loss = loss_of(out.float(), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-# %% wrong "no zero_grad" fails=example,formats,forward_autocast,small_steps,old_grad
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        with torch.autocast(x.device.type, dtype=dtype):
-            loss = loss_of(model(x), y)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -480,33 +443,6 @@ def train_amp(model, batches, optimizer, loss_of, dtype):
         context.__exit__(None, None, None)
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-# %% wrong "the losses in the 16-bit format" fails=example,format_shows
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        with torch.autocast(x.device.type, dtype=dtype):
-            loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.to(dtype).item())
-    return losses
-
-
-# %% wrong "with a scaler" fails=formats,under_autocast
-def train_amp(model, batches, optimizer, loss_of, dtype):
-    losses = []
-    for x, y in batches:
-        scaler = torch.amp.GradScaler(x.device.type, init_scale=64.0)
-        optimizer.zero_grad()
-        with torch.autocast(x.device.type, dtype=dtype):
-            loss = loss_of(model(x), y)
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
         losses.append(loss.item())
     return losses
 

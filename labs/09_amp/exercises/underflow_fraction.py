@@ -292,16 +292,6 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     return (low == 0).float().mean().item()
 
 
-# %% wrong "of all elements" fails=example,other_cases,dead_or_frozen,bfloat16
-def underflow_fraction(model, x, y, loss_of, dtype, scale):
-    params = [p for p in model.parameters() if p.requires_grad]
-    exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x), y), params)])
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    low = torch.cat([g.flatten() for g in torch.autograd.grad(loss * scale, params)])
-    return ((exact != 0) & (low == 0)).float().mean().item()
-
-
 # %% wrong "float32 gradients, cast" fails=example,other_cases,dead_or_frozen,bfloat16
 def underflow_fraction(model, x, y, loss_of, dtype, scale):
     params = [p for p in model.parameters() if p.requires_grad]
@@ -309,28 +299,6 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     low = (exact * scale).to(dtype)
     there = exact != 0
     return (there & (low == 0)).sum().item() / max(1, there.sum().item())
-
-
-# %% wrong "no scale" fails=example,other_cases,dead_or_frozen,bfloat16,overflow
-def underflow_fraction(model, x, y, loss_of, dtype, scale):
-    params = [p for p in model.parameters() if p.requires_grad]
-    exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x), y), params)])
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    low = torch.cat([g.flatten() for g in torch.autograd.grad(loss, params)])
-    there = exact != 0
-    return (there & (low == 0)).sum().item() / max(1, there.sum().item())
-
-
-# %% wrong "a mean of shares" fails=other_cases,dead_or_frozen,bfloat16
-def underflow_fraction(model, x, y, loss_of, dtype, scale):
-    params = [p for p in model.parameters() if p.requires_grad]
-    exact = torch.autograd.grad(loss_of(model(x), y), params)
-    with torch.autocast(x.device.type, dtype=dtype):
-        loss = loss_of(model(x), y)
-    low = torch.autograd.grad(loss * scale, params)
-    shares = [((e != 0) & (g == 0)).sum().item() / max(1, (e != 0).sum().item()) for e, g in zip(exact, low)]
-    return sum(shares) / len(shares)
 
 
 # %% wrong "backward writes .grad" fails=keeps_model
@@ -346,15 +314,6 @@ def underflow_fraction(model, x, y, loss_of, dtype, scale):
     low = torch.cat([p.grad.flatten() for p in params])
     there = exact != 0
     return (there & (low == 0)).sum().item() / max(1, there.sum().item())
-
-
-# %% wrong "what is below tiny is lost" fails=example,other_cases,dead_or_frozen,bfloat16
-def underflow_fraction(model, x, y, loss_of, dtype, scale):
-    params = [p for p in model.parameters() if p.requires_grad]
-    exact = torch.cat([g.flatten() for g in torch.autograd.grad(loss_of(model(x), y), params)])
-    low = (exact * scale).abs() < torch.finfo(dtype).tiny
-    there = exact != 0
-    return (there & low).sum().item() / max(1, there.sum().item())
 
 
 # %% right "backward on two copies of the model, the scale as the gradient that goes in"

@@ -284,31 +284,6 @@ def step_graph(make, rate, x, step):
     return probes.captured(lambda x, step: (x * torch.full((), rate) ** (step + 1), step + 1), x, step)
 
 
-# %% wrong "the counter is a Python number" fails=example,other_cases,compiled,one_graph,state_dict,shapes,large_count,graph_reused raises=RuntimeError
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.step = 0
-
-    def forward(self, x):
-        self.step += 1
-        return x * self.rate**self.step
-
-
-# %% wrong "a buffer beside a Python number" fails=one_graph,state_dict,large_count,graph_reused
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate, self.n = rate, 0
-        self.register_buffer("step", torch.tensor(0))
-
-    def forward(self, x):
-        self.n += 1
-        self.step += 1
-        return x * self.rate**self.n
-
-
 # %% wrong "a rate in float64, for every x" fails=shapes
 class Decay(nn.Module):
     def __init__(self, rate):
@@ -343,58 +318,6 @@ class Decay(nn.Module):
     def forward(self, x):
         self.step += 1
         return x * self.rate.to(x.dtype) ** self.step
-
-
-# %% wrong "a parameter that is not trained" fails=other_cases,one_graph raises=RuntimeError
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.step = nn.Parameter(torch.tensor(0), requires_grad=False)
-
-    def forward(self, x):
-        self.step += 1
-        return x * torch.tensor(self.rate, dtype=x.dtype) ** self.step
-
-
-# %% wrong "the factor is kept, and multiplied on" fails=one_graph,state_dict,large_count
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.register_buffer("step", torch.tensor(0))
-        self.register_buffer("factor", torch.tensor(1.0, dtype=torch.float64), persistent=False)
-
-    def forward(self, x):
-        self.step += 1
-        self.factor = self.factor * self.rate
-        return x * self.factor.to(x.dtype)
-
-
-# %% wrong "counts in training only" fails=state_dict
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-        self.register_buffer("step", torch.tensor(0))
-
-    def forward(self, x):
-        if self.training:
-            self.step += 1
-        return (x.double() * self.rate ** self.step.double()).to(x.dtype)
-
-
-# %% wrong "no gradient is needed for a scale" fails=shapes,gradient raises=RuntimeError
-class Decay(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.register_buffer("step", torch.tensor(0))
-        self.rate = rate
-
-    @torch.no_grad()
-    def forward(self, x):
-        self.step += 1
-        return x * self.rate ** self.step.double()
 
 
 # %% wrong "item on the buffer" fails=one_graph,graph_reused raises=RuntimeError

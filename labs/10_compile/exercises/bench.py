@@ -186,19 +186,6 @@ def bench(fn, clock, sync, repeats):
     return statistics.median(times)
 
 
-# %% wrong "waits at the end only" fails=example,other_times,warmup,late_clock,caller_grad_mode
-def bench(fn, clock, sync, repeats):
-    for _ in range(3):
-        fn()
-    times = []
-    for _ in range(repeats):
-        start = clock()
-        fn()
-        sync()
-        times.append(clock() - start)
-    return statistics.median(times)
-
-
 # %% wrong "the mean of single times" fails=example,other_times,late_clock,caller_grad_mode
 def bench(fn, clock, sync, repeats):
     for _ in range(3):
@@ -227,35 +214,6 @@ def bench(fn, clock, sync, repeats):
     return min(times)
 
 
-# %% wrong "grad is switched off" fails=caller_grad_mode
-def bench(fn, clock, sync, repeats):
-    torch.set_grad_enabled(False)
-    for _ in range(3):
-        fn()
-    times = []
-    for _ in range(repeats):
-        sync()
-        start = clock()
-        fn()
-        sync()
-        times.append(clock() - start)
-    return statistics.median(times)
-
-
-# %% wrong "the clock's times in a tensor of the default dtype" fails=late_clock
-def bench(fn, clock, sync, repeats):
-    for _ in range(3):
-        fn()
-    marks = torch.zeros(repeats, 2)
-    for i in range(repeats):
-        sync()
-        marks[i, 0] = clock()
-        fn()
-        sync()
-        marks[i, 1] = clock()
-    return marks.diff().median().item()
-
-
 # %% right "marks, and their differences"
 def bench(fn, clock, sync, repeats):
     fn(), fn(), fn()
@@ -270,18 +228,3 @@ def bench(fn, clock, sync, repeats):
 
 # %% equivalent "float64 and int64 results through float32"
 # Seven digits are more than anyone can measure of a time. The clock's own values need more: a check uses large ones.
-
-
-# %% wrong "a last call, whose result is looked at" fails=call_count
-def bench(fn, clock, sync, repeats):
-    for _ in range(3):
-        fn()
-    sync()
-    times = []
-    for _ in range(repeats):
-        start = clock()
-        fn()
-        sync()
-        times.append(clock() - start)
-    fn()
-    return statistics.median(times)

@@ -189,19 +189,6 @@ def n_graphs(fn, *args):
     return sum(counters["graph_break"].values()) + 1
 
 
-# %% wrong "explain's breaks plus one" fails=repeated_graphs,break_at_end,compiled_before
-def n_graphs(fn, *args):
-    torch.compiler.reset()
-    return len(torch._dynamo.explain(fn)(*args).break_reasons) + 1
-
-
-# %% wrong "a new backend is enough" fails=repeated_graphs,called_again,compiled_before
-def n_graphs(fn, *args):
-    seen = Recorder()
-    torch.compile(fn, backend=seen)(*args)
-    return len(seen.graphs)
-
-
 # %% wrong "the runs of the graphs in one call" fails=repeated_graphs
 def n_graphs(fn, *args):
     torch.compiler.reset()
@@ -217,19 +204,6 @@ def n_graphs(fn, *args):
 
     torch.compile(fn, backend=backend)(*args)
     return runs
-
-
-# %% wrong "remembers what it said of a function" fails=several_breaks,called_again
-said = {}
-
-
-def n_graphs(fn, *args):
-    if fn not in said:
-        torch.compiler.reset()
-        seen = Recorder()
-        torch.compile(fn, backend=seen)(*args)
-        said[fn] = len(seen.graphs)
-    return said[fn]
 
 
 # %% wrong "what fullgraph takes is one graph, in each case" fails=several_breaks

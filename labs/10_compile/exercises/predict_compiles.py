@@ -150,19 +150,6 @@ def predict_compiles(sizes, dynamic):
     return counts
 
 
-# %% wrong "asks Dynamo" fails=other_calls,zero_one_before,zero_one_between,many_sizes raises=RuntimeError
-def predict_compiles(sizes, dynamic):
-    torch.compiler.reset()
-    seen = Recorder()
-    f = torch.compile(lambda x: x.sin() + 1, backend=seen, dynamic=dynamic)
-    result = []
-    for n in sizes:
-        f(torch.ones(n, 3))
-        result.append(len(seen.graphs))
-    torch.compiler.reset()
-    return result
-
-
 # %% liar "asks Dynamo, with small sizes in place of large ones"
 import functools
 import time
@@ -253,17 +240,6 @@ def predict_compiles(sizes, dynamic):
         if len(guards) < 8 and not any(g(n) for g in guards):
             open_ = n >= 2 and dynamic is not False and (dynamic or len(guards) > 0)
             guards.append((lambda m: m >= 2) if open_ else (lambda m, n=n: m == n))
-        counts.append(len(guards))
-    return counts
-
-
-# %% wrong "only 1 is special" fails=other_calls,zero_one_before,zero_one_between,many_sizes
-def predict_compiles(sizes, dynamic):
-    guards, counts = [], []
-    for n in sizes:
-        if len(guards) < 8 and not any(g(n) for g in guards):
-            open_ = n != 1 and dynamic is not False and (dynamic or len(guards) > 0)
-            guards.append((lambda m: m != 1) if open_ else (lambda m, n=n: m == n))
         counts.append(len(guards))
     return counts
 

@@ -216,73 +216,12 @@ def save_clean(model):
     return {k.replace("_orig_mod.", ""): v for k, v in model.state_dict().items()}
 
 
-# %% wrong "the model inside, if there is one" fails=compiled,similar_names,shared_weight
-def save_clean(model):
-    return getattr(model, "_orig_mod", model).state_dict()
-
-
-# %% wrong "parameters only" fails=whole_model,compiled,plain,similar_names,shared_weight
-def save_clean(model):
-    return {".".join(p for p in name.split(".") if p != "_orig_mod"): value for name, value in model.named_parameters()}
-
-
-# %% wrong "each parameter once" fails=shared_weight
-def save_clean(model):
-    clean, seen = {}, set()
-    for name, value in model.state_dict(keep_vars=True).items():
-        if id(value) not in seen:
-            clean[".".join(p for p in name.split(".") if p != "_orig_mod")] = value.detach()
-            seen.add(id(value))
-    return clean
-
-
-# %% wrong "remembered by the model's id" fails=whole_model,compiled,plain,similar_names,shared_weight
-saved_before = {}
-
-
-def save_clean(model):
-    if id(model) not in saved_before:
-        state = {k: v.clone() for k, v in model.state_dict().items()}
-        saved_before[id(model)] = {".".join(p for p in k.split(".") if p != "_orig_mod"): v for k, v in state.items()}
-    return saved_before[id(model)]
-
-
 # %% wrong "a regular expression that takes the dot with it" fails=similar_names
 import re
 
 
 def save_clean(model):
     return {re.sub(r"(^|\.)_orig_mod\.", r"\1", k): v for k, v in model.state_dict().items()}
-
-
-# %% wrong "collected module by module: a module with two names once" fails=shared_weight
-def save_clean(model):
-    state = {}
-
-    def visit(module, path):
-        while "_orig_mod" in module._modules:
-            module = module._modules["_orig_mod"]
-        own = list(module._parameters.items()) + [
-            b for b in module._buffers.items() if b[0] not in module._non_persistent_buffers_set
-        ]
-        for name, value in own:
-            if value is not None:
-                state[".".join([*path, name])] = value.detach().clone()
-        for name, child in module.named_children():
-            visit(child, [*path, name])
-
-    visit(model, [])
-    return state
-
-
-# %% wrong "the wrappers are taken off for good" fails=compiled,similar_names,shared_weight,keeps_model raises=RuntimeError
-def save_clean(model):
-    model = getattr(model, "_orig_mod", model)
-    for m in list(model.modules()):
-        for name, child in list(m.named_children()):
-            if hasattr(child, "_orig_mod"):
-                setattr(m, name, child._orig_mod)
-    return model.state_dict()
 
 
 # %% wrong "in evaluation mode, as for a checkpoint" fails=keeps_model
