@@ -685,6 +685,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # The digits script assumes that it runs on the CPU. In the function below, only the model is moved. Run the cell. Which
 # line raises the error on the pretend GPU? Add one line that makes the script run on any device.
 
+
 # %% scratch
 def train(where):
     """Train a digits network on a device. Return its accuracy there."""

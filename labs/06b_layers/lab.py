@@ -447,6 +447,7 @@ else:
 # For other layers, there are *forward hooks*: functions that PyTorch calls after each forward pass of a module, with
 # the module, its inputs, and its output. The hooks below print the range of each output in the first reader.
 
+
 # %% example
 def make_printer(name):
     """A hook that prints the range of a module's output below this name."""

@@ -59,6 +59,7 @@ def amp_step(
     - optimizer: has all the model's parameters. A parameter that doesn't contribute to the loss doesn't change.
     - scaler: new, or update was called since its last step. The scaler may be turned off (enabled=False): then the step
       is an ordinary one, also clipped, and always taken. After a skipped step, the norm returned is inf or nan.
+    - clip: 0.001 or more.
     - You may assume that if all scaled gradients are finite, their norm is finite too.
     - Autocast is off before the call and afterward.
     """
@@ -89,6 +90,7 @@ def amp_step(
 # scaler: new, or update -> scale, tiny_gradient
 # The scaler may be -> scaler_off
 # After a skipped step -> skips_overflow
+# clip: 0.001 or more -> clipping, formats, skips_overflow, scaler_off, unused
 # You may assume that -> formats, scale, tiny_gradient
 # Autocast is off -> result_type
 

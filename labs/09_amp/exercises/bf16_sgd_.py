@@ -209,6 +209,7 @@ with check("empty_state", "an empty state starts from scratch", weight=1, hint="
 def loaded(value, copies):
     """Return a copy of a state. copies: those of the parameters, by id."""
     if isinstance(value, Tensor):
+        assert value.is_leaf, "a tensor in state has a history, and deepcopy refuses it"
         return copies[id(value)] if id(value) in copies else value.detach().clone().requires_grad_(value.requires_grad)
     if type(value) is dict:
         return {loaded(key, copies): loaded(item, copies) for key, item in value.items()}

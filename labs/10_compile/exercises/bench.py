@@ -42,17 +42,21 @@ def bench(fn: Callable[[], object], clock: Callable[[], float], sync: Callable[[
         "seconds since 1970",
         "recording off",
         "coarse",
+        "a reading of 0",
     ),
     contexts={"recording off": torch.no_grad},
 )
 def arguments(draw, edge):
     times = draw(st.permutations([0.2, 0.2, 0.2, 0.5, 0.9] if edge == "equal times" else [0.9, 0.01, 0.05, 0.2, 0.3]))
-    repeats = {"one measurement": 1, "a long third call": 1, "equal times": 5, "coarse": 5}.get(
+    repeats = {"one measurement": 1, "a long third call": 1, "a reading of 0": 1, "equal times": 5, "coarse": 5}.get(
         edge, draw(st.sampled_from([3, 5]))
     )
     times = {"no work": [0.0] * 5, "coarse": draw(st.permutations([0.01, 0.02, 0.03, 1.5, 2.5]))}.get(edge, times)
     machine = Machine([0.5, 0.1, 40.0 if edge == "a long third call" else 0.6, *times])
-    machine.tick = 1.0 if edge == "coarse" else 0.0
+    machine.tick = 1.0 if edge in ("coarse", "a reading of 0") else 0.0
+    if edge == "a reading of 0":  # the warm-up takes 8.7 seconds
+        machine.now = machine.busy_until = -8.5
+        return machine.run, machine.clock, machine.sync, repeats
     machine.now = machine.busy_until = 1.7e9 if edge == "seconds since 1970" else draw(st.sampled_from([0.0, -70.0]))
     return machine.run, machine.clock, machine.sync, repeats
 
@@ -119,8 +123,13 @@ with check(
     hint="Is the third call's work done when you start the clock?",
 ):
     arguments.assert_results(bench, "a long third call")
-with check("late_clock", "a clock that has run for a long time", weight=1, hint="How many digits does float32 have?"):
-    arguments.assert_results(bench, "seconds since 1970")
+with check(
+    "late_clock",
+    "a clock that has run for a long time, or begins at 0",
+    weight=1,
+    hint="How many digits does float32 have?",
+):
+    arguments.assert_results(bench, "seconds since 1970", "a reading of 0")
 with check("call_count", "three warm-up calls, and one for each time", weight=1, hint="How often is fn called?"):
     for trial in arguments.iter_trials(bench, "", "one measurement"):
         want = len(trial.case.arguments[0].__self__.modes)
