@@ -35,9 +35,9 @@ from labkit import Seen, assert_answered, assert_close, assert_letters, check, d
 # ## What a convolution looks for
 #
 # The fully connected network of lab 6 reads 97% of the unseen digits correctly, but it doesn't know which pixels are
-# neighbors. If you shuffled the pixels of all scans in the same way, it would learn no worse. A *convolution* does. It
-# slides a small grid of weights, its *kernel*, across the image. At each position, it returns the sum of the weights
-# times the pixels under them.
+# neighbors: if you shuffled the pixels of all scans in the same way, it would learn equally well. A *convolution* uses
+# them: it slides a small grid of weights, its *kernel*, across the image. At each position, it returns the sum of the
+# weights times the pixels under them.
 #
 # The 3 x 3 kernel below subtracts the pixels on its left from those on its right. PyTorch expects images as (N, C,
 # height, width), for N samples with C channels, so `[None, None]` adds two dimensions of size 1. Where will the result
@@ -56,10 +56,12 @@ for numbers in (kernel, picture, edges):
 # weights, a kernel finds its pattern wherever it is.
 #
 # The result is smaller than the picture, because the kernel fits at only 3 x 6 positions. With `padding=1`, a border of
-# zeros around the picture preserves the size. With `stride=2`, the kernel moves two pixels at a time.
+# zeros surrounds the picture, and a 3 x 3 kernel preserves its size. With `stride=2`, the kernel moves two pixels at a
+# time.
 #
-# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels and returns an image, or channel, for each. Each kernel of the
-# next convolution reads all 16 channels, so its size is 16 x 3 x 3.
+# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels, and for each a *bias*, a number that's added at every
+# position. It returns an image, or channel, for each kernel. Each kernel of the next convolution reads all 16 channels,
+# so its size is 16 x 3 x 3.
 #
 # ### Your turn: convolve
 # If you pass the wrong size to the `nn.Linear` after a convolution, the model raises an error. Write the convolution
@@ -76,8 +78,8 @@ hint(
 # %% exercise: convolve points=3 level=medium
 
 # %% [markdown]
-# Now you can compute the size that any convolution returns. Pooling counts its windows the same way, and its stride
-# defaults to the kernel size.
+# Now you can compute the size that a convolution returns, unless it's *dilated*, with gaps between its taps. Pooling
+# counts its windows the same way, and its stride defaults to the kernel size.
 #
 # How many pixels can an output depend on? These are its *receptive field*: after one 3 x 3 convolution, 3 x 3 pixels.
 # In a second convolution, each tap reads such an output, so together the taps reach 5 x 5. With pooling in between,
@@ -90,7 +92,8 @@ hint(
 # | 3 x 3 convolution | 2 | 8 x 8 |
 # | 2 x 2 pooling | 2 | 10 x 10 |
 #
-# So after two small kernels, an output can depend on pixels from all over an 8 x 8 scan.
+# On an 8 x 8 scan, the last of these windows extend past the edge, so each of their 2 x 2 outputs depends on only 7 x 7
+# pixels. The linear layer at the end is the first that sees the whole scan.
 #
 # ## Right in training, wrong in use
 #
@@ -178,7 +181,8 @@ with torch.no_grad():
 # Three questions about each layer would have prevented the mistake. *What shape does it take, and what does it return?
 # What does it store? What does `eval()` change?*
 #
-# The next cell asks a batch norm what it stores, and then calls it in both modes with images in which every pixel is 10.
+# The next cell asks a batch norm what it stores, and then calls it in both modes with images in which every pixel is
+# 10.
 
 # %% example
 norm = nn.BatchNorm2d(3)
@@ -195,11 +199,14 @@ with torch.no_grad():
 # The optimizer changes the *parameters*. It doesn't change the *buffers*, which also belong to the model. Here, the
 # forward pass does: in training mode, it moves the running mean and variance a tenth of the way toward the batch's
 # values, even under `no_grad`. So the mean went from 0 to 1. In evaluation mode, nothing moved. `state_dict()` contains
-# parameters and buffers, so a loaded model normalizes as the saved one did.
+# parameters and buffers, so a loaded model normalizes as the saved one did. (The running variance is unbiased, dividing
+# by n - 1, but the batch itself is normalized with the biased variance.)
+#
+# So without `eval()`, your reader wasn't only wrong: each unseen scan also changed it.
 #
 # Now ask eight layers. N counts samples, C the channels of an image, T the steps of a sequence, such as its words, and
-# F the features of each step. `Embedding` looks up a row of its table for each index, `LSTM` reads a sequence step by
-# step, and `MultiheadAttention` is lab 2's attention.
+# F the features of each step. `Embedding` looks up a row of its table for each index (for `padding_idx`, see the first
+# further practice), `LSTM` reads a sequence step by step, and `MultiheadAttention` is lab 2's attention.
 
 # %% predict: train_and_eval
 # **Predict.** Which of these layers return different values in evaluation mode than in training mode?
@@ -250,9 +257,10 @@ print("the LSTM's state is two tensors:", *(tuple(part.shape) for part in reader
 # The last one is a trap. Without `batch_first=True`, they also accept (N, T, F), but mistake samples for steps and mix
 # them.
 #
-# *What does `eval()` change?* Two of the eight: batch norm uses its running values, and dropout does nothing. Some
-# layers depend on their settings: `nn.LSTM` and `nn.MultiheadAttention` have their own `dropout`, 0 by default, and
-# `nn.InstanceNorm2d` needs `track_running_stats=True`. If a layer is new to you, put it into this cell.
+# *What does `eval()` change?* Two of the eight: batch norm uses its running values, and dropout does nothing. Settings
+# can add others: `nn.MultiheadAttention` and `nn.LSTM` have their own `dropout`, 0 by default (an LSTM's acts only
+# between stacked layers), and `nn.InstanceNorm2d` has running values if you pass `track_running_stats=True`. If a layer
+# is new to you, put it into this cell.
 #
 # ### Which numbers share a mean?
 #
@@ -291,9 +299,10 @@ for size in (1, 4, 16, 64):
     print(f"{size:2} scans, {16 * size:4} numbers per channel: off by {off:.2f} standard deviations")
 
 # %% [markdown]
-# The mean of k independent scans varies by $1 / \sqrt{k}$ as much as that of one, so four times the scans about halve
-# the distance. With one scan, each channel's mean is off by a quarter of a standard deviation, differently for every
-# scan. Its variance is off, too. The layers after it didn't learn from such inputs, and that cost you seven points.
+# With four times as many scans, the mean is about half as far off: that of k independent scans varies $1 / \sqrt{k}$
+# times as much as that of one. With one scan, each channel's mean is off by a quarter of a standard deviation,
+# differently for every scan. Its variance is off, too. The layers after it didn't learn from such inputs, and that cost
+# you seven points.
 #
 # Layer norm returns the same for a sample whatever else is in the batch, so it has nothing to store and nothing to
 # switch. In a language model, batch norm has another fault: in training, a token's output would depend on later tokens.
@@ -316,22 +325,27 @@ hint(
 # %% exercise: apply_norm points=3 level=medium
 
 # %% [markdown]
-# Now you can tell these three by which axes they average over, and whether they subtract the mean.
-#
 # ## A state to pass along
 #
-# A model that writes text computes one *token*, a word or a part of one, appends it, and repeats. For each token, it
-# needs something from the earlier ones, its *state*. If you compute that anew each time, it's slow.
+# Batch norm's output for a sample depends on what else is in the call. What other layers' outputs do? Those that read
+# sequences: a step's output depends on earlier steps, in this call or before. A model that writes text computes one
+# *token*, a word or a part of one, appends it, and repeats. For each token, it needs something from the earlier ones,
+# its *state*. If you compute that anew each time, it's slow.
 #
-# An LSTM's state has a fixed size: the two tensors at the end of the table. `batch_first` moves the axes of the input
-# and the output, but not those of the state, which is always (layers times directions, N, hidden).
+# An LSTM reads one step at a time. From the step's features and its state, two vectors with `hidden` numbers each, it
+# computes the next state; one of the two vectors is also its output. Layers can be stacked, and with
+# `bidirectional=True`, each also reads the steps in the other direction, with a state of its own. So the state, printed
+# in the table's last line, is two tensors (layers times directions, N, hidden), however long the sequence.
+# `batch_first` moves the axes of the input and the output, but not those of the state.
 #
 # Attention's state grows, because it compares each token with all earlier ones. In each head (lab 2), a token has a
 # query, a key, and a value: products of its features with three weights, the *projections*. Its output is a weighted
 # mean of values, its own and the earlier ones. The weights come from its query and these tokens' keys.
 #
-# So the next token needs the earlier keys and values, but not the earlier queries. If no token sees later ones, these
-# keys and values never change, so you can store them. That's a *KV cache*.
+# So the next token needs the earlier keys and values, but not the earlier queries. Can you store them? In the first
+# layer, yes: they depend only on their own token. In later layers, they're computed from the outputs of the layer
+# before, so they stay the same only if no token sees later ones, in *causal* attention. Stored keys and values are a
+# *KV cache*.
 #
 # Several new tokens in one call need a mask, because none may see a later one. `tril(k)` keeps the numbers on diagonal k
 # and to its left, and `triu(k + 1)` keeps the others. Diagonal 0 starts in the top left corner.
@@ -361,8 +375,11 @@ hint(
 # %% exercise: attend_next points=3 level=medium
 
 # %% [markdown]
-# Now a new token costs one projection. The next cell runs your function for 300 tokens, one by one: first with the
-# cache, and then from scratch for every token, which projects 1 + 2 + ... + 300 = 45,150 tokens.
+# The mask is `tril(3)`, and after s cached tokens, it's `tril(s)`.
+#
+# Now a new token costs one projection, and its query meets all s + 1 keys. Your `torch.cat` also copies the whole
+# cache; other programs allocate it once and write into it. The next cell runs your function for 300 tokens, one by one:
+# first with the cache, and then from scratch for every token, which projects 1 + 2 + ... + 300 = 45,150 tokens.
 
 # %% scratch
 from time import perf_counter
@@ -406,8 +423,8 @@ except NotImplementedError:
 # ## Looking inside
 #
 # The digit reader is wrong if you forget `eval()`, so you'd like a norm that doesn't need it. `ScanNorm` takes the mean
-# and variance of each channel in each scan by itself. The cell below trains with it, on scans like those that a scanner
-# sends: one of the sheets was empty.
+# and variance of each channel in each scan by itself, which is called *instance norm*. The cell below trains with it,
+# on scans like those that a scanner sends: one of the sheets was empty.
 
 
 # %% scratch
@@ -469,10 +486,9 @@ finally:
 # - A hook stays in place until you call its handle's `remove()`. In `finally`, that happens even after an error.
 # - `make_printer` gives each hook its name. A hook defined in the loop itself would see only the loop's last name.
 # - If a hook returns something other than None, that replaces the output.
+# - A hook misses what isn't a call of a module: `nn.functional.relu(x)`, or `module.forward(x)` called directly.
 #
-# The last line is the model's, whose name is `""`: a forward hook runs once its module's `forward` has returned. If a
-# model calls a block, and the block calls two layers, the hooks run in this order: first layer, second layer, block,
-# model.
+# The last line is the model's, whose name is `""`: a forward hook runs once its module's `forward` has returned.
 #
 # ### Your turn: first_bad
 # One bad number usually leads to more, so you need only the *first* layer with one. `torch.isfinite` is False for inf,
@@ -512,20 +528,20 @@ except NotImplementedError:
 # If `first_bad` returns None and the weights are `nan` after the step, look at the gradients. `torch.zeros(2).sqrt()` is
 # finite, but its gradient is inf. Check `p.grad.isfinite().all()` for each parameter after `backward()`.
 #
-# ## What the script gained
+# ## What the reader gained
 #
-# The table shows how many of the 297 unseen scans the script reads correctly, one at a time. We measured the first row
-# separately, with lab 6's network and this lab's 1,500 scans.
+# The table shows how many of the 297 unseen scans each network reads correctly, one at a time. We measured the first
+# row separately, with lab 6's network and this lab's 1,500 scans.
 #
-# | the script | right |
+# | the network | right |
 # |---|---|
 # | fully connected, 60 epochs with AdamW | 97% |
 # | two convolutions, 10 epochs with SGD, still in training mode | 92% |
 # | the same with `eval()` | 99% |
 # | two convolutions with the repaired `ScanNorm`, in either mode | 98 to 99% |
 #
-# A better network made the script worse, because one of its layers was used in the wrong mode. With the missing line, it
-# gains two points on the fully connected one, about six scans.
+# One layer in the wrong mode cost seven points. Compared with that, the two points between the first row and the third
+# mean little: they're about six scans, hardly more than chance, and the optimizer and the epochs differ too.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -574,9 +590,9 @@ except NotImplementedError:
 # - [ ] An output of two stacked 3 x 3 convolutions with stride 1 depends on at most 3 x 3 pixels.
 #   > Each tap of the second one reads an output of the first, so together they reach 5 x 5.
 # - [x] Averaged over four times as many independent scans, a channel's mean varies about half as much.
-#   > The mean of k varies by 1 / sqrt(k) as much as that of one.
-# - [ ] For a row of equal numbers, RMS norm returns zeros, like layer norm.
-#   > It doesn't subtract the mean. Without `weight`, three threes give about (1, 1, 1).
+#   > The mean of k varies 1 / sqrt(k) times as much as that of one.
+# - [ ] For a row of threes, a new `nn.RMSNorm` returns zeros, like a new `nn.LayerNorm`.
+#   > It doesn't subtract the mean, so it returns about (1, 1, 1). (Layer norm returns its bias, at first zeros.)
 #
 # Hint: Count the windows of a small example, and normalize three threes by hand.
 
@@ -644,7 +660,8 @@ except NotImplementedError:
 # Row 0 starts out as zeros, and the lookup gives it no gradient. That's all. Initializing or loading the table
 # overwrites the row. Weight decay then shrinks it, even though its gradient is zero. And if the table also serves as
 # the weights of the last layer, as in the last line and in many language models, row 0 gets a gradient from there. If
-# you need zeros, write them after the initialization, under `no_grad`: `table.weight[0].zero_()`.
+# you need zeros, write `table.weight[0].zero_()` under `no_grad` after the initialization, and with such tied weights,
+# after each step.
 
 # %% [markdown]
 # ## A model without values

@@ -3,9 +3,9 @@
 #
 # Your scans are image files in ten folders, one for each digit, and you write a dataset that reads them. Nothing raises
 # an error, but the same network now gets 13% of the unseen digits right instead of 98%, and most of each epoch is spent
-# waiting for batches. Two processes that read shorten the wait, but now samples get the same random numbers in pairs,
-# and another dataset yields every line twice. This lab shows how samples get to the network, and how to have them ready
-# in time.
+# waiting for batches. So you let two other processes read them, and find two new mistakes: both shift their scans by
+# the same "random" numbers, and a dataset without an index yields each item twice. This lab shows how samples get to
+# the network, and how to have them ready in time.
 #
 # After this lab, you'll be able to
 #
@@ -21,7 +21,8 @@
 #
 # You need lab 6. All numbers were measured with PyTorch 2.13 on a busy machine with two cores, with one thread per
 # process. Statements about GPUs follow PyTorch's documentation. On macOS and Windows, this notebook runs without worker
-# processes, so some of its results differ there.
+# processes, for a reason given below: there, one process reads all samples, no random numbers repeat, nothing arrives
+# twice, and the tables' rows with workers are missing.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
 # Those marked *later* run when you press *Mark my work* or hand the lab in. A folded cell above an exercise contains
@@ -45,7 +46,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 from labkit import assert_answered, assert_close, assert_letters, check, device, explain, probes
 
@@ -154,8 +155,9 @@ train(load(folders, shuffle=False), unseen)
 # | `shuffle=True` | 98% | 78% |
 #
 # In folder order, each batch contains only one or two different digits. The network forgets the others, and batch
-# norm's averages are those of the last digits. `shuffle=True` draws a new order for each epoch from the loader's
-# generator.
+# norm's averages are those of the last digits. So each batch has to mix the classes. `shuffle=True` also draws a new
+# order for each epoch, from the loader's generator. That's good practice, but in lab 6b, one mixed order for all ten
+# epochs was enough.
 #
 # In either order, most of the time is spent waiting. It isn't the disk: the files are in the system's cache, but your
 # process opens, decodes, and converts each one.
@@ -194,7 +196,7 @@ def draw_lanes(lanes, unit):
 #
 
 # %% example
-# Workers are forked on Linux. Elsewhere, this notebook does without them, for a reason given below.
+# Workers are forked on Linux. Elsewhere, this notebook does without them, for the reason given below.
 forked = "fork" in multiprocessing.get_all_start_methods() and sys.platform == "linux"
 two_workers: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "fork"} if forked else {}
 
@@ -241,13 +243,13 @@ draw_lanes({**read, "your program": program}, "seconds")
 # They also import its class, so put it in a file of its own, not in a notebook, and in a script, start training under
 # `if __name__ == "__main__":`.
 #
-# An exception in a worker reaches your program when its batch is due. If its type can't be made of a message alone, a
-# RuntimeError arrives instead.
+# An exception in a worker reaches your program when its batch is due: as one of the same type, with the worker's
+# traceback as its message. If that type needs more arguments than a message, a RuntimeError arrives instead.
 #
 # ### What a worker costs
 #
 # Two readers should take half the time, but the way back isn't free. Your program sends a worker a list of indices
-# through a queue. The worker reads the samples, collates them, and moves each tensor of the batch to memory that both
+# through a queue. The worker reads the samples, collates them, and copies each tensor of the batch to memory that both
 # processes can see. Through another queue, it sends a pickled message that says where the tensors are.
 #
 # The samples below cost nothing to read, so what remains is the cost of sending batches. Does a batch of eight tensors
@@ -282,27 +284,35 @@ for tensors, numbers in ((1, 1), (1, 8), (8, 1)):
 # | one tensor of eight numbers | 0.03 ms | 1.3 ms | 158 ms |
 # | eight tensors of one number | 0.07 ms | 5.3 ms | 274 ms |
 #
-# The number of tensors decides: each one gets shared memory of its own, and a message that hands it over. At
-# that rate, a batch of digits, with its two tensors, costs about 2 ms. With `batch_size=100`, that's little, because
-# reading the batch takes about 60 ms. With `batch_size=1`, it's more than the reading, so a worker would make the
-# script slower.
+# Each tensor has its own piece of shared memory, which the worker makes and your program opens. So for small tensors,
+# their number counts: each further one costs about 0.6 ms, but seven more numbers in a tensor almost nothing.
+# (Megabytes cost time too, because they're copied.) A batch of digits has two tensors, so sending it costs about 2 ms.
+# For 100 scans, that's little: reading them takes about 70 ms. For a single scan, it's more than the reading.
 #
-# In general, if a sample takes r to read and a batch costs its worker another c, n workers on cores of their own
-# deliver a batch of B samples every (B · r + c) / n at best.
+# The first batch waits for the worker to start. That time varies from run to run much more than with the batch's size.
+# With `persistent_workers=True`, workers start only once and keep their copies, so a later change to your dataset
+# doesn't reach them. Otherwise, each epoch starts new workers with new copies.
 #
-# The first batch had to wait until the worker had started. With `persistent_workers=True`, workers start only once and
-# keep their copies, so a later change to your dataset doesn't reach them. Otherwise, each epoch starts new workers with
-# new copies. At the end of this lab, you'll train with two workers.
+# Let a step take s, reading a batch r, and sending it c. Without workers, an epoch takes about batches · (s + r).
+# Workers read while your program runs its steps, so with n of them, it takes about
+#
+# > batches · max(s, (r + c) / n), plus what your program pays to receive each batch,
+#
+# if each process has a core of its own. More workers help until (r + c) / n is below s, or until the cores are taken.
+# So measure s and r, calculate n, and try one more and one fewer. At the end of this lab, you'll do that with the
+# digits.
 
 # %% [markdown]
 # ## Samples of different lengths
 #
-# The digit scans all have the same size. Recordings of spoken digits don't, and the default `collate_fn` can't stack
-# tensors of 2 and 3 steps: it raises a RuntimeError, "stack expects each tensor to be equal size".
+# The digit scans all have the same size. If the digits were written on a tablet, each would be a sequence of pen
+# positions, longer for an 8 than for a 1. The default `collate_fn` can't stack tensors of 2 and 3 steps: it raises a
+# RuntimeError, "stack expects each tensor to be equal size".
 #
 # So you write a `collate_fn`, which turns a list of samples into a batch. It *pads* the shorter sequences: it adds
 # values at their ends until all have the same length. A `DataLoader` calls `collate_fn(samples)`, with one argument, so
-# you pass it `partial(pad_collate, fill=0.0)`. A lambda can't be pickled, so it works only if workers are forked.
+# you pass it `partial(pad_collate, fill=0.0)`. A lambda can't be pickled, so it works only without workers or with
+# forked ones.
 #
 # ### Your turn: pad_collate
 # Pad the sequences, and return their lengths, without which no one can tell padding from data.
@@ -316,9 +326,22 @@ hint(
 # %% exercise: pad_collate points=2 level=easy
 
 # %% [markdown]
+# What are the lengths for? Both sequences below are 6 at each step, so that's their mean, too.
+
+# %% scratch
+padded, lengths, _ = pad_collate([(torch.full((2, 1), 6.0), 1), (torch.full((3, 1), 6.0), 8)], fill=0.0)
+data_steps = torch.arange(padded.shape[1]) < lengths[:, None]  # (n, t): False for padding
+print("mean over all steps:   ", padded.mean(dim=1).flatten().tolist())
+print("mean without padding:  ", ((padded * data_steps[:, :, None]).sum(dim=1) / lengths[:, None]).flatten().tolist())
+
+# %% [markdown]
+# The mean over all steps is 4 for the shorter one: it counts the padding. So does a softmax over the steps, or a loss
+# for each step, if you don't mask it.
+
+# %% [markdown]
 # ## Whose random numbers?
 #
-# Suppose you shift the digits at random to train on more variety. A forked worker is a copy of your process, including
+# Suppose you shift the scans at random to train on more variety. A forked worker is a copy of your process, including
 # the state of every generator, so two workers would draw the same numbers, and shift their digits in the same way.
 #
 # PyTorch prevents this for three generators: its own, Python's `random`, and NumPy's global one. When a worker starts,
@@ -372,12 +395,13 @@ if forked:
 # %% [markdown]
 # The dataset with its own generator returned 850, 850, 636, 636, and the same again in the second epoch, because each
 # epoch's workers start with new copies of a generator that your program never used. With `seed_own`, the numbers
-# differ. To reproduce a run, pass `DataLoader(generator=...)`: it determines the order of the samples and the workers'
-# seeds.
+# differ. To reproduce a run, pass `DataLoader(generator=...)`, which determines the order of the samples and the
+# workers' seeds, and the same `num_workers`, which determines who reads what.
 #
 # ## A dataset without an index
 #
-# Lines in a 2 TB file and messages from a queue have no index. An `IterableDataset` has `__iter__` instead of
+# If scans keep arriving from a scanner, no one can ask for number 1,000 yet. Like messages from a queue or lines in a
+# 2 TB file, they have no index. An `IterableDataset` has `__iter__` instead of
 # `data[i]`, and there's no sampler: samples arrive in the order in which `__iter__` yields them, and `shuffle=True` is
 # rejected. With `num_workers=2`, an epoch suddenly has twice as many samples as the file has lines.
 
@@ -425,17 +449,9 @@ hint(
 # %% [markdown]
 # Distributed training (lab 11) runs several programs, one per GPU. Each has a number, its rank, and workers of its own,
 # and `get_worker_info()` knows nothing about the other programs, so every rank reads all items. To divide them among
-# the workers of all ranks, number all of these workers, as below; `my_part` needs no change.
-#
-# Rank 0 gets 0, 4, 1, and 5, and rank 1 only 2, 6, and 3. Since ranks wait for each other at each step, a distributed
-# dataset also drops the incomplete last round, or repeats items to fill it.
-
-# %% scratch
-ranks, num_workers = 2, 2
-for rank in range(ranks):
-    for id in range(num_workers):
-        info = Worker(rank * num_workers + id, ranks * num_workers)
-        print(f"rank {rank}, worker {id}:", *my_part(range(7), info))
+# the workers of all ranks, number all of these workers, with `Worker(rank * num_workers + id, ranks * num_workers)`.
+# Some of them then get one item more than others. Since ranks wait for each other at each step, a distributed dataset
+# also drops the incomplete last round, or repeats items to fill it.
 
 # %% [markdown]
 # ## A good place to stop
@@ -445,8 +461,8 @@ for rank in range(ranks):
 #
 # ## While the step runs
 #
-# Workers can have a batch ready, and still your GPU waits, because the batch has to be copied to it first. You'll
-# launch that copy one step ahead.
+# Workers can have a batch ready, and still a GPU waits: if the digit reader ran there, each batch would have to be
+# copied to it first. You'll launch that copy one step ahead.
 #
 # A *stream* is a queue of work for the GPU: your program *launches* work into it and continues immediately, and the GPU
 # runs the work in order. An *event* is a mark that you put into a stream; the program, or another stream, can wait
@@ -523,8 +539,9 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # | True | 117 ms an epoch | 1 · 5 ms = 5 ms |
 #
 # With `prefetch`, batch 2 is copied during step 1, so only the first copy of an epoch has no step to hide it. That
-# holds as long as a step takes longer than a copy; otherwise, the script waits for the difference. On our busy machine,
-# waking the thread took time too.
+# holds as long as a step takes longer than a copy; otherwise, the script waits for the difference. We measured more
+# than 5 ms because other programs kept our cores busy: a thread that wakes up waits for a core, and a GPU's copy
+# doesn't.
 #
 # A thread hides waiting, as here, but not Python code, because only one thread at a time runs that. So a worker is a
 # process.
@@ -551,15 +568,15 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # while a copy is still reading it.
 #
 # Work in the copy's own stream needs no wait: it runs after the copy. PyTorch launches into the *current stream*, which
-# is always the same one unless you choose another. Your program, and a second stream, have to wait for an event:
+# is always the same one unless you choose another. Your program has to wait for an event, and so does the work in any
+# other stream:
 #
 # ```python
 # event = torch.cuda.Event()
-# event.record(stream)        # the event marks all work launched into stream so far; nothing waits yet
-# other.wait_event(event)     # work launched into other from now on starts after the marked work
-# event.synchronize()         # the program waits for the marked work
-# torch.cuda.synchronize()    # the program waits for everything
-# batch.record_stream(other)  # batch was made in stream; keeps its memory until other is done with it, too
+# event.record(stream)      # the event marks all work launched into stream so far; nothing waits yet
+# other.wait_event(event)   # work launched into other from now on starts after the marked work
+# event.synchronize()       # the program waits for the marked work
+# torch.cuda.synchronize()  # the program waits for everything
 # ```
 #
 # `loss.item()` waits, too, for the work launched so far in the current stream.
@@ -580,7 +597,7 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # %% example
 # A drawing, not a measurement: one way in which the six lines might run.
 host = [(0, 2, "1 first", "lightsteelblue"), (2, 2.5, "2", "lightgrey"), (2.5, 3, "3", "lightgrey")]
-host += [(3, 5, "4 second", "salmon"), (5, 7, "5 waits", "lightgrey"), (7, 9, "6 third", "lightsteelblue")]
+host += [(3, 5, "4 second", "lightsteelblue"), (5, 7, "5 waits", "lightgrey"), (7, 9, "6 third", "lightsteelblue")]
 device_lane = [(2.5, 6.6, "the copy reads buffer", "lightsteelblue"), (6.6, 7, "event", "orange")]
 draw_lanes({"program": host, "stream": device_lane}, "time")
 
@@ -590,34 +607,68 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 # the copy. Swap lines 4 and 5, and the program is correct. Now check your own loops in the same way.
 
 # %% [markdown]
+# On a GPU, your `prefetch` needs a second stream. In the stream of the steps, copy 2 would run before step 1 or after
+# it, but never at the same time:
+#
+# ```python
+# copies = torch.cuda.Stream()
+#
+# def move(batch):                                 # batch is pinned: DataLoader(pin_memory=True)
+#     with torch.cuda.stream(copies):              # makes copies the current stream
+#         moved, copied = batch.to("cuda", non_blocking=True), torch.cuda.Event()
+#         copied.record()
+#     return moved, copied
+#
+# for batch, copied in prefetch(loader, move):
+#     steps = torch.cuda.current_stream()
+#     steps.wait_event(copied)                     # the step starts after the copy
+#     batch.record_stream(steps)                   # the next copy can't reuse batch's memory until the step is done
+#     run_step(batch)
+# ```
+#
+# Without `record_stream`, PyTorch knows only that `copies` used this memory. Once `batch` is deleted, it would give it
+# to a later copy, which may run while the step is still reading.
+#
 # ## What the script gained
 #
-# The digits script still reads in one process. Do two workers shorten its wait? And how do you find out, in any script,
+# The digits script still reads in one process. Do workers shorten its wait? And how do you find out, in any script,
 # whether the loader is the bottleneck?
 #
 # First, train on the same batch again and again, which is always ready. The network learns little, but what remains is
-# the time of the steps, and no loader can beat that. If an epoch hardly gets faster, leave the loader alone.
+# the time of the steps, and no loader can beat that. If an epoch hardly gets faster, leave the loader alone. The last
+# measurement avoids the reading: it takes all scans as one batch, so each file is decoded once, and keeps that.
 
 # %% scratch
 print("the same batch again and again:")
 train([next(iter(load(folders)))] * 15, unseen)
-for options in ({}, {"persistent_workers": True, **two_workers} if forked else {}):
-    print(options.get("num_workers", 0), "workers:")
+for workers in (0, 1, 2) if forked else (0,):
+    print(workers, "workers:")
+    options = {**two_workers, "num_workers": workers, "persistent_workers": True} if workers else {}
     train(load(folders, shuffle=True, **options), unseen)
+print("decoded once, kept in a tensor:")
+(everything,) = load(folders, batch_size=len(folders))
+train(load(TensorDataset(*everything), shuffle=True), unseen)
 
 # %% answer [markdown]
 # | batches | right | an epoch | spent waiting |
 # |---|---|---|---|
-# | the same one, always ready | | 204 ms | 0 ms |
-# | from ten folders | 98% | 1390 ms | 1091 ms |
-# | the same, with two workers | 99% | 993 ms | 656 ms |
+# | the same one, always ready | | about 0.4 s | 0 s |
+# | from ten folders, no workers | 98% | 2.2 s | 1.7 s |
+# | the same, with one worker | 99% | 2.4 s | 1.9 s |
+# | the same, with two workers | 99% | 2.6 s | 1.7 s |
+# | decoded once, kept in a tensor | 98% | 0.6 s | 0.06 s |
 #
-# Without the wait, an epoch would take a seventh of the time, so the loader is the bottleneck. Two workers saved 40% of
-# the wait, although they shared two cores with the training loop and other programs. While more programs ran, it was
-# only 22%: workers need free cores. (98 or 99% is the order's luck.)
+# (98 or 99% is the order's luck.) The loader is the bottleneck: most of the 2.2 seconds are spent waiting.
 #
-# A new order for each epoch is about correctness, and every training script needs it. Workers and prefetching only save
-# time, and only if the script waits for its data, so measure first. Lab 7b shows how to see the wait in a profile.
+# A step took s = 0.4 s / 15 = 27 ms here, and reading a batch about r = 113 ms. By the rule, two workers on free cores
+# would need about 15 · (113 + 2) / 2 ms = 0.9 s. We had no free cores: other programs kept both of them busy, so
+# workers only added processes that wait for one. In a quieter hour, two workers took 1.0 s, and none took 1.4 s.
+#
+# Decoding once needs no cores, and it ended the wait. It only works if the decoded samples fit in memory. If they
+# don't, decode them once into a file of numbers that's quick to read (`numpy.memmap`), and measure again.
+#
+# So measure before you add workers or prefetch: they only save time, and only if the script waits for its data. Mixed
+# classes in each batch are about correctness. Lab 7b shows how to see the wait in a profile.
 #
 # The script now gets its data in time, but it doesn't yet know how much memory a step takes.
 
@@ -643,7 +694,8 @@ for options in ({}, {"persistent_workers": True, **two_workers} if forked else {
 #   > The order is the sampler's, unless you pass `in_order=False`.
 # - [x] If a worker sets an attribute of its dataset, the program's dataset doesn't change.
 #   > It's set in the worker's own copy.
-# - [x] An `IterableDataset` that doesn't call `get_worker_info()` yields each item once for each worker.
+# - [x] An `IterableDataset` that doesn't call `get_worker_info()` and has no `worker_init_fn` yields each item once for
+#   each worker.
 #   > Each copy yields everything.
 # - [ ] With `persistent_workers=True`, a change to the dataset between two epochs reaches the workers.
 #   > The workers keep the copies that they started with.
@@ -657,6 +709,8 @@ for options in ({}, {"persistent_workers": True, **two_workers} if forked else {
 #   > Each worker has a copy of it in the same state.
 # - [ ] `DataLoader(generator=...)` affects only the order of the samples.
 #   > The workers' seeds are derived from it too.
+# - [ ] With the same `generator` seed, a dataset draws the same numbers for each sample with one worker as with two.
+#   > Each worker has its own seed, so it also matters which worker reads a sample.
 #
 # Hint: Which generators does PyTorch know about?
 #
@@ -705,7 +759,8 @@ for options in ({}, {"persistent_workers": True, **two_workers} if forked else {
 # - A dataset opens a file when its sample is asked for.
 # - A sampler decides the order. Without shuffling, a sorted dataset gives batches of one class.
 # - A worker has its own copies of the dataset, its counters, and its generators.
-# - Batches arrive in the sampler's order, however long a worker takes. Each costs a few milliseconds per tensor.
+# - Batches arrive in the sampler's order, however long a worker takes.
+# - On free cores, an epoch takes about batches · max(step, (read + send) / workers). Decode only once, if you can.
 # - Padding needs lengths: without them, no one can tell it from data.
 # - An `IterableDataset` yields everything in each worker, unless it divides the work itself.
 # - Prefetching reads and moves the next batch before it yields one. It hides a wait, not Python code.
