@@ -5,10 +5,8 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     x is (n, t, d). lengths is (n,) int64, each from 0 to t. The elements to blank may be NaN or inf.
 
     Details:
-    - x: bool, uint8, int8 to int64, float16, bfloat16, float32, float64, or complex. Any strides are allowed, as long
-      as no two elements share a slot.
-    - Nothing else changes: elements within the length stay as they are, even NaN and inf, and so does the memory that x
-      skips if it's a view.
+    - x: any dtype. Any strides are allowed, as long as no two elements share a slot.
+    - Nothing else changes: neither NaN and inf within the length nor, if x is a view, the slots that it skips.
     - lengths may have any strides and isn't changed.
     - Each of n, t and d may be 0.
     """
@@ -25,7 +23,7 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
 # x is (n, t, d) -> dtypes
 # lengths is (n,) -> keeps_input
 # The elements to blank -> nan, view
-# x: bool, uint8 -> dtypes
+# x: any dtype -> dtypes
 # Any strides are allowed -> view
 # Nothing else changes -> view, keeps_input
 # lengths may have -> keeps_input
