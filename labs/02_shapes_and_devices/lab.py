@@ -108,7 +108,8 @@ for text, t in {
 #
 # ### Your turn: with_batch
 # Take a function that accepts only batches, and make it accept a single sample too. A tensor of shape `(1, 28, 28)`
-# could be either: one image with one channel, or a batch of one 28-by-28 table. How do you tell?
+# could be either: one image with one channel, or a batch of one 28-by-28 table. So your function is also told `ndim`,
+# the number of dimensions of a batch.
 
 
 # %% given
@@ -147,8 +148,8 @@ hint(
 # %% exercise: with_batch points=2 level=easy
 
 # %% [markdown]
-# You can tell them apart by the number of dimensions, never by a size. Many PyTorch layers follow this rule and
-# document both forms: `nn.Conv2d` takes `(N, C, H, W)` or `(C, H, W)`.
+# Many PyTorch layers tell the two apart in the same way, and document both forms: `nn.Conv2d` takes `(N, C, H, W)` or
+# `(C, H, W)`.
 
 # %% [markdown]
 # ## The same shape, different values
@@ -219,7 +220,7 @@ hint(
 #
 # Sooner or later, `view` raises an error that recommends `reshape`. But `reshape` silently copies in such a case: what
 # you write to the copy never reaches the original. You may have read that `view` requires a contiguous tensor. In fact,
-# all it needs is one stride for each new dimension, which leads to two rules:
+# it works if along each new dimension, all steps are equally long. That leads to two rules:
 #
 # - *Splitting* a dimension always works. If its stride is $s$ and you split it into $a$ times $b$, the new strides are
 #   $b \cdot s$ and $s$.
@@ -275,7 +276,9 @@ for text, (t, shape) in {
 # 1. The shapes are aligned at their *last* dimension. The shorter one gets dimensions of size 1 at the front.
 # 2. In each dimension, the sizes must be equal, or one of them must be 1. A size of 1 is stretched to match the other.
 #
-# Stretching copies nothing: as with `expand` in lab 1, the stretched dimension gets a stride of 0.
+# Stretching copies nothing: as with `expand` in lab 1, the stretched dimension gets a stride of 0. An in-place
+# operation, such as `x.add_(y)`, can stretch only `y`. If the result needed a larger shape than that of `x`, you get an
+# error.
 #
 # What shape do you get from `(4, 1)` and `(3,)`?
 
@@ -412,8 +415,10 @@ for text, mixing in {"equal weights": torch.ones(297, 1500) / 1500, "attention":
     print(f"{text:13} right for {right:.0%}, largest weight {mixing.amax(dim=1).mean():.4f} on average")
 
 # %% [markdown]
-# 93%. With equal weights, the guess is the same for every image; attention gives more weight to images that look like
-# the query. In a transformer, training also decides what the queries look for.
+# 93%. With equal weights, the guess is the same for every image. Attention gives more weight to images whose dot
+# product with the query is large: those that look like it, and those with large numbers. It doesn't show that training
+# is useless: this lookup keeps all 1,500 images (it's a soft *nearest-neighbor* search), and the network had only ten
+# passes. In a transformer, training also decides what the queries look for.
 #
 # ### All positions at once
 # Every position i of a sequence has a query, a key and a value: row i of the matrices `q`, `k` and `v`. For `n`
@@ -512,27 +517,52 @@ hint(
 # %% exercise: multi_head_attention points=3 level=medium
 
 # %% [markdown]
-# To merge, undo both steps in reverse order: `transpose(1, 2)`, then `flatten(2)`. This layer is what
-# `nn.MultiheadAttention` computes. It stores the first three matrices in one, and each of them transposed. Compare the
-# two results:
+# To merge, undo both steps in reverse order: `transpose(1, 2)`, then `flatten(2)`. `nn.MultiheadAttention` computes the
+# same as your function if you pass `bias=False`, and no dropout.
+#
+# ### Put your attention to work
+# Can your function learn something that no single position knows? Each sequence below consists of eight random digits,
+# and at each position, the task is to name the *previous* digit. Guessing gets 10% right. The four matrices are trained
+# for 60 steps, once with your function and once with `scrambled`, which makes the mistake from `split_heads`. What will
+# the wrong view do?
 
 # %% scratch
-layer = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
-sequence, hidden = torch.randn(2, 5, 8), torch.ones(5, 5, dtype=torch.bool).triu(1)
-matrices = [*layer.in_proj_weight.T.chunk(3, dim=1), layer.out_proj.weight.T]
-expected, _ = layer(sequence, sequence, sequence, attn_mask=hidden)
-print(torch.allclose(multi_head_attention(sequence, matrices, 2, causal=True), expected, atol=1e-6))
+def scrambled(x, weights, heads, causal):
+    q, k, v = ((x @ w).view(len(x), heads, x.shape[1], -1) for w in weights[:3])  # splits without a transpose
+    return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal).reshape(x.shape) @ weights[3]
+
+
+for layer in (multi_head_attention, scrambled):
+    torch.manual_seed(0)
+    digit_rows, place_rows = torch.randn(10, 32), torch.randn(8, 32)  # what represents each digit, and each position
+    weights: list[Tensor] = [nn.Parameter(torch.randn(32, 32) / 32**0.5) for _ in range(4)]
+    optimizer = torch.optim.Adam(weights, lr=0.02)
+    for step in range(61):
+        sequence = torch.randint(10, (32 if step < 60 else 1000, 8))  # at the end, 1,000 new ones
+        scores = (layer(digit_rows[sequence] + place_rows, weights, 4, causal=True) @ digit_rows.T)[:, 1:]
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), sequence[:, :-1].flatten())
+        if step < 60:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    right = (scores.argmax(dim=-1) == sequence[:, :-1]).float()
+    print(f"{layer.__name__:20} loss {loss.item():.2f}, right for {right.mean():.0%}")
+    print("at positions 1 to 7: ", [f"{share:.0%}" for share in right.mean(dim=0).tolist()])
+
+# %% [markdown]
+# Your function gets everything right. With the wrong view, the loss falls too, but each of the four heads sees only two
+# of the eight positions: 0 and 1, 2 and 3, and so on. So positions 2, 4 and 6 can't see the digit before them, and can
+# only guess.
 
 # %% [markdown]
 # ## Devices
 #
 # Your script should run unchanged on a laptop and on a machine with a GPU. A tensor's memory is on the *device* given
-# by `t.device`, such as `cpu`, `cuda` or Apple's `mps`, and an operation runs on its operands' device.
+# by `t.device`, such as `cpu`, `cuda` or Apple's `mps`, and an operation runs on its operands' device. An index tells
+# several GPUs apart: `cuda:1`. Without an index, `cuda` means the current one, so `torch.device("cuda")` and
+# `torch.device("cuda:0")` are not equal.
 #
-# An index tells several GPUs apart: `cuda:1`. Without an index, `cuda` means the current one, so `torch.device("cuda")`
-# and `torch.device("cuda:0")` are not equal.
-#
-# Choose the device once, at the top of the script, and use it everywhere. You'll often see this line:
+# Choose the device once, at the top of the script. You'll often see this line:
 #
 # `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`
 #
@@ -542,6 +572,10 @@ print(torch.allclose(multi_head_attention(sequence, matrices, 2, causal=True), e
 #
 # This course uses labkit's `device()`, which lets a setting override the choice. Avoid `x.cuda()`: it raises an error
 # on every machine without CUDA.
+#
+# `torch.zeros` and other functions create tensors on the *default device*, which is the CPU unless you change it with
+# `torch.set_default_device(...)`. In lab 1 and some later labs, `use_device()` makes a CUDA GPU the default, if there
+# is one. A function that others call can't rely on that, so pass `device=x.device`.
 #
 # `t.to(device)` returns the tensor on that device. Here, everything is already on the right device. Which of the three
 # lines print True?
@@ -555,16 +589,13 @@ print("x.to(here, copy=True) is x:", x.to(here, copy=True) is x)
 print("layer.to(here) is layer:   ", layer.to(here) is layer)
 
 # %% [markdown]
-# If there's nothing to change, `to` returns the same tensor; `copy=True` forces a copy.
-#
-# The last line is True for a different reason: the `to` of a *module*, such as a layer or a model, moves the tensors
-# that the module holds, and returns the module itself. A tensor's `to` never changes the tensor. So you can call
-# `model.to(device)` as a statement, but `x.to(device)` without an assignment has no effect.
+# If there's nothing to change, `to` returns the same tensor; `copy=True` forces a copy. A tensor's `to` never changes
+# the tensor, so `x.to(device)` without an assignment has no effect. But the `to` of a *module*, such as a layer or a
+# model, moves the module's own tensors and returns the module, so you can call `model.to(device)` as a statement.
 #
 # ### A second device
 # What fails on a machine with a GPU? To find out without one, use labkit's *pretend GPU*: inside `with
-# probes.TwoDevices() as gpu`, tensors on `gpu` follow a GPU's rules, while the CPU computes. (PyTorch accepts only
-# device names that it knows, so if you print `gpu`, you see another device's name.)
+# probes.TwoDevices() as gpu`, tensors on `gpu` follow a GPU's rules, while the CPU computes.
 
 # %% predict: two_devices
 # **Predict.** `on_gpu` and `on_cpu` have shape (3,). Which lines raise an error?
@@ -601,12 +632,13 @@ with probes.TwoDevices() as gpu:
 #   `on_gpu.sum()`, the program would have to wait for the GPU. `on_gpu.sum().item()` and `on_gpu.sum().cpu()` wait.
 # - A CPU tensor in brackets can index a tensor on the GPU.
 #
-# `torch.arange(3)` shows a common mistake: a function creates a tensor on the CPU, regardless of its input's device.
-# The last line shows the fix: `device=on_gpu.device`. Would your `attention` run on a GPU?
+# `torch.arange(3)` shows a common mistake: it creates a tensor on the default device, here the CPU, whatever the device
+# of the other operand. The last line shows the fix: `device=on_gpu.device`. Would your `attention` run on a GPU?
 
 # %% answer [markdown]
-# Look at the causal mask. `torch.ones(t, t, dtype=torch.bool)` creates it on the CPU, so `masked_fill` gets tensors on
-# different devices and raises an error. Add `device=q.device`, or call `torch.ones_like(scores, dtype=torch.bool)`.
+# Look at the causal mask. `torch.ones(t, t, dtype=torch.bool)` creates it on the default device. If that's the CPU,
+# `masked_fill` gets tensors on different devices and raises an error. Add `device=q.device`, or call
+# `torch.ones_like(scores, dtype=torch.bool)`.
 
 # %% [markdown]
 # ## A module that moves as a whole
@@ -623,8 +655,8 @@ with probes.TwoDevices() as gpu:
 # Both are moved by `to`, cast by `double()` if their dtype is floating-point, and included in `state_dict()`, a dict of
 # names and tensors. To save a model, save this dict; `load_state_dict` copies it back.
 #
-# What about a tensor that's simply assigned, as in `self.table = tensor`? Below, three modules add the same table to
-# their input, and `probes.on_second_device` moves each module and its input to the pretend GPU.
+# Below, three modules add the same table to their input, and `probes.on_second_device` moves each module and its input
+# to the pretend GPU.
 
 # %% predict: moved_tables
 # **Predict.** Which of the three modules work on the GPU after you move them?
@@ -678,56 +710,9 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 #
 # Only the parameter and the buffer are in the `state_dict`, so only they are saved. A buffer that can be recomputed
 # doesn't have to be: with `register_buffer(name, tensor, persistent=False)`, it moves but isn't saved.
-
-# %% [markdown]
-# ## The digits on any device
 #
-# The digits script assumes that it runs on the CPU. In the function below, only the model is moved. Run the cell. Which
-# line raises the error on the pretend GPU? Add one line that makes the script run on any device.
-
-
-# %% scratch
-def train(where):
-    """Train a digits network on a device. Return its accuracy there."""
-    torch.manual_seed(0)
-    inputs, targets = pixels, digits
-    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).to(where)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
-    for _ in range(10):
-        for rows in torch.arange(1500).split(100):
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(inputs[rows]), targets[rows]).backward()
-            optimizer.step()
-    hits = model(inputs[1500:]).argmax(dim=1) == targets[1500:]
-    return f"{hits.float().mean():.1%}"
-
-
-print("CPU:", train("cpu"))
-with probes.TwoDevices() as gpu:
-    try:
-        print("GPU:", train(gpu))
-    except RuntimeError as error:
-        print("GPU:", type(error).__name__)
-
-# %% answer [markdown]
-# The call `model(inputs[rows])` does: the weights are on the GPU, and the images are on the CPU. Below the line that
-# defines `inputs` and `targets`, add
-#
-# `inputs, targets = inputs.to(where), targets.to(where)`
-#
-# Both then reach 88.2%, since the pretend GPU computes on the CPU. The initial weights are the same because they're
-# drawn on the CPU before they're moved. `rows` can stay on the CPU, since it's an index. If your machine has a GPU,
-# `train(device())` trains on it; the accuracy may differ a little.
-
-# %% [markdown]
-# A real GPU differs from the pretend one in three ways:
-#
-# - It works *asynchronously*: a call returns before its result is computed. To time it, call
-#   `torch.accelerator.synchronize()` before you start the clock and before you stop it.
-# - It adds in a different order, so results differ by rounding. Compare with `torch.allclose`, not `torch.equal`.
-# - Apple's `mps` has no float64, so a tensor with NumPy's default dtype can't be moved there.
-#
-# The network now reaches 88% on any device. In lab 3, one of its layers doesn't learn at all, again without an error.
+# You'll find the digits script for any device, and what's different about a real GPU, in *The digits on any device*
+# below. In lab 3, one of the network's layers doesn't learn at all, again without an error.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -817,7 +802,7 @@ with probes.TwoDevices() as gpu:
 #   > The one in `AsAttribute` stayed on the CPU, which raised an error on the pretend GPU. Only parameters and buffers
 #   > move.
 # - [x] `torch.zeros(3, device=x.device)` is on the same device as `x`.
-#   > `device=x.device` uses the input's device. Without it, the tensor is created on the CPU.
+#   > `device=x.device` uses the input's device. Without it, the tensor is created on the default device.
 # - [x] A buffer is in the `state_dict` unless it was registered with `persistent=False`.
 #   > Buffers are saved by default, as the one in `AsBuffer` was. `persistent=False` is for values that can be
 #   > recomputed.
@@ -896,7 +881,55 @@ with probes.TwoDevices() as gpu:
 # ## Further practice
 #
 # The core ends here. The sections below go on from it, and earn no points.
+
+# %% [markdown]
+# ## The digits on any device
 #
+# The digits script assumes that it runs on the CPU. In the function below, only the model is moved. Run the cell. Which
+# line raises the error on the pretend GPU? Add one line that makes the script run on any device.
+
+# %% scratch
+def train(where):
+    """Train a digits network on a device. Return its accuracy there."""
+    torch.manual_seed(0)
+    inputs, targets = pixels, digits
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).to(where)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    for _ in range(10):
+        for rows in torch.arange(1500).split(100):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs[rows]), targets[rows]).backward()
+            optimizer.step()
+    hits = model(inputs[1500:]).argmax(dim=1) == targets[1500:]
+    return f"{hits.float().mean():.1%}"
+
+
+print("CPU:", train("cpu"))
+with probes.TwoDevices() as gpu:
+    try:
+        print("GPU:", train(gpu))
+    except RuntimeError as error:
+        print("GPU:", type(error).__name__)
+
+# %% answer [markdown]
+# The call `model(inputs[rows])` does: the weights are on the GPU, and the images are on the CPU. Below the line that
+# defines `inputs` and `targets`, add
+#
+# `inputs, targets = inputs.to(where), targets.to(where)`
+#
+# Both then reach 88.2%, since the pretend GPU computes on the CPU. The initial weights are the same because they're
+# drawn on the CPU before they're moved. `rows` can stay on the CPU, since it's an index. If your machine has a GPU,
+# `train(device())` trains on it; the accuracy may differ a little.
+
+# %% [markdown]
+# With a real GPU, these are the first three differences that you'll meet:
+#
+# - It works *asynchronously*: a call returns before its result is computed. To time it, call
+#   `torch.accelerator.synchronize()` before you start the clock and before you stop it.
+# - It adds in a different order, so results differ by rounding. Compare with `torch.allclose`, not `torch.equal`.
+# - Apple's `mps` has no float64, so a tensor with NumPy's default dtype can't be moved there.
+
+# %% [markdown]
 # ## Dimensions with letters
 #
 # `permute(1, 2, 0)` is hard to read; `einsum("chw->hwc", image)` does the same with letters. It also multiplies the
@@ -935,7 +968,9 @@ for text, t in {
     print(f"{text:26} shape {tuple(t.shape)!s:8} strides {t.stride()!s:8} {t.is_contiguous()}")
 
 # %% [markdown]
-# Four of them are: a row of a matrix has no gaps, but a column does.
+# Four of them are: adjacent rows have no gaps, but a column does. `grid[:1].T` is a single row, turned into a column:
+# its six elements are adjacent in memory, and the stride of a dimension of size 1 doesn't count. `grid.expand(4, 6)`
+# has nothing to stretch, so its strides are still those of `grid`.
 #
 # Adjacent dimensions that can be joined form a block. A contiguous tensor is a single block, and `grid.T` consists of
 # two. A view is possible if each new dimension stays within one block. `channels_last` below is a batch of images in a
@@ -988,6 +1023,11 @@ hint(
 )
 
 # %% exercise: sum_device points=2 level=easy further
+
+# %% [markdown]
+# Only the number of dimensions counts: with a tensor on a GPU, a CPU tensor of shape `()` works, but one of shape
+# `(1,)` raises an error, although it has only one element, too. That's why `losses.mean()` on the CPU can work where
+# `losses.mean(dim=0, keepdim=True)` raises an error.
 
 # %% [markdown]
 # ## Statistics that move with a model
@@ -1228,7 +1268,9 @@ hint(
 # %% exercise: to_device points=4 level=hard further
 
 # %% [markdown]
-# PyTorch has a similar internal function, `torch.utils._pytree.tree_map`.
+# The order of the cases matters. A named tuple is also a tuple, so test for `_fields` first. And a function that cast
+# every tensor would damage the labels, without an error. PyTorch has a similar internal function,
+# `torch.utils._pytree.tree_map`.
 #
 # `to` also takes `non_blocking=True`. With it, a copy to a GPU from *pinned* memory, which the operating system never
 # moves, runs while your program continues.
