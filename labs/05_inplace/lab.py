@@ -141,8 +141,8 @@ for statement in (
 # - `x[0] = 9` writes to the memory of `x`. So does a write to `x[1:]`, which is a view of `x`.
 # - `out=x` writes the result into `x`.
 #
-# Each line ends with the tensor's *version counter*, which goes up with each write to the tensor. Autograd uses it to
-# notice writes. But in the last line, the values changed and the counter didn't.
+# Each line ends with the tensor's *version counter*, which goes up with each write that PyTorch notices. Autograd uses
+# it to find writes. In the last line, the values changed but the counter didn't.
 #
 # Why write in place at all? To save memory. The next cell measures the peak amount of newly allocated memory, where
 # `million` holds a million numbers of 4 bytes each. Predict the result on each line.
@@ -157,8 +157,9 @@ for text, f in {
     print(f"{text:18} {probes.live_bytes(f, million)['peak']:>9,} bytes")
 
 # %% [markdown]
-# The three lines allocate two new tensors, one, and none. The middle line is as safe as the first: nothing else
-# refers to the new product, so no caller notices that the addition writes into it.
+# The three lines allocate two new tensors, one, and none. The middle line is as safe as the first: no other name refers
+# to the product, and the product's node doesn't keep it for `backward`. The node of `exp` does keep its result, so
+# `x.exp().add_(1)` fails at `backward` if `x` requires grad. You'll soon see why.
 #
 # The result of an in-place operation has to fit into its target. What will these three writes do?
 
@@ -210,8 +211,8 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 # | noise, in place | 26% | 24% |
 # | noise, in a clone | 87% | 51% |
 #
-# Compared with no augmentation, the clone costs one percentage point on the clean scans and gains five on the noisy
-# ones. With seeds 0 to 4, it costs zero to three and gains four to six.
+# With the clone, the noise costs one percentage point on the clean scans and gains five on the noisy ones. With seeds 0
+# to 4, it costs zero to three and gains four to six.
 
 # %% [markdown]
 # ## Writing to a leaf: an error at once
@@ -236,8 +237,8 @@ print("a.grad is", a.grad.tolist())
 # the leaf, so writing to it is refused too.
 #
 # Why? Not because `backward` needs the old values: the derivative of `a + 1` needs no values at all. But after a
-# recorded write, `a` would be the result of an operation instead of a leaf, and nothing would refer to the leaf that
-# gets the gradient.
+# recorded write, the name `a` would refer to the result of an operation, and you'd have no name left for the leaf,
+# whose `.grad` you want.
 #
 # So a parameter update must not be recorded. Here are five ways to subtract 1 from `w` after the optimizer was created.
 # Which of the five let the optimizer see the new value?
@@ -260,9 +261,9 @@ after("w.data = w.data - 1")
 after("with torch.no_grad(): w -= 1")
 
 # %% [markdown]
-# The first two create a new tensor, while the optimizer keeps training the old one. The last three write the new value
-# where the optimizer sees it. Use the very last one: the write isn't recorded, but it's counted. You'll soon see why
-# that matters.
+# The first two create a new tensor, while the optimizer keeps training the old one. With the last three, the optimizer
+# sees the new value. `w.data = w.data - 1` gives `w` new memory, though, so an earlier `w.detach()` or NumPy view keeps
+# the 5. Use the very last one: the write isn't recorded, but it's counted. You'll soon see why that matters.
 #
 # ### Your turn: clamp_params_
 # Some training methods keep every weight in a fixed range by clamping the parameters after each step. Write that step,
@@ -524,6 +525,37 @@ print("gradient", x.grad.tolist())
 # To find out whether a gradient is right, compare it with finite differences, as in lab 3. Pass a new copy of the input
 # to each call, because the code may write to it.
 #
+# ### Two more writes that are refused
+# Two kinds of recorded writes raise an error although their target isn't a leaf: writes through one of several views
+# that were made at once, and writes with `out=`.
+
+# %% predict: refused_writes
+# **Predict.** `h` is `a * 3`, a matrix with two rows, and `a` requires grad. Which of these lines raise an error at
+# once?
+#
+# - [ ] `h[0] += 1`
+# - [x] `for row in h: row += 1`
+# - [x] `first, second = h.split(1); first += 1`
+# - [x] `torch.add(h, 1, out=h)`
+
+# %% example
+a = torch.ones(2, 2, requires_grad=True)
+for text in (
+    "h[0] += 1",
+    "for row in h: row += 1",
+    "first, second = h.split(1); first += 1",
+    "torch.add(h, 1, out=h)",
+):
+    try:
+        exec(text, {"h": a * 3, "torch": torch})
+        print(f"{text:40} fine")
+    except RuntimeError as error:
+        print(f"{text:40} RuntimeError: {str(error)[:60]}")
+
+# %% [markdown]
+# `split` returns several views at once, and so do `chunk` and `unbind`, which `for row in h` calls. Autograd refuses to
+# record a write to one of these views, so write to `h[0]` instead. It can't record any operation with `out=`.
+#
 # ### Your turn: will_it_fail
 # Here are fourteen cases. In each, `f(x).sum().backward()` is called with `x = torch.tensor([0.5, 2.0],
 # requires_grad=True)` on the CPU. What happens? Answer each with one of four words.
@@ -533,8 +565,13 @@ print("gradient", x.grad.tolist())
 # - `"silent"`: no error, but `x.grad` isn't the slope of the sum of what `f` returned;
 # - `"ok"`: no error, and `x.grad` is right.
 #
-# Decide on paper first. Is the target a leaf that requires grad, or a view of one? If not, ask yourself: what's saved,
-# what's counted, and do elements share memory?
+# Decide on paper first. For each write, ask in this order:
+#
+# 1. Is it recorded, and is its target a leaf that requires grad, or a view of one? Then it's refused.
+# 2. Do elements of the target share memory? A write with stride 0 is refused; one to overlapping windows isn't.
+# 3. Is it recorded, and does it use `out=` or one of several views made at once? Then it's refused.
+# 4. Does a node keep the target when it's written to? If not, a recorded write is fine.
+# 5. If so, is the write counted?
 
 
 # %% given
@@ -667,14 +704,16 @@ print(x.grad)
 # %% [markdown]
 # ## A good place to stop
 #
-# Next, you'll write to parts of a tensor, and then write a layer with a running average. When you come back, your
-# variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+# The second half begins with a symptom: a layer trains well when it's called once, but when a loss calls it twice, on
+# two versions of each image, `backward` fails. It may write to rows of its input, or to a running average. You'll
+# repair the first with `replace_rows` and the second with `scale_by_average`. When you come back, your variables may be
+# gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Writing to part of a tensor: history and views
 #
-# Masking, padding and caching all write to part of a tensor. Many people believe that such a write destroys the history
-# of the whole tensor, so no gradient gets past it. To test this, begin with a write to all of `b`, which is `2 * a`.
+# Masking, padding and caching write to part of a tensor. Many people believe that this destroys the history of the
+# whole tensor, so no gradient gets past it. To test this, begin with a write to all of `b`, which is `2 * a`.
 
 # %% predict: history_after_a_write
 # **Predict.** `b = a * 2`, then `b += 1`, then `b.square().backward()`, where `a` is 2. What gradient arrives at `a`?
@@ -723,38 +762,9 @@ print("gradient of new", new.grad.tolist())
 # The overwritten row gets a gradient of 0, and `new` gets the 7 that the row would have gotten. `h[1] = new` and
 # `h[mask] = 0` behave the same way. The gradient is 0 whatever the row held, even NaN.
 #
-# Two kinds of writes weren't among the fourteen cases: one goes through several views that are made at once, and the
-# other uses `out=`.
-
-# %% predict: refused_writes
-# **Predict.** `h` is `a * 3`, a matrix with two rows, and `a` requires grad. Which of these lines are `"now"`, an error
-# at once?
-#
-# - [ ] `h[0] += 1`
-# - [x] `for row in h: row += 1`
-# - [x] `first, second = h.split(1); first += 1`
-# - [x] `torch.add(h, 1, out=h)`
-
-# %% example
-a = torch.ones(2, 2, requires_grad=True)
-for text in (
-    "h[0] += 1",
-    "for row in h: row += 1",
-    "first, second = h.split(1); first += 1",
-    "torch.add(h, 1, out=h)",
-):
-    try:
-        exec(text, {"h": a * 3, "torch": torch})
-        print(f"{text:40} fine")
-    except RuntimeError as error:
-        print(f"{text:40} RuntimeError: {str(error)[:60]}")
-
-# %% [markdown]
-# `split` returns several views at once, and so do `chunk` and `unbind`, which `for row in h` calls. Autograd refuses to
-# record a write to one of these views, so write to `h[0]` instead. It can't record any operation with `out=`.
-#
 # ### Your turn: replace_rows
-# Put new rows into a matrix without leaving a trace of the old ones.
+# A layer that writes such rows into its input works once. On the second call with the same `h`, it may overwrite what a
+# node of the first call keeps. Put the new rows into a copy.
 
 # %% given
 hint(
@@ -792,8 +802,8 @@ for _ in range(3):
 # The buffer became the result of an operation, and its history grows with every batch, so every batch's graph stays in
 # memory. The update belongs under `no_grad`.
 #
-# That's only half the answer. Suppose the layer divides its input by the average. What if it's called twice before
-# `backward`, as when a loss compares two versions of each image?
+# That's only half the answer. Suppose the layer divides its input by the average, and a loss calls it twice, on two
+# versions of each image. What happens at `backward`?
 
 
 # %% given
@@ -981,7 +991,7 @@ hint(
 # - A recorded write is part of the history, even through a view. An overwritten value gets a gradient of 0.
 # - A write through a view whose elements overlap, as from `unfold`, is recorded and counted, but its gradient is
 #   silently wrong.
-# - Write to memory that nothing else refers to: a fresh result or a clone.
+# - Write to memory that nothing else refers to: a clone, or a fresh result that its own node doesn't keep.
 #
 # | write | what happens |
 # |---|---|

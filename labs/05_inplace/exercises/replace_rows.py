@@ -12,7 +12,7 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     - n and d are at least 1. k may be 0.
     - rows is int64. h and new have the same dtype, float32 or float64. All three may have any strides.
     - h and new may require grad or not, and may be leaves or results of operations.
-    - If k = n, it doesn't matter whether the graph leads to h, and if k = 0, whether it leads to new.
+    - If k = n, no number of h is used, so its gradient may be 0 or None; the same goes for new if k = 0.
     - NaN and infinities in new and in the other rows of h appear in the result.
     """
     ### BEGIN SOLUTION
@@ -35,7 +35,7 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
 # h and new have -> example, other_cases, gradient
 # All three may have -> other_cases, gradient
 # h and new may require -> leaf, saved_result, keeps_input
-# If k = n, it -> nan, gradient
+# If k = n, no -> nan, gradient
 # NaN and infinities in -> nan
 
 
