@@ -3,23 +3,23 @@
 #
 # You start a run on Friday evening. On Monday, the loss is where it was after the first hour, and nothing tells you
 # why. You lower the learning rate and start again. It might be better now, or just lucky. Then the machine is taken
-# away in the middle of a run, and the weights that you saved aren't enough to go on as before.
+# away in the middle of a run, and the weights that you saved aren't enough to go on as before. In this lab, you'll
+# build the tools for this, and in the end repair Friday's run with them.
 #
 # After this lab, you'll be able to
 #
-# - check a network before a long run: its loss before the first step, how variance changes with depth, and whether it
-#   can memorize one batch;
+# - check a network before a long run: its loss before the first step, and whether it can memorize one batch;
 # - choose a learning rate from a sweep, and give it a schedule;
 # - measure a network without changing it;
 # - resume a run bit for bit;
-# - write a tool that finds five common bugs with a single batch.
+# - write a tool that finds five common bugs with a single batch, and find out what it misses.
 #
 # The core consists of five exercises: `overfit_one_batch`, `warmup_cosine`, `evaluate`, `checkpoint` and `check_setup`.
-# At the very end are three sections of *further practice*, about weight decay, clipping and runs that repeat. They earn
-# no points.
+# At the very end are four sections of *further practice*, about variance through depth, weight decay, clipping and runs
+# that repeat. They earn no points.
 #
-# You need lab 6. Plan on two sittings of about an hour for the core, and another hour for the further practice. All
-# numbers were measured with PyTorch 2.13 on a CPU.
+# You need lab 6. Plan on two sittings of about 70 minutes for the core, and more than an hour for the further practice.
+# All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
 # marked *later* run when you press *Mark my work* or hand in the lab. The folded cell above an exercise contains
@@ -58,7 +58,8 @@ here = use_device()  # where new tensors are created: on the GPU, if there is on
 
 # %% [markdown]
 # The next cell loads the digits of lab 6, with the same split: 1,000 scans for training, 397 for choices, and 400 for
-# the end. `scaled` holds their pixels, scaled with the mean and standard deviation of the first 1,000.
+# testing, which this lab leaves alone. `scaled` holds their pixels, scaled with the mean and standard deviation of the
+# first 1,000.
 
 # %% given
 digits = load_digits()
@@ -137,58 +138,16 @@ with torch.no_grad():
 # confidently wrong. A bad initial loss is a sign of a bug, but a good one proves little: the network with the softmax
 # passes with 2.31. Memorizing one batch, which comes below, catches that.
 #
-# ## Variance through depth
-#
-# Initial weights should be random, but how large? In a deep network, the wrong size makes the activations vanish or
-# explode. A linear layer sums $n$ products. If each weight has a variance of $\sigma^2$, the sum's variance is $n
-# \sigma^2$ times the mean square of the inputs, and a ReLU halves the mean square. Across ten layers, ten such factors
-# multiply.
-#
-# The next cell draws weights in three ways and shows the distribution of the activations after layers 1, 4, 7 and 10,
-# each 256 wide. Which way preserves the scale?
-
-# %% example
-drawing = {
-    "0.01": lambda n: 0.01,
-    "sqrt(1 / n), LeCun": lambda n: math.sqrt(1 / n),
-    "sqrt(2 / n), He": lambda n: math.sqrt(2 / n),
-}
-figure, panels = plt.subplots(3, 4, figsize=(9, 5), sharex=True, sharey="row", layout="constrained")
-for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
-    h, generator, scales = scaled[:1000], torch.Generator(here).manual_seed(0), []
-    for depth in range(1, 11):
-        weight = torch.randn(256, h.shape[1], generator=generator) * deviation(h.shape[1])
-        h = (h @ weight.T).relu()
-        scales.append(h.square().mean().sqrt().item())
-        if depth % 3 == 1:
-            axes = row[depth // 3]
-            axes.hist(h.flatten().cpu().numpy(), bins=40, range=(0, 4))
-            axes.set_yscale("log")
-            axes.set_title(f"layer {depth}: {scales[-1]:.2g}", fontsize=9)
-    row[0].set_ylabel(text, fontsize=9)
-    print(f"{text:20} root mean square after 1, 4, 7 and 10 layers:", *(f"{s:.2g}" for s in scales[::3]))
-
-# %% [markdown]
-# *The picture: three rows of four histograms. In the first row, all activations are at zero from the fourth layer on.
-# In the second, the histograms narrow from layer to layer. In the third, their width hardly changes.*
-#
-# With a standard deviation of 0.01, the activations after ten layers are about $10^{-10}$. The gradient of the first
-# layer's weights is just as small, so nothing is learned. $\sqrt{1/n}$, LeCun's rule, ignores the fact that a ReLU
-# halves the mean square, so each layer loses a factor of about 1.4. $\sqrt{2/n}$, He's rule, makes up for that. In
-# PyTorch, it's `nn.init.kaiming_normal_`.
-#
-# `nn.Linear` itself uses $\sqrt{1/(3n)}$, less than either rule. With a ReLU, each layer shrinks the activations by a
-# factor of $\sqrt{6}$, or 2.4, apart from its biases. That's good enough for a few layers, or with normalization
-# layers. In deeper networks, use He's rule.
-#
 # ## Memorizing one batch
 #
 # Before a run that takes hours, take a minute to train on a single batch. A network with thousands of parameters should
-# be able to memorize 64 images. If it can't, even without dropout and at several learning rates, there's a bug that no
-# schedule or amount of data will fix. Below, four networks take 100 steps each. Which ones fail?
+# be able to memorize 64 images if it gets the same batch in every step, without dropout, and equal images have equal
+# labels. If it can't at any of several learning rates, there's a bug that no schedule or amount of data will fix.
+# Below, five networks take 100 steps each. Which ones fail?
 
 # %% example
 x, y = scaled[:64], classes[:64]
+torch.manual_seed(0)
 
 
 class Detached(nn.Sequential):
@@ -201,6 +160,7 @@ suspects = {
     "softmax at the end": nn.Sequential(plain_model(0), nn.Softmax(1)),
     "ReLU at the end": nn.Sequential(plain_model(0), nn.ReLU()),
     "hidden part detached": Detached(*plain_model(0)),
+    "wide, and detached": Detached(nn.Linear(64, 1024), nn.ReLU(), nn.Linear(1024, 10)),
 }
 on_one_batch = {}
 for text, model in suspects.items():
@@ -215,10 +175,12 @@ for text, model in suspects.items():
 show_curves(on_one_batch)
 
 # %% [markdown]
-# Only the plain network's loss gets near zero, at 0.007. With a softmax, the loss is 1.59 and can't get below 1.46, as
-# you saw in lab 6's first answer. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero. The
-# detached network reaches 0.51, because its last layer still learns. Here, a threshold of 0.05 after 100 steps
-# separates the plain network from the others; other networks and rates need other numbers.
+# The plain network's loss gets near zero, at 0.007. With a softmax, the loss is 1.59 and can't get below 1.46, as you
+# saw in lab 6's first answer. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero. The
+# detached network reaches 0.51, because its last layer still learns. If it's 1,024 wide, that layer memorizes the batch
+# by itself, and the loss is 0.008. So a high loss shows a bug, but a low one rules out only bugs that prevent
+# memorizing. `check_setup`, below, finds the detached part. Here, a threshold of 0.05 separates the networks that
+# memorize from the others; other networks and rates need other numbers.
 #
 # ### Your turn: overfit_one_batch
 # Write this check as a function: train on one batch until the loss is below a threshold, and report how many steps that
@@ -233,8 +195,8 @@ hint(
 # %% exercise: overfit_one_batch points=3 level=medium
 
 # %% [markdown]
-# A low loss on one batch shows that the loss, the gradients and the optimizer work together. It says nothing about
-# other images, and a network can memorize wrong labels, too, so look at a few images with their labels.
+# A low loss on one batch says nothing about other images. A network can memorize wrong labels, too, so look at a few
+# images with their labels.
 #
 # ## A learning-rate sweep
 #
@@ -282,11 +244,15 @@ show_curves(sweep)
 # 0.03: its validation loss is the lowest for all three orders of the data, at 0.16, 0.21 and 0.13, compared with 0.19,
 # 0.23 and 0.19 for 0.01. With 0.1, the network still learns, but its results range from 0.18 to 0.31, and with 0.3, no
 # run gets below 1.3. The largest rate that still learns is close to that edge, and in a longer run, one unlucky batch
-# is enough to cross it.
+# can be enough to cross it.
 #
 # Short runs favor large rates, because small ones need more steps. After 10 epochs instead of 3, 0.01 and 0.03 come out
 # about equal, at 0.11 to 0.13 and 0.10 to 0.14. So for lab 6's longer runs, either would do. It uses 0.01, which is
 # farther from the edge.
+#
+# Is 0.03 better than 0.01, or just lucky? If they were equally good, each order would be a coin toss, and one of the
+# two would win all three tosses in 1 case out of 4. Winning all of six orders happens by luck in only 1 case out of 32.
+# So run six before you believe a small difference.
 
 # %% [markdown]
 # ### A schedule
@@ -327,7 +293,8 @@ hint(
 #
 # ### Does the schedule pay?
 #
-# The next cell trains five layers for 120 steps, with a constant rate and with your schedule. Run it with a peak of
+# The next cell trains five layers for 120 steps: with a constant rate, and with your schedule without and with its
+# warm-up. Run it with a peak of
 # 0.03, then 0.01 and 0.003. Does the schedule lead to a better result, or leave you more rates to choose from?
 
 # %% scratch
@@ -353,7 +320,11 @@ def deep_run(factor, seed):
         return losses, F.cross_entropy(model(scaled[1000:1397]), classes[1000:1397]).item()
 
 
-factors = {"constant": lambda step: 1.0, "warmup_cosine": lambda step: warmup_cosine(step, 20, 120, 1.0)}
+factors = {
+    "constant": lambda step: 1.0,
+    "cosine only": lambda step: warmup_cosine(step, 0, 120, 1.0),
+    "warmup_cosine": lambda step: warmup_cosine(step, 20, 120, 1.0),
+}
 try:
     of_schedules = {text: [deep_run(factor, seed) for seed in range(3)] for text, factor in factors.items()}
     for text, runs in of_schedules.items():
@@ -371,8 +342,8 @@ except NotImplementedError:
 # | 0.003 | 0.13, 0.15, 0.16 | 0.16, 0.16, 0.16 |
 #
 # Mostly, it leaves you more rates to choose from. At a constant 0.03, Adam's first step takes the loss from 2.3 to 6.5;
-# with the warm-up, it never rises like that. With a cosine but no warm-up, the three losses are 0.27, 0.26 and 0.29, so
-# each part of the schedule helps. At 0.003, the constant rate does at least as well: it wasn't too large to begin with.
+# with the warm-up, it never rises like that. At this peak, the cosine alone gives 0.27, 0.26 and 0.29, so each part of
+# the schedule helps. At 0.003, the constant rate does at least as well: it wasn't too large to begin with.
 
 # %% [markdown]
 # ## Evaluation
@@ -440,8 +411,9 @@ with torch.device("cpu"):
 
 # %% [markdown]
 # It reads a different epoch. The loader drew the whole order when the epoch began, so the later state leads to another
-# order. It's simplest to save only between epochs. Otherwise, save the state from before the epoch and the number of
-# batches already read, and skip that many.
+# order. It's simplest to save only between epochs. Otherwise, also save the state from before the epoch and the number
+# of batches already read. To resume, restore that state and skip that many batches, and only then restore the other
+# generators, such as dropout's: reading a batch may draw from them too.
 #
 # ### Your turn: checkpoint
 # Collect the state that PyTorch holds; the caller keeps track of the epoch and the schedule. The next cell shows how
@@ -557,12 +529,15 @@ except NotImplementedError:
 # 3. The parameters: is every layer in `named_parameters()` and in the optimizer? A tensor that two modules share is
 #    counted once by `parameters()`, whereas `state_dict()` lists it twice.
 # 4. The gradients: after `backward`, does every parameter that requires grad have one that isn't all zeros? `None`
-#    means that no recorded path leads from the loss to it: a layer isn't used, or something is detached. Zeros mean
-#    that there is a path, but that something on the way, such as a dead ReLU or weights of zero, lets nothing through.
-# 5. A single batch: does its loss reach zero without dropout, at some rate? If not, there's a bug.
+#    means that no recorded path leads from the loss to it: a layer isn't used, or something is detached (or a function
+#    that you wrote yourself, as in lab 8, returned `None`). Zeros mean that there is a path, but that something on the
+#    way, such as a dead ReLU or weights of zero, lets nothing through.
+# 5. A single batch, always the same: does its loss reach zero without dropout, at some rate? If not, there's a bug, or
+#    the network is too small, or two equal images have different labels.
 # 6. The samples: look at a few. Do the labels match the images?
 # 7. The order: does `step` follow its own batch's `backward`, with no `zero_grad` between them (lab 6)?
-# 8. The activations: do they have the same scale in every layer?
+# 8. The activations, the gradients and the update ratios: do they have the same scale in every layer? See *Variance
+#    through depth*, below.
 # 9. The learning rate: sweep it by factors of three. A rate that's too small gives a smooth, slow curve; one that's too
 #    large gives jumps or nan.
 # 10. The norm of the gradient: plot it. If it spikes, look at that batch. *Clipping*, below, limits the damage.
@@ -584,7 +559,7 @@ hint(
 # %% exercise: check_setup points=4 level=medium
 
 # %% [markdown]
-# Try your tool on seven networks: those of this lab, before any step, and one whose last layer was replaced after the
+# Try your tool on seven networks: six of this lab, before any step, and one whose last layer was replaced after the
 # optimizer was made. Which of the six with a problem does it miss, and which item on the list finds that one?
 
 # %% scratch
@@ -613,10 +588,72 @@ for text, model in untrained.items():
 
 # %% answer [markdown]
 # It misses the ReLU at the end: the loss starts near 2.30, no row sums to 1, and every parameter has a gradient that
-# isn't all zeros. Item 5 finds it, since the network can't memorize a batch. So run `overfit_one_batch` as well. The
-# softmax is `"probabilities"`, the detached part `"graph"`, the zeros `"dead"`, the pixels from 0 to 16 `"loss"`, and
-# the replaced layer `"optimizer"`.
+# isn't all zeros. Item 5 finds it, since the network can't memorize a batch. The softmax is `"probabilities"`, the
+# detached part `"graph"`, the zeros `"dead"`, the pixels from 0 to 16 `"loss"`, and the replaced layer `"optimizer"`.
 
+# %% [markdown]
+# ### Friday's run
+# This is the run from the beginning of the lab, with a few minutes for its weekend. It has three bugs. One tool misses
+# one of them, the other tool another, and both miss the third. Find them with calls of `check_setup` and
+# `overfit_one_batch` where the comment is, and with a line that prints what you suspect. Repair each one before you
+# look for the next.
+
+
+# %% scratch
+def friday_network():
+    """A network and its optimizer."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10), nn.ReLU())
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.01)
+    network[0] = nn.Linear(64, 256, bias=False)  # the pixels have a mean of 0
+    return network, optimizer
+
+
+def friday_run(epochs=60):
+    network, optimizer = friday_network()
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: warmup_cosine(n, 5, epochs, 1.0))
+    for epoch in range(epochs):
+        total = 0.0
+        for rows in torch.randperm(1000).split(50):
+            loss = F.cross_entropy(network(scaled[rows]), classes[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += loss.item() * len(rows)
+        if epoch in (0, 2, 4, 9, 59):
+            print(f"epoch {epoch:2}  training loss {total / 1000:.3f}")
+    with torch.no_grad():
+        return (network(scaled[1000:1397]).argmax(1) == classes[1000:1397]).float().mean().item()
+
+
+try:
+    network, optimizer = friday_network()
+    # your calls of check_setup and overfit_one_batch, on scaled[:64] and classes[:64]
+    print(f"right: {friday_run():.1%} of the validation images")
+except NotImplementedError:
+    print("This cell needs your warmup_cosine, and your calls the other functions.")
+
+# %% answer [markdown]
+# `check_setup` returns `["optimizer"]`: `network[0]` was replaced after the optimizer was made, so it never learns.
+# Make the optimizer last. `overfit_one_batch` can't see this one (without the ReLU, it returns 28): the last layer of a
+# network 256 wide memorizes 64 images by itself.
+#
+# Now `check_setup` returns `[]`, but `overfit_one_batch(..., 0.05, 100)` still returns `None`: remove the ReLU at the
+# end. After that, it returns 7.
+#
+# Both tools are content, but the loss is the same from epoch 4 on. Neither tool calls the schedule. Print
+# `schedule.get_last_lr()`: after three epochs, the rate is 0. `schedule.step()` is called once per batch, but 5 and
+# `epochs` count epochs, so write `warmup_cosine(n, 5 * 20, epochs * 20, 1.0)`.
+#
+# | repaired | training loss after 60 epochs | right |
+# |---|---|---|
+# | nothing | 1.057 | 66.2% |
+# | the optimizer | 0.556 | 79.3% |
+# | and the ReLU | 0.065 | 96.2% |
+# | and the schedule | 0.000 | 98.2% |
+#
+# Lowering the rate on Monday would have repaired nothing.
 # %% quiz: interview points=3
 # ## Interview questions
 #
@@ -625,10 +662,13 @@ for text, model in untrained.items():
 #   > A good initial loss proves little: the network with the softmax started at 2.31.
 # - [x] An initial loss far above $\log$ of the number of classes means that the network is confident and wrong.
 #   > Unscaled pixels gave 3.85, and large last weights 11.51.
-# - [ ] If all weights and biases start with the same nonzero value, the units of a layer soon become different.
+# - [ ] If all weights and biases start with the same nonzero value, the hidden units of a layer soon become
+#   different.
 #   > Equal units get equal gradients, so they stay equal. That's why the initial weights are random.
-# - [x] A network that can't memorize one batch at any rate, without dropout, has a bug that more data won't fix.
-#   > A softmax or a ReLU at the end, or a detached part: all three failed on 64 images.
+# - [x] If a large enough network can't memorize one fixed batch of different images, at any rate and without dropout,
+#   there's a bug that more data won't fix.
+#   > A softmax or a ReLU at the end, or a detached part: all three failed on 64 images. But a wide detached network
+#   > passed, so a low loss doesn't rule out every bug.
 # - [ ] If a network memorizes a batch, the batch's labels are right.
 #   > It memorizes wrong labels too. Look at a few images with their labels.
 #
@@ -654,8 +694,8 @@ for text, model in untrained.items():
 #   > Its `.grad` stays `None`, and the optimizer skips it. That's why `check_setup` looks.
 # - [ ] If you replace a layer after you've made the optimizer, the new layer is trained.
 #   > The optimizer holds the old layer's parameters, and never asks the model again.
-# - [x] If a parameter requires grad, a gradient of `None` after `backward` means that no recorded path leads to it; a
-#   gradient of zeros doesn't mean that.
+# - [x] In a model of PyTorch's own operations, if a parameter requires grad, a gradient of `None` after `backward`
+#   means that no recorded path leads to it; a gradient of zeros doesn't mean that.
 #   > A detached layer has `None`, though it affects the loss. With weights of zero, a path leads to the first layer,
 #   > but its gradient is zero.
 #
@@ -726,9 +766,10 @@ for text, model in untrained.items():
 # %% [markdown]
 # ## On one sheet
 #
-# - The initial loss is about the log of the number of classes, and a network can memorize one batch.
+# - Before the first step, the loss is about the log of the number of classes.
 # - If a parameter requires grad, `None` in `.grad` means that no recorded path leads to it; zeros mean that one
 #   does, but that nothing gets through.
+# - A network that can't memorize one batch has a bug. One that can may still have bugs.
 # - An optimizer holds the parameters that it was given. It doesn't notice what you replace or add later.
 # - `eval()` sets modes; `no_grad()` stops recording. Restore the modes afterward.
 # - To resume a run bit for bit, you need the model, the optimizer, the state of every generator, and the position in
@@ -747,8 +788,72 @@ for text, model in untrained.items():
 # - Does my measurement change what it measures?
 # - If the run stopped now, what would I lose?
 #
-# Lab 6b asks what layers promise, and lab 6c how to get data to them in time. Lab 7 asks where the memory goes. Three
+# Lab 6b asks what layers promise, and lab 6c how to get data to them in time. Lab 7 asks where the memory goes. Four
 # sections of further practice follow.
+
+# %% [markdown]
+# ## Variance through depth
+#
+# This section is further practice. Initial weights should be random, but how large? In a deep network, the wrong size
+# makes the activations vanish or explode. A linear layer sums $n$ products. If each weight has a variance of
+# $\sigma^2$, the sum's variance is $n \sigma^2$ times the mean square of the inputs, and a ReLU halves the mean square.
+# Across ten layers, ten such factors multiply.
+#
+# The next cell draws weights in three ways and shows the distribution of the activations after layers 1, 4, 7 and 10,
+# each 256 wide. Which way preserves the scale?
+
+# %% example
+drawing = {
+    "0.01": lambda n: 0.01,
+    "sqrt(1 / n), LeCun": lambda n: math.sqrt(1 / n),
+    "sqrt(2 / n), He": lambda n: math.sqrt(2 / n),
+}
+figure, panels = plt.subplots(3, 4, figsize=(9, 5), sharex=True, sharey="row", layout="constrained")
+for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
+    h, generator, scales = scaled[:1000], torch.Generator(here).manual_seed(0), []
+    for depth in range(1, 11):
+        weight = torch.randn(256, h.shape[1], generator=generator) * deviation(h.shape[1])
+        h = (h @ weight.T).relu()
+        scales.append(h.square().mean().sqrt().item())
+        if depth % 3 == 1:
+            axes = row[depth // 3]
+            axes.hist(h.flatten().cpu().numpy(), bins=40, range=(0, 4))
+            axes.set_yscale("log")
+            axes.set_title(f"layer {depth}: {scales[-1]:.2g}", fontsize=9)
+    row[0].set_ylabel(text, fontsize=9)
+    print(f"{text:20} root mean square after 1, 4, 7 and 10 layers:", *(f"{s:.2g}" for s in scales[::3]))
+
+# %% [markdown]
+# *The picture: three rows of four histograms. In the first row, all activations are at zero from the fourth layer on.
+# In the second, the histograms narrow from layer to layer. In the third, their width hardly changes.*
+#
+# With a standard deviation of 0.01, the activations after ten layers are about $10^{-10}$. $\sqrt{1/n}$, LeCun's rule,
+# ignores the fact that a ReLU halves the mean square, so each layer loses a factor of about 1.4. $\sqrt{2/n}$, He's
+# rule, makes up for that. In PyTorch, it's `nn.init.kaiming_normal_`. `nn.Linear` itself uses $\sqrt{1/(3n)}$, less
+# than either rule: with a ReLU, each layer shrinks the activations by a factor of $\sqrt{6}$, or 2.4, apart from its
+# biases. That's good enough for a few layers, or with normalization layers.
+#
+# And the gradients? Two numbers per layer are worth printing in any run: the norm of the gradient, and the *update
+# ratio*, the norm of a step divided by the norm of the weights. What do they look like for the three ways and for
+# `nn.Linear`, with SGD at a rate of 0.1?
+
+# %% example
+for text, deviation in {**drawing, "nn.Linear": None}.items():
+    torch.manual_seed(0)
+    layers = [nn.Linear(n, 256) for n in (64, *[256] * 9)]
+    for layer in layers if deviation else []:
+        nn.init.normal_(layer.weight, 0.0, deviation(layer.in_features))
+        nn.init.zeros_(layer.bias)
+    model = nn.Sequential(*(part for layer in layers for part in (layer, nn.ReLU())), nn.Linear(256, 10))
+    F.cross_entropy(model(scaled[:1000]), classes[:1000]).backward()
+    norms = [layer.weight.grad.norm().item() for layer in layers[::3]]
+    ratios = [0.1 * norm / layer.weight.norm().item() for norm, layer in zip(norms, layers[::3], strict=True)]
+    print(f"{text:20} gradient", *(f"{n:7.1g}" for n in norms), "  update ratio", *(f"{r:7.1g}" for r in ratios))
+
+# %% [markdown]
+# With 0.01, a step changes every layer by less than a part in a billion, so nothing is learned. With He's rule, it's
+# 0.2% to 0.5% in all four layers. With `nn.Linear`, the first layer gets a thirtieth of the last one's gradient and
+# changes by a millionth: use He's rule in networks as deep as this.
 
 # %% [markdown]
 # ## Which parameters decay?
@@ -842,8 +947,8 @@ for extra in (False, True):
     print(f"one more draw {extra!s:5}  first {first.tolist()}  second {torch.rand(2, generator=generator).tolist()}")
 
 # %% [markdown]
-# Every later draw gets another number: they all shift by one. So give each purpose, such as the order of the data, its
-# own generator. A `DataLoader` takes one as its `generator`.
+# Every later draw gets another number. (On the CPU, `rand` shifts them by one.) So give each purpose, such as the order
+# of the data, its own generator. A `DataLoader` takes one as its `generator`.
 #
 # The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
 # but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use

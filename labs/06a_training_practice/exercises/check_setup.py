@@ -84,14 +84,14 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
     Details:
     - x (n, ...) is what the model takes, and y (n,) int64, which needn't contain every class; n is at least 1, c at
       least 2. Neither is changed.
-    - No loss or sum is close enough to its limit for rounding to matter. A sum may be nan, which isn't near 1.
+    - Don't worry about rounding: no loss or sum is that close to its limit. A sum may be nan, which isn't near 1.
     - All zeros means exactly 0, however small other gradients are. No parameter is empty.
     - A .grad from earlier work doesn't count, whatever it holds.
     - Frozen parameters are never a problem, whether the optimizer holds them or not.
     - A parameter that two modules share is one parameter. A copy of a parameter isn't that parameter.
     - The optimizer may have several groups, and may hold parameters of other models.
     - It may be that no path leads to any parameter ("graph"), or that none requires grad (no problem).
-    - The model that's as before includes its buffers (persistent or not), modes and requires_grad.
+    - The model's buffers (persistent or not), modes and requires_grad are as before, too.
     """
     ### BEGIN SOLUTION
     trial = copy.deepcopy(model)  # a forward pass may change buffers
@@ -126,7 +126,7 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
 # Afterward, the model -> no_trace, keeps_model, keeps_grad, keeps_optimizer
 # x (n, ...) is -> alone, loss
 # Neither is changed -> keeps_batch
-# No loss or sum -> loss, probabilities
+# Don't worry about -> loss, probabilities
 # A sum may be nan -> probabilities
 # All zeros means -> dead
 # No parameter is empty -> dead
@@ -136,7 +136,7 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
 # A copy of -> optimizer
 # The optimizer may -> optimizer
 # It may be -> graph, frozen
-# The model that's -> keeps_model
+# The model's buffers -> keeps_model
 
 
 # %% domain
