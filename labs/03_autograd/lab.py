@@ -153,6 +153,9 @@ print("value", y.item(), "  slope", x.grad.item())
 #
 # Each step computes `value = value * x + c`. What happens to the slope in such a step? First work through
 # $x^2 + 3x + 1$ at 2 on paper; its slope there is 7.
+#
+# Plain arithmetic on `x` is enough. It also works with autograd turned off, and if `x` requires grad, a check can
+# compare your slope with autograd's.
 
 # %% given
 hint(
@@ -203,14 +206,13 @@ for text, result in results.items():
 #
 # ### The graph as it really is
 #
-# To find what cuts off a layer, you follow the recorded operations, which form a graph. Many diagrams show tensors as
-# boxes and operations as arrows, but PyTorch's graph is different:
+# To find what cuts off a layer, you follow the recorded operations, which form a graph:
 #
 # - A *node* is a backward function. A recorded operation adds one, or several if it's composed of other operations, as
 #   `cross_entropy` is. A tensor's `grad_fn` is the node of the operation that computed it.
-# - An *edge* leads to a node that receives a gradient next. A node's `next_functions` lists its edges: one for each
-#   tensor that went into the operation, and sometimes one for a plain number too. Each is a pair: the next node, and
-#   which output of that node's operation was used (0 if there's only one).
+# - An *edge* leads to a node that receives a gradient next. A node's `next_functions` has one for each tensor that
+#   went into the operation, and sometimes one for a plain number too. Each is a pair: the next node and an index. If
+#   that node's operation has several results, as `unbind` does, the index says which of them went in; else, it's 0.
 #
 # The next cell computes `log(2 * a + 1)` and walks through its graph. The addition has two inputs: `2 * a` and the
 # number 1. What will the edge for the 1 look like?
@@ -232,8 +234,7 @@ print("end :", multiplication.next_functions[0][0].variable is a)
 # `variable` attribute refers to `a`.
 #
 # `show_graph` draws the whole graph. Follow the arrows, as `backward` does, from the result to the leaves, the tensors
-# at the other end. Gray boxes are nodes, and the others are tensors: green for the result, blue for the leaves. Which
-# tensor of the next cell is missing from its graph?
+# at the other end. Nodes are gray, the result is green, and leaves are blue. Which of `W`, `b` and `v` is missing?
 
 # %% example
 W = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -254,9 +255,8 @@ p = torch.tensor([1.0, 2.0], requires_grad=True)
 show_graph((p.sin() + 1).sum(), {"p": p})
 
 # %% answer [markdown]
-# Use a tensor twice. In `(p.sin() * p.cos()).sum()`, two paths reach the node of `p`. In `(p.sin() * p.sin()).sum()`,
-# the sine runs twice, so there are two sine nodes. To get two paths to one sine, give its result a name: `s = p.sin()`,
-# then `(s * s).sum()`.
+# Use a tensor twice: in `(p.sin() * p.cos()).sum()`, two paths reach the node of `p`. With `s = p.sin()`, two paths in
+# `(s * s).sum()` reach the sine.
 
 # %% [markdown]
 # What happens where paths meet? The next picture starts with the values of the forward pass. Step through the backward
@@ -326,9 +326,8 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
     print(text, "is_leaf", tensor.is_leaf, " requires_grad", tensor.requires_grad)
 
 # %% [markdown]
-# Only for `w2`, the only leaf that requires grad. `w1` is the result of a recorded multiplication; the leaf is the
-# unnamed tensor that was multiplied. `w3` looks like `w2`, but `w1` requires grad, so `w1 * 2` was recorded. Its result
-# isn't a leaf and already requires grad, so `requires_grad_()` changed nothing.
+# Only for `w2`. The other two are results of recorded multiplications. The leaf of `w1` is the unnamed tensor that was
+# multiplied, and `requires_grad_()` changed nothing about `w3`, which already required grad.
 #
 # A tensor's *history* is the part of the graph that can be reached from its `grad_fn`. `t.detach()`, which the script
 # calls, returns a tensor that shares memory with `t` but has no history.
@@ -398,14 +397,15 @@ hint(
 # %% exercise: manual_grads points=3 level=medium
 
 # %% [markdown]
-# You needed the residuals, `X` and `W`, and the graph keeps exactly these tensors for `backward`. The forward pass has
-# one matrix product and the gradients have two, so a backward pass costs about twice as much. Which of the two products
-# can be skipped if you don't need the gradient of `X`?
+# You needed the residuals, `X` and `W`. The graph keeps the residuals and `X` for `backward`, but `W` only if `X`
+# requires grad too. The forward pass has one matrix product and the gradients have two, so a backward pass costs about
+# twice as much. Which of the two products can be skipped if you don't need the gradient of `X`?
 
 # %% answer [markdown]
 # `slope @ W`, with `slope = 2 * R`. In a network's first layer, `X` is the data, which doesn't require grad, so
-# autograd skips this product. For one linear layer of width 2048 and 512 samples, we measured a backward pass that took
-# about 2.0 times as long as the forward pass with this product, and 1.0 times as long without it.
+# autograd skips this product and doesn't keep `W` for it. For one linear layer of width 2048 and 512 samples, we
+# measured a backward pass that took about 2.0 times as long as the forward pass with this product, and 1.0 times as
+# long without it.
 
 # %% [markdown]
 # ## Backward in plain Python
@@ -531,9 +531,12 @@ print(f"{len(learned)} parameters, {len(slopes)} slopes, right for {sum(right) /
 # %% [markdown]
 # ## A good place to stop
 #
-# You've written `backward` for numbers. PyTorch's tape is the graph, and its values are tensors: next, you'll see what
-# becomes of the factors. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or
-# press *Check*, which runs the cells it needs.
+# You've written `backward` for numbers. In PyTorch, the graph is the tape, and the values are tensors. So a step no
+# longer has one factor for each input: it has one for each pair of a result's element and an input's element. The next
+# section shows what a node does with such a matrix of factors.
+#
+# When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which
+# runs the cells it needs.
 
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products
@@ -541,9 +544,9 @@ print(f"{len(learned)} parameters, {len(slopes)} slopes, right for {sum(right) /
 # If you call `backward` on the digits network's scores instead of its loss, you get the error "grad can be implicitly
 # created only for scalar outputs". To see what's missing, look at an operation with several outputs.
 #
-# A step of `backpropagate` has one output and one factor for each input. The inputs and outputs of a node are tensors.
-# With three outputs and two inputs, there are six factors, the partial derivatives. They form a matrix, the *Jacobian*,
-# with one row for each output and one column for each input.
+# If an operation computes three numbers from two, there are six factors, the partial derivatives. They form a matrix,
+# the *Jacobian*, with one row for each output and one column for each input. (Here, the outputs and inputs are the
+# *elements* of the tensors.)
 #
 # How does a node get from the slopes of its outputs to those of its inputs? You can watch it, because `backward` takes
 # the slopes of the outputs as an argument. Which of the four calls in the next cell will fail?
@@ -587,9 +590,9 @@ show_vjp(
 # The rows of `J` are `[2, 1, 0]`, `[0, 3, 2]` and `[1, 1, 1]`. The first one counts once and the last one -10 times, so
 # `v @ J` is `[2 - 10, 1 - 10, 0 - 10]`, or `[-8, -9, -10]`.
 #
-# The *upstream gradient* of a node is the gradient that it receives in a backward pass, with one slope for each of its
-# outputs. The node uses it as its `v`. Your steps passed on a slope times a factor; the node passes on the
-# vector-Jacobian product.
+# The *upstream gradient* of a node is the gradient that it receives in a backward pass, with one slope for each element
+# of its operation's result. The node uses it as its `v`. Your steps passed on a slope times a factor; the node passes
+# on the vector-Jacobian product.
 #
 # Does a node compute its Jacobian to do this? For `exp` applied to 2,000 numbers, it would have 4,000,000 entries. The
 # next cell looks at what the node really keeps.
@@ -758,13 +761,8 @@ for clear in (True, False):
 # With `zero_grad`, the norm stays about the same: 0.49, 0.43, 0.60. Without it, the norm grows from 0.49 to 1.74 and
 # then 3.59, because every step follows the sum of all gradients so far, including those computed from weights that have
 # long since changed. The network gets 54% right instead of 88%, and other seeds do worse: across 20 of them, we
-# measured about 20% to 54% without `zero_grad`, and 87% to 89% with it. Does it always hurt that much? Set the learning
-# rate to 0.03 and try again.
-
-# %% answer [markdown]
-# No. Both networks get 81% now. Across 20 seeds, we measured 77% to 85% with `zero_grad` and 76% to 90% without it.
-# Without clearing, the steps get longer and keep to directions that are out of date, so the weights can overshoot and
-# swing back. How much that hurts depends on the learning rate and the task.
+# measured about 20% to 54% without `zero_grad`, and 87% to 89% with it. A small learning rate can hide the mistake:
+# with 0.03, both networks get 81%.
 
 # %% [markdown]
 # ## A new graph for every run
@@ -1126,6 +1124,11 @@ hint(
 # %% exercise: trainable points=3 level=medium further
 
 # %% [markdown]
+# The order matters: drop the history with `detach()`, scale, and only then call `requires_grad_()`. If you mark the
+# tensor first, the product is recorded and isn't a leaf, as with `w1`. `t.clone()` doesn't drop the history: if `t`
+# requires grad, the clone isn't a leaf either. The product has its own memory, even with a scale of 1.
+
+# %% [markdown]
 # ## Several losses, one model
 #
 # A model that learns several tasks at once has several losses, which may pull the same parameters in opposite
@@ -1165,6 +1168,12 @@ hint(
 )
 
 # %% exercise: task_gradients points=3 level=easy further
+
+# %% [markdown]
+# `torch.autograd.grad` fits, because it returns new tensors and leaves `.grad` alone. For a parameter that the loss
+# doesn't use, it raises an error. With `allow_unused=True`, it returns `None`; with `materialize_grads=True`, zeros.
+# Now you can detect a conflict: if the dot product of two losses' gradients is negative, a small step of gradient
+# descent on one loss increases the other.
 
 # %% [markdown]
 # ## Accumulating over batches

@@ -8,7 +8,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     Details:
     - x and w are both float32 or both float64. They aren't changed.
     - Sums are compared with their signs, so -1 is larger than -2. The largest one occurs once.
-    - The root mean square isn't 0, but it may be tiny.
+    - The root mean square isn't 0, but it may be tiny: near 1e-20 in float64, so don't add a constant such as 1e-12.
     - The result requires grad if x or w does.
     """
     ### BEGIN SOLUTION

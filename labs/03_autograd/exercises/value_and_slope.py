@@ -7,9 +7,9 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 
     Details:
     - x: any shape, float32 or float64; zero is allowed. coefficients and x aren't changed.
-    - If x requires grad, the derivative that autograd computes from value is slope, too. With only one coefficient,
+    - Works with autograd turned off too, inside torch.no_grad() or torch.inference_mode().
+    - x may require grad: then the derivative that autograd finds for value equals slope. With only one coefficient,
       value is constant, and needn't be connected to x.
-    - Works inside torch.no_grad() and torch.inference_mode() too, which turn autograd off.
     """
     ### BEGIN SOLUTION
     value = slope = torch.zeros_like(x)
@@ -26,9 +26,9 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
 # Returns (value, slope) -> constant, empty, other_cases
 # x: any shape -> other_cases, zero, empty
 # coefficients and x -> keeps_input
-# If x requires grad -> gradient
+# Works with autograd -> recording_off
+# x may require grad -> gradient
 # With only one -> constant
-# Works inside torch -> recording_off
 
 
 # %% domain
