@@ -63,11 +63,11 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
     Returns the mean cross entropy of each batch before its step, as a list of Python floats.
 
     Details:
-    - trunk: afterward, its parameters and buffers, every .grad and requires_grad, and each module's mode are exactly
-      as before.
+    - Afterward, everything else is as before: the batches, and the trunk's parameters, buffers, modes, .grad and
+      requires_grad.
     - head: all its parameters require grad, and the scores depend on each. Two layers may share one. A .grad that a
       parameter holds from before has no effect on the steps.
-    - batches: x is float32, y is int64, and n is at least 1; the list may be empty. The batches aren't changed.
+    - batches: x is float32, y is int64, and n is at least 1; the list may be empty.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in trunk.modules()}
@@ -98,12 +98,11 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
 # It runs in training -> example, other_cases, head_mode
 # A step changes each -> example, other_cases, old_grad, in_place
 # Returns the mean -> example, other_cases, numbers
-# trunk: afterward, its -> keeps_trunk, keeps_modes
+# Afterward, everything else -> keeps_trunk, keeps_modes, keeps_batches
 # head: all its -> other_cases, in_place
 # Two layers may -> in_place
 # A .grad that -> old_grad
 # batches: x is -> other_cases, no_batches
-# The batches aren't changed -> keeps_batches
 
 
 # %% domain

@@ -92,14 +92,14 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
     """model(x) in evaluation mode, with recording off.
 
     Returns the result, which doesn't require grad, even if the model returns an x or a parameter that does.
-    Afterward, each module in model is in the mode that it was in, even if the model raises an error.
+    Afterward, each module in model is in the mode that it was in. Everything else is as before too: parameters and
+    buffers, x, every .grad and requires_grad, and whether operations are recorded.
+    All of this also holds if the model raises an error, which reaches the caller.
 
     Details:
     - model: any module from a tensor to a tensor. It never changes x in place, but may return x or a parameter. Its
-      modules may be in any mixture of training and evaluation modes, and a module may be part of two others.
-    - x may require grad or be the result of recorded operations. x, its requires_grad and its .grad aren't changed.
-    - Afterward, parameters, their .grad and requires_grad, buffers, and whether operations are recorded are as before.
-    - All of this also holds if the model raises an error, which reaches the caller.
+      modules may be in any mixture of modes, and a module may be part of two others.
+    - x may require grad or be the result of recorded operations.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in model.modules()}
@@ -117,13 +117,12 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 # model(x) in evaluation -> example, other_cases
 # Returns the result -> returns_input, other_cases
 # Afterward, each module -> training_mode, keeps_modes, after_error, returns_input
+# Everything else is -> keeps_model, keeps_grad_mode, returns_input, keeps_input
+# All of this also -> after_error
 # model: any module -> other_cases
 # It never changes -> returns_input, other_cases
 # Its modules may -> keeps_modes, after_error, returns_input
 # x may require -> other_cases
-# x, its requires_grad -> keeps_input
-# Afterward, parameters, their -> keeps_model, keeps_grad_mode, returns_input
-# All of this also -> after_error
 
 
 # %% domain
