@@ -526,6 +526,7 @@ hint(
 # for 60 steps, once with your function and once with `scrambled`, which makes the mistake from `split_heads`. What will
 # the wrong view do?
 
+
 # %% scratch
 def scrambled(x, weights, heads, causal):
     q, k, v = ((x @ w).view(len(x), heads, x.shape[1], -1) for w in weights[:3])  # splits without a transpose
@@ -887,6 +888,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 #
 # The digits script assumes that it runs on the CPU. In the function below, only the model is moved. Run the cell. Which
 # line raises the error on the pretend GPU? Add one line that makes the script run on any device.
+
 
 # %% scratch
 def train(where):

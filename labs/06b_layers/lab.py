@@ -249,8 +249,8 @@ print("the LSTM's state is two tensors:", *(tuple(part.shape) for part in reader
 # %% [markdown]
 # *What shape does it take?* There are three conventions.
 #
-# - `Linear` and `LayerNorm(4)` work on the last dimension; all others are batch dimensions. `Embedding` adds a dimension
-#   at the end.
+# - `Linear` and `LayerNorm(4)` work on the last dimension; all others are batch dimensions. `Embedding` adds a
+#   dimension at the end.
 # - Convolutions, pooling, and `BatchNorm2d` expect the channels second.
 # - `LSTM` and `MultiheadAttention` expect the steps first, (T, N, F), unless they're built with `batch_first=True`.
 #
@@ -347,8 +347,8 @@ hint(
 # before, so they stay the same only if no token sees later ones, in *causal* attention. Stored keys and values are a
 # *KV cache*.
 #
-# Several new tokens in one call need a mask, because none may see a later one. `tril(k)` keeps the numbers on diagonal k
-# and to its left, and `triu(k + 1)` keeps the others. Diagonal 0 starts in the top left corner.
+# Several new tokens in one call need a mask, because none may see a later one. `tril(k)` keeps the numbers on diagonal
+# k and to its left, and `triu(k + 1)` keeps the others. Diagonal 0 starts in the top left corner.
 #
 # ```python
 # torch.ones(2, 5).tril(0)  # 1 0 0 0 0   torch.ones(2, 5).triu(1)  # 0 1 1 1 1
@@ -408,9 +408,9 @@ except NotImplementedError:
 
 # %% [markdown]
 # We measured five to eight times as many tokens per second with the cache, and the ratio grows with the text. The cache
-# costs memory instead: for 4,096 tokens in bfloat16, a model with 32 layers of 32 heads and d = 128 stores 2 · 32 · 32 ·
-# 4096 · 128 numbers of 2 bytes, 2 GiB for one sequence. That's why, in many models, several heads share their keys and
-# values.
+# costs memory instead: for 4,096 tokens in bfloat16, a model with 32 layers of 32 heads and d = 128 stores 2 · 32 · 32
+# · 4096 · 128 numbers of 2 bytes, 2 GiB for one sequence. That's why, in many models, several heads share their keys
+# and values.
 #
 # PyTorch's `scaled_dot_product_attention` doesn't know about the cache: with `is_causal=True`, a single new query would
 # see only key 0, and you'd get no error.
@@ -525,8 +525,8 @@ except NotImplementedError:
 # the reader gets 98 to 99% right, one at a time or all at once, without `eval()`.
 
 # %% [markdown]
-# If `first_bad` returns None and the weights are `nan` after the step, look at the gradients. `torch.zeros(2).sqrt()` is
-# finite, but its gradient is inf. Check `p.grad.isfinite().all()` for each parameter after `backward()`.
+# If `first_bad` returns None and the weights are `nan` after the step, look at the gradients. `torch.zeros(2).sqrt()`
+# is finite, but its gradient is inf. Check `p.grad.isfinite().all()` for each parameter after `backward()`.
 #
 # ## What the reader gained
 #
@@ -666,8 +666,8 @@ except NotImplementedError:
 # %% [markdown]
 # ## A model without values
 #
-# *Further practice.* The digit reader's 6,186 parameters load instantly. For a model with 10 billion, your machine first
-# fills 40 GB with random float32 numbers that the checkpoint then overwrites.
+# *Further practice.* The digit reader's 6,186 parameters load instantly. For a model with 10 billion, your machine
+# first fills 40 GB with random float32 numbers that the checkpoint then overwrites.
 #
 # On the *meta* device, a tensor has a shape and a dtype but no memory, so building a model there costs nothing:
 #
