@@ -151,9 +151,9 @@ for text, made in {
 # yourself, pass `dtype=`.
 #
 # `rand` (uniform between 0 and 1), `randn` (the standard normal distribution) and `randint` draw random numbers, such
-# as the weights with which a network starts. They come from a *generator*: `torch.manual_seed(s)` seeds PyTorch's own,
-# and `torch.Generator(device).manual_seed(s)` creates one to pass as an argument. Which of these four lines will show
-# the same numbers?
+# as a network's initial weights. They come from a *generator*: `torch.manual_seed(s)` seeds PyTorch's own, and
+# `torch.Generator(device).manual_seed(s)` creates one to pass as an argument. Which of these four lines will show the
+# same numbers?
 
 # %% example
 torch.manual_seed(3)
@@ -259,8 +259,8 @@ for text, result in {
 # uint32 and uint64 don't follow these rules: combining one with another integer dtype, or with bool, raises an error.)
 #
 # A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)` or `t.float()`. A cast from float to uint8 drops
-# the decimals, and if a number is out of range, the result is undefined. So first round with `t.round()`, which rounds
-# ties to the even integer (2.5 to 2), and limit the range with `t.clamp(0, 255)`.
+# the fractional part, and if a number is out of range, the result is undefined. So first round with `t.round()`, which
+# rounds ties to the even integer (2.5 to 2), and limit the range with `t.clamp(0, 255)`.
 #
 # ### Your turn: brighten
 # Brighten an image with the formula $\text{gain} \cdot (\text{pixel} + \text{offset})$. Anything brighter than white
@@ -493,8 +493,8 @@ print("probs.gather(1, labels[:, None])[:, 0]:", probs.gather(1, labels[:, None]
 # `probs[:, labels]` takes four columns from every row, so its shape is (4, 4). Two index tensors, on the other hand,
 # are paired up: `probs[torch.arange(4), labels]` reads `probs[0, 0]`, `probs[1, 2]`, `probs[2, 0]` and `probs[3, 1]`.
 #
-# `gather(1, index)` takes from each row of `probs` the columns that the same row of `index` names: `out[i, j]` is
-# `probs[i, index[i, j]]`. Here, one column per row is enough. So `labels[:, None]` turns the labels into an index of
+# For each row of `probs`, `gather(1, index)` picks the columns that are listed in the same row of `index`: `out[i, j]`
+# is `probs[i, index[i, j]]`. Here, one column per row is enough. So `labels[:, None]` turns the labels into an index of
 # shape (4, 1), and `[:, 0]` turns the result back into shape (4,).
 #
 # Totals per class go the other way: several numbers are added at the same position.
@@ -524,8 +524,8 @@ print("bincount:                ", torch.bincount(index, minlength=3).tolist())
 # largest index, and miss a last class without samples.
 #
 # ### Your turn: class_confidence
-# For each class, how confident is the classifier in the right answer? A good average can hide a class that it always
-# gets wrong.
+# For each class, how confident is the classifier in the right answer? A good average can hide a class that the
+# classifier always gets wrong.
 
 # %% given
 hint(

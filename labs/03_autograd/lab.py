@@ -682,7 +682,7 @@ hint(
 
 # %% answer [markdown]
 # One for each parameter: a walk forward gives one column of the Jacobian, and a walk back gives one row. The Jacobian
-# of a loss has a single row and very many columns, so backward is the better direction.
+# of a loss has a single row and a great many columns, so backward is the better direction.
 
 # %% [markdown]
 # ## Gradients accumulate

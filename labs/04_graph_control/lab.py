@@ -959,8 +959,8 @@ except NotImplementedError:
 # deep Q-learning, and its usual mistakes raise no error.
 #
 # A program plays a game. At each step, it's in a *state*, described by `d` numbers; it chooses an *action*, gets a
-# *reward*, and reaches the next state. It predicts how much reward will follow each action in total: the predictions
-# are `state @ q`, with a weight matrix `q`. After the step, it knows that its prediction for the action taken should
+# *reward*, and reaches the next state. It predicts the total reward that will follow each action: the predictions are
+# `state @ q`, where `q` is a weight matrix. After the step, it knows that its prediction for the action taken should
 # have been close to the *target*: the reward plus `gamma` times the largest prediction for the next state, or just the
 # reward if the program ended there. The target uses `target_q`, an older copy of `q`, or sometimes `q` itself. Either
 # way, it's treated as a constant.

@@ -1201,7 +1201,7 @@ print(w.tolist())
 #
 # ### Your turn: loss_at
 # Evaluate a loss at a shifted point. Three things can go wrong: rounding, an exception in the loss, and a loss that
-# uses autograd itself, for instance because it includes the size of a gradient.
+# itself uses autograd, for instance because it includes the size of a gradient.
 
 
 # %% given

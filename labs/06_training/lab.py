@@ -124,7 +124,7 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
     axes.axis("off")
 
 # %% [markdown]
-# A `TensorDataset` keeps images and labels together: `training[0:16]` is a pair of 16 images and 16 labels. A
+# A `TensorDataset` keeps images and labels together: `training[0:16]` is a pair: 16 images and their 16 labels. A
 # `DataLoader` makes batches from a dataset: it shuffles the indices if you ask it to, and splits them into groups.
 # `len(loader)` is the number of batches. If it makes batches of 64 from the 1,000 images, how large is the last one?
 

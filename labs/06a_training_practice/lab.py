@@ -118,8 +118,8 @@ print(f"all zeros: loss {after_20_steps(zeros):.2f}  first layer still zero: {bo
 #
 # ## The loss before the first step
 #
-# Some bugs show before you train at all. An untrained network should consider all ten classes about equally likely, so
-# its loss should be about $-\log(1/10) = \log 10$, which is 2.30. Which of these four looks right?
+# Some bugs show up before you even start training. An untrained network should consider all ten classes about equally
+# likely, so its loss should be about $-\log(1/10) = \log 10$, which is 2.30. Which of these four looks right?
 
 # %% example
 starts = {
@@ -883,8 +883,8 @@ hint(
 # SGD raises an error.
 #
 # To share a weight between two modules, assign one Parameter to both. Writing `a.weight.data = b.weight.data` instead
-# won't do. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages, and the
-# first time the model is cast or moved, each Parameter gets its own memory.
+# won't do. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages. As soon
+# as the model is cast or moved, each Parameter also gets its own memory.
 
 # %% [markdown]
 # ## Clipping

@@ -283,8 +283,8 @@ plt.show()
 
 # %% [markdown]
 # *In words:* each norm has a row of panels, one for each sample. The output at [1, 2, 3] depends on the colored inputs.
-# Batch norm takes axis 1 for channels, so it averages row 2 of all three samples. The others take axis 1 for steps and
-# average only row 2 of sample 1.
+# Batch norm takes axis 1 for channels, so it averages row 2 of all three samples. The others treat axis 1 as the steps
+# and average only row 2 of sample 1.
 #
 # So only batch norm mixes samples. How far is a small batch's mean from the mean of all 297 unseen scans? The next cell
 # asks the reader's second batch norm, whose input has 4 x 4 numbers per scan and channel.

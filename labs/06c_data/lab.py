@@ -53,9 +53,9 @@ from labkit import assert_answered, assert_close, assert_letters, check, device,
 # %% [markdown]
 # ## Ten folders
 #
-# So far, all your scans were in one tensor. A collection of photos doesn't fit in memory: it stays on disk, often with
-# a folder for each class, and a training script opens each file when it needs it. Three objects bring samples to the
-# network.
+# So far, all your scans have been in one tensor. A collection of photos doesn't fit in memory: it stays on disk, often
+# with a folder for each class, and a training script opens each file when it needs it. Three objects bring samples to
+# the network.
 #
 # - A *dataset* has a length, `len(data)`, and returns the sample at an index, `data[i]`.
 # - A *sampler* decides the order of the indices. By default, that's 0, 1, 2, and so on.
@@ -96,7 +96,7 @@ print(*sorted(str(path.relative_to(digits_root)) for path in digits_root.glob("t
 # %% given
 hint(
     "Which of your methods may open files? What do the others need to know?",
-    "In __init__, make a list of pairs (path, label). Then len and indexing are those of the list.",
+    "In __init__, make a list of pairs (path, label). Then len and indexing work as they do on the list.",
 )
 
 # %% exercise: ScanFolder points=3 level=easy
@@ -450,7 +450,7 @@ hint(
 # Distributed training (lab 11) runs several programs, one per GPU. Each has a number, its rank, and workers of its own,
 # and `get_worker_info()` knows nothing about the other programs, so every rank reads all items. To divide them among
 # the workers of all ranks, number all of these workers, with `Worker(rank * num_workers + id, ranks * num_workers)`.
-# Some of them then get one item more than others. Since ranks wait for each other at each step, a distributed dataset
+# Some of them then get one more item than others. Since ranks wait for each other at each step, a distributed dataset
 # also drops the incomplete last round, or repeats items to fill it.
 
 # %% [markdown]
@@ -667,8 +667,8 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 # Decoding once needs no cores, and it ended the wait. It only works if the decoded samples fit in memory. If they
 # don't, decode them once into a file of numbers that's quick to read (`numpy.memmap`), and measure again.
 #
-# So measure before you add workers or prefetch: they only save time, and only if the script waits for its data. Mixed
-# classes in each batch are about correctness. Lab 7b shows how to see the wait in a profile.
+# So measure before you add workers or prefetching: all they do is save time, and only if the script is waiting for its
+# data. Mixed classes in each batch are about correctness. Lab 7b shows how to see the wait in a profile.
 #
 # The script now gets its data in time, but it doesn't yet know how much memory a step takes.
 
