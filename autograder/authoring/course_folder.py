@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from autograder.authoring import glossary, start_page
 from autograder.authoring.lab import read_lab
 from autograder.authoring.notebooks import (
+    SOLUTION_KEY,
     build_release_notebook,
     build_solution_notebook,
     build_source_notebook,
@@ -20,6 +21,7 @@ from autograder.authoring.notebooks import (
 from autograder.base.errors import GradlabError, SourceError
 from autograder.base.toml_lines import find_entry_line, find_error_line
 from autograder.model.course import Course, Lab, LabEntry
+from autograder.model.metadata import KEY
 
 GENERATED = {"source": build_source_notebook, "release": build_release_notebook, "solutions": build_solution_notebook}
 
@@ -140,6 +142,7 @@ def _find_strays(course: Course, files: dict[Path, str]) -> list[Path]:
 def _is_generated(path: Path) -> bool:
     """Return whether this notebook was generated from a lab. One that an instructor added must not be removed."""
     try:
-        return "gradlab" in json.loads(path.read_text(encoding="utf-8"))["metadata"]
+        metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
+        return KEY in metadata or SOLUTION_KEY in metadata
     except (ValueError, KeyError, TypeError, OSError):
         return False

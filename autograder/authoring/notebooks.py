@@ -18,6 +18,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+SOLUTION_KEY = "gradlab_solution"  # in a worked solution's metadata: the lab
 
 
 def build_source_notebook(lab: Lab) -> NotebookNode:
@@ -42,7 +43,9 @@ def build_solution_notebook(lab: Lab) -> NotebookNode:
         node = _build_source_cell(cell, lab, strip_markers(strip_hidden(cell)))
         node.metadata = NotebookNode(_make_fold_metadata(cell))
         cells.append(node)
-    return build_notebook(cells)
+    notebook = build_notebook(cells)
+    notebook.metadata[SOLUTION_KEY] = lab.name
+    return notebook
 
 
 def to_text(notebook: NotebookNode) -> str:

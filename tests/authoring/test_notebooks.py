@@ -121,7 +121,7 @@ def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     missing.unlink()
     stray = small_course / "solutions" / "old_lab" / "old_lab.ipynb"
     stray.parent.mkdir()
-    stray.write_text('{"metadata": {"gradlab": {}}}')
+    stray.write_bytes((small_course / "solutions" / "01_squares" / "01_squares.ipynb").read_bytes())
     brought = small_course / "source" / "my_own" / "my_own.ipynb"  # made for stock nbgrader: not Gradlab's to remove
     brought.parent.mkdir()
     brought.write_text('{"metadata": {}}')
