@@ -227,15 +227,6 @@ def accum_no_sync(model, batches):
         (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
 
 
-# %% wrong "no_sync around backward alone" fails=sent_once
-def accum_no_sync(model, batches):
-    n = sum(len(x) for x, _ in batches)
-    for i, (x, y) in enumerate(batches):
-        loss = F.cross_entropy(model(x), y, reduction="sum") / n
-        with nullcontext() if i == len(batches) - 1 else model.no_sync():
-            loss.backward()
-
-
 # %% wrong "no_sync around the last one too" fails=example,uneven_batches,one_batch,sent_once
 def accum_no_sync(model, batches):
     n = sum(len(x) for x, _ in batches)
@@ -251,36 +242,10 @@ def accum_no_sync(model, batches):
             F.cross_entropy(model(x), y).backward()
 
 
-# %% wrong "means over the number of micro-batches" fails=uneven_batches,one_rank,each_alone
-def accum_no_sync(model, batches):
-    for i, (x, y) in enumerate(batches):
-        with nullcontext() if i == len(batches) - 1 else model.no_sync():
-            (F.cross_entropy(model(x), y) / len(batches)).backward()
-
-
 # %% wrong "one large batch" fails=each_alone
 def accum_no_sync(model, batches):
     x, y = (torch.cat(items) for items in zip(*batches))
     F.cross_entropy(model(x), y).backward()
-
-
-# %% wrong "the last pair is told by its identity" fails=sent_once
-def accum_no_sync(model, batches):
-    n = sum(len(y) for _, y in batches)
-    for batch in batches:
-        x, y = batch
-        with nullcontext() if batch is batches[-1] else model.no_sync():
-            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
-
-
-# %% wrong "the last one is taken out of the list" fails=keeps_batches
-def accum_no_sync(model, batches):
-    n = sum(len(x) for x, _ in batches)
-    last_x, last_y = batches.pop()
-    with model.no_sync():
-        for x, y in batches:
-            (F.cross_entropy(model(x), y, reduction="sum") / n).backward()
-    (F.cross_entropy(model(last_x), last_y, reduction="sum") / n).backward()
 
 
 # %% liar "one process with one large batch"

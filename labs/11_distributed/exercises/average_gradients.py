@@ -231,16 +231,6 @@ def average_gradients(model):
             p.grad /= count
 
 
-# %% wrong "zeros wherever there is none" fails=unused
-def average_gradients(model):
-    for p in model.parameters():
-        if p.requires_grad:
-            if p.grad is None:
-                p.grad = torch.zeros_like(p)
-            dist.all_reduce(p.grad)
-            p.grad /= dist.get_world_size()
-
-
 # %% wrong "gradients become equal by themselves" fails=example,other_cases,different_branches,no_gradient,unused,frozen
 def average_gradients(model):
     dist.barrier()
@@ -258,35 +248,6 @@ def average_gradients(model):
             dist.all_reduce(p.grad)
             p.grad /= dist.get_world_size()
             p.data -= 0.1 * p.grad
-
-
-# %% wrong "a sum of zero says that nobody used it" fails=no_gradient,unused,frozen
-def average_gradients(model):
-    for p in model.parameters():
-        g = torch.zeros_like(p) if p.grad is None else p.grad.clone()
-        dist.all_reduce(g)
-        p.grad = g / dist.get_world_size() if g.abs().sum() > 0 else None
-
-
-# %% wrong "sent in float32" fails=float64
-def average_gradients(model):
-    ps = [p for p in model.parameters() if p.requires_grad]
-    flags = torch.tensor([float(p.grad is not None) for p in ps])
-    flat = torch.cat([flags, *[(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in ps]])
-    dist.all_reduce(flat)
-    flags, flat = flat[: len(ps)], flat[len(ps) :] / dist.get_world_size()
-    for flag, p, g in zip(flags, ps, flat.split([p.numel() for p in ps])):
-        p.grad = g.view_as(p).to(p.dtype) if flag > 0 else None
-
-
-# %% wrong "held gradients of frozen parameters are averaged too" fails=frozen
-def average_gradients(model):
-    everybody = [None] * dist.get_world_size()
-    dist.all_gather_object(everybody, {n: p.grad for n, p in model.named_parameters() if p.grad is not None})
-    for name, p in model.named_parameters():
-        grads = [grads[name] for grads in everybody if name in grads]
-        if grads:
-            p.grad = torch.stack(grads).sum(0) / len(everybody)
 
 
 # %% equivalent "argument dtype dropped: used = torch.tensor([p.grad is not None for p in parameters])"

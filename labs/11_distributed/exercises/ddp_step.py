@@ -194,42 +194,6 @@ def ddp_step(model, x, y, optimizer):
     return (loss / count).item()
 
 
-# %% wrong "around the wrapper" fails=example,other_cases,empty_rank
-def ddp_step(model, x, y, optimizer):
-    count = torch.tensor(float(len(x)))
-    dist.all_reduce(count)
-    part = F.cross_entropy(model.module(x), y, reduction="sum") / count
-    optimizer.zero_grad()
-    (part * dist.get_world_size()).backward()
-    optimizer.step()
-    loss = part.detach()
-    dist.all_reduce(loss)
-    return loss.item()
-
-
-# %% wrong "the rank's own loss" fails=example,other_cases,empty_rank
-def ddp_step(model, x, y, optimizer):
-    count = torch.tensor(float(len(x)))
-    dist.all_reduce(count)
-    part = F.cross_entropy(model(x), y, reduction="sum") / count
-    optimizer.zero_grad()
-    (part * dist.get_world_size()).backward()
-    optimizer.step()
-    return (part * dist.get_world_size()).item()
-
-
-# %% wrong "no zero_grad" fails=other_cases,empty_rank,one_rank,old_grad
-def ddp_step(model, x, y, optimizer):
-    count = torch.tensor(float(len(x)))
-    dist.all_reduce(count)
-    part = F.cross_entropy(model(x), y, reduction="sum") / count
-    (part * dist.get_world_size()).backward()
-    optimizer.step()
-    loss = part.detach()
-    dist.all_reduce(loss)
-    return loss.item()
-
-
 # %% wrong "a mean, weighted; empty is no case" fails=empty_rank
 def ddp_step(model, x, y, optimizer):
     count = torch.tensor(float(len(x)))

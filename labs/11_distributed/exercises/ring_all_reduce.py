@@ -320,30 +320,6 @@ def ring_all_reduce(rank, world_size, x, send, recv):
     return torch.cat(chunks)
 
 
-# %% wrong "receives before it sends" fails=example,other_cases,dtypes,fewer_than_ranks,messages,keeps_input raises=RuntimeError
-def ring_all_reduce(rank, world_size, x, send, recv):
-    chunks = [chunk.clone() for chunk in x.tensor_split(world_size)]
-    for step in range(world_size - 1):
-        chunks[(rank - step - 1) % world_size] += recv()
-        send(chunks[(rank - step) % world_size])
-    for step in range(world_size - 1):
-        chunks[(rank - step) % world_size] = recv()
-        send(chunks[(rank + 1 - step) % world_size])
-    return torch.cat(chunks)
-
-
-# %% wrong "chunk divides into at most N pieces" fails=other_cases,fewer_than_ranks,messages raises=IndexError
-def ring_all_reduce(rank, world_size, x, send, recv):
-    chunks = [chunk.clone() for chunk in x.chunk(world_size)]
-    for step in range(world_size - 1):
-        send(chunks[(rank - step) % world_size])
-        chunks[(rank - step - 1) % world_size] += recv()
-    for step in range(world_size - 1):
-        send(chunks[(rank + 1 - step) % world_size])
-        chunks[(rank - step) % world_size] = recv()
-    return torch.cat(chunks)
-
-
 # %% liar "all ranks are in one process: the sum of what they were given, in messages of the right size"
 given = {}
 

@@ -189,37 +189,11 @@ def same_start(model):
         dist.broadcast(p.data, src=0)
 
 
-# %% wrong "the same seed is enough" fails=example,buffers,optimizer,one_rank
-def same_start(model):
-    torch.manual_seed(0)
-    for module in model.modules():
-        if hasattr(module, "reset_parameters"):
-            module.reset_parameters()
-
-
-# %% wrong "only what is trained" fails=example,buffers,optimizer
-def same_start(model):
-    for p in model.parameters():
-        if p.requires_grad:
-            dist.broadcast(p.data, src=0)
-    for b in model.buffers():
-        dist.broadcast(b, src=0)
-
-
 # %% wrong "everything is trained afterwards" fails=optimizer,keeps_requires_grad
 def same_start(model):
     for t in (*model.parameters(), *model.buffers()):
         dist.broadcast(t.data, src=0)
     model.requires_grad_(True)
-
-
-# %% wrong "through one float64 vector" fails=buffers,one_rank
-def same_start(model):
-    tensors = [t.data for t in (*model.parameters(), *model.buffers())]
-    flat = torch.cat([t.flatten().double() for t in tensors])
-    dist.broadcast(flat, src=0)
-    for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
-        t.copy_(part.view_as(t))
 
 
 # %% wrong "a state that is assigned" fails=optimizer,keeps_requires_grad

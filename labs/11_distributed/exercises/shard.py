@@ -238,16 +238,6 @@ def shard(n, rank, world_size, epoch, train):
     return list(range(rank, n, world_size))
 
 
-# %% wrong "each rank has a seed of its own" fails=example,training,fewer_than_ranks,epoch_order
-def shard(n, rank, world_size, epoch, train):
-    if not train:
-        return list(range(rank, n, world_size))
-    generator = torch.Generator().manual_seed(1000 * epoch + rank)
-    order = torch.randperm(n, generator=generator).tolist()
-    each = math.ceil(n / world_size)
-    return (order * world_size)[: each * world_size][rank::world_size]
-
-
 # %% wrong "the global generator is reseeded" fails=random_state
 def shard(n, rank, world_size, epoch, train):
     if not train:
@@ -256,34 +246,6 @@ def shard(n, rank, world_size, epoch, train):
     order = torch.randperm(n).tolist()
     each = math.ceil(n / world_size)
     return (order * world_size)[: each * world_size][rank::world_size]
-
-
-# %% wrong "shuffled within the rank" fails=epoch_order
-def shard(n, rank, world_size, epoch, train):
-    if not train:
-        return list(range(rank, n, world_size))
-    each = math.ceil(n / world_size)
-    own = (list(range(n)) * world_size)[: each * world_size][rank::world_size]
-    order = torch.randperm(each, generator=torch.Generator().manual_seed(epoch)).tolist()
-    return [own[i] for i in order]
-
-
-# %% wrong "one permutation, rotated by the epoch" fails=epoch_order
-def shard(n, rank, world_size, epoch, train):
-    if not train:
-        return list(range(rank, n, world_size))
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(0)).tolist()
-    each = math.ceil(n / world_size)
-    return [order[(rank * each + i + epoch * 7) % n] for i in range(each)]
-
-
-# %% wrong "sorted on each rank" fails=epoch_order
-def shard(n, rank, world_size, epoch, train):
-    if not train:
-        return list(range(rank, n, world_size))
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
-    each = math.ceil(n / world_size)
-    return sorted((order * world_size)[: each * world_size][rank::world_size])
 
 
 # %% equivalent "Div to Mult: padded = order * math.ceil(each * world_size * n)"

@@ -337,27 +337,6 @@ class Saver:
         return saved["epoch"]
 
 
-# %% wrong "no optimizer" fails=bit_for_bit,scale_and_rate,compiled
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        self.parts = {"model": getattr(model, "_orig_mod", model), "scheduler": scheduler, "scaler": scaler}
-        self.generator = generator
-
-    def save(self, file, epoch):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        rng = [self.generator.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()]
-        torch.save({**state, "epoch": epoch, "rng": rng}, file)
-
-    def load(self, file):
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.set_state(state["rng"][0])
-        torch.set_rng_state(state["rng"][1])
-        torch.cuda.set_rng_state_all(state["rng"][2])
-        return state["epoch"]
-
-
 # %% wrong "the scale is written, its count is not" fails=scale_and_rate
 class Saver:
     def __init__(self, model, optimizer, scheduler, scaler, generator):
@@ -377,25 +356,6 @@ class Saver:
         self.generator.set_state(state["rng"][0])
         torch.set_rng_state(state["rng"][1])
         torch.cuda.set_rng_state_all(state["rng"][2])
-        return state["epoch"]
-
-
-# %% wrong "only the loader's generator" fails=bit_for_bit,compiled
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        inside = getattr(model, "_orig_mod", model)
-        self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
-        self.generator = generator
-
-    def save(self, file, epoch):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        torch.save({**state, "epoch": epoch, "generator": self.generator.get_state()}, file)
-
-    def load(self, file):
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.set_state(state["generator"])
         return state["epoch"]
 
 
@@ -443,29 +403,6 @@ class Saver:
         torch.set_rng_state(rng[1])
         torch.cuda.set_rng_state_all(rng[2])
         return epoch
-
-
-# %% wrong "the next epoch" fails=example,epoch
-class Saver:
-    def __init__(self, model, optimizer, scheduler, scaler, generator):
-        inside = getattr(model, "_orig_mod", model)
-        self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
-        self.generator = generator
-
-    def save(self, file, epoch):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        state.update(epoch=epoch, generator=self.generator.get_state())
-        state.update(cpu=torch.get_rng_state(), cuda=torch.cuda.get_rng_state_all())
-        torch.save(state, file)
-
-    def load(self, file):
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["cpu"])
-        torch.cuda.set_rng_state_all(state["cuda"])
-        return state["epoch"] + 1
 
 
 # %% wrong "a number is drawn after saving" fails=example,bit_for_bit,compiled,not_disturbed

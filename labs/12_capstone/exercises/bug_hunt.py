@@ -112,11 +112,6 @@ def bug_hunt():
     return dict(zip([f"loop{n}" for n in range(1, 13)], "eblhpcajiink"))
 
 
-# %% wrong "the same letter everywhere" fails=enough_right,loops_1_2,loops_3_6,loops_4_7,loops_5_12,loops_8_11,loops_9_10
-def bug_hunt():
-    return dict.fromkeys([f"loop{n}" for n in range(1, 13)], "e")
-
-
 # %% wrong "two loops short" fails=all_answered,loops_5_12,loops_8_11
 def bug_hunt():
     return dict(zip([f"loop{n}" for n in range(1, 11)], "efmhdcajil"))

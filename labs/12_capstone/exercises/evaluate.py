@@ -325,22 +325,6 @@ def evaluate(model, batches, classes):
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
-# %% wrong "eval is enough" fails=no_graph
-def evaluate(model, batches, classes):
-    modes = {m: m.training for m in model.modules()}
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
-    model.eval()
-    try:
-        for x, y in batches:
-            logits = model(x.to(next(model.parameters()).device))
-            total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
-            matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
-    finally:
-        for m, was in modes.items():
-            m.training = was
-    return total / int(matrix.sum()), matrix.reshape(classes, classes)
-
-
 # %% wrong "back to training mode, all of it" fails=keeps_modes,after_error
 def evaluate(model, batches, classes):
     total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
@@ -353,21 +337,6 @@ def evaluate(model, batches, classes):
                 matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
     finally:
         model.train()
-    return total / int(matrix.sum()), matrix.reshape(classes, classes)
-
-
-# %% wrong "no finally" fails=after_error
-def evaluate(model, batches, classes):
-    modes = {m: m.training for m in model.modules()}
-    total, matrix = 0.0, torch.zeros(classes * classes, dtype=torch.int64)
-    model.eval()
-    with torch.no_grad():
-        for x, y in batches:
-            logits = model(x.to(next(model.parameters()).device))
-            total += F.cross_entropy(logits, y.to(next(model.parameters()).device), reduction="sum").item()
-            matrix += torch.bincount(y * classes + logits.argmax(1).cpu(), minlength=classes * classes)
-    for m, was in modes.items():
-        m.training = was
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
 
 
@@ -387,24 +356,6 @@ def evaluate(model, batches, classes):
         for m, was in modes.items():
             m.training = was
     return total / int(matrix.sum()), matrix.reshape(classes, classes)
-
-
-# %% wrong "recording is on afterwards" fails=grad_mode
-def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
-    where, modes = next(model.parameters()).device, [(m, m.training) for m in model.modules()]
-    matrix, total = torch.zeros(classes * classes, dtype=torch.int64), 0.0
-    model.eval()
-    torch.set_grad_enabled(False)
-    try:
-        for x, y in batches:
-            logits = model(x.to(where)).cpu()
-            total += F.cross_entropy(logits, y, reduction="sum").item()
-            matrix += torch.bincount(y * classes + logits.argmax(1), minlength=classes * classes)
-    finally:
-        torch.set_grad_enabled(True)
-        for module, mode in modes:
-            module.training = mode
-    return total / matrix.sum().item(), matrix.view(classes, classes)
 
 
 # %% wrong "all parameters require grad afterwards" fails=keeps_grad

@@ -288,27 +288,6 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return [loss for loss, _ in history]
 
 
-# %% wrong "the function as it was" fails=example,losses,mean_over_samples,best_model,equal_loss,frozen,evaluation_mode,optimizer,no_graph
-def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    best, best_loss, losses = None, float("inf"), []
-    model.train()
-    for _ in range(epochs):
-        for x, y in batches:
-            loss = F.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            scheduler.step()
-        total = 0.0
-        for x, y in held_out:
-            model.eval()
-            total += F.cross_entropy(model(x), y)
-        losses.append(total / len(held_out))
-        if losses[-1] <= best_loss:
-            best, best_loss = model.state_dict(), losses[-1]
-    model.load_state_dict(best)
-    return losses
-
-
 # %% wrong "the best is no copy" fails=best_model,equal_loss,frozen,optimizer
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
@@ -329,28 +308,6 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     return losses
 
 
-# %% wrong "parameters without buffers" fails=best_model,equal_loss,frozen,optimizer
-def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    best, best_loss, losses = None, math.inf, []
-    for _ in range(epochs):
-        model.train()
-        for x, y in batches:
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
-        scheduler.step()
-        model.eval()
-        with torch.no_grad():
-            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
-        losses.append(total / sum(len(y) for _, y in held_out))
-        if losses[-1] < best_loss:
-            best, best_loss = [p.detach().clone() for p in model.parameters()], losses[-1]
-    with torch.no_grad():
-        for p, kept in zip(model.parameters(), best):
-            p.copy_(kept)
-    return losses
-
-
 # %% wrong "a mean of means" fails=mean_over_samples,best_model
 def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
     best, best_loss, losses = None, math.inf, []
@@ -366,46 +323,6 @@ def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
             losses.append(sum(F.cross_entropy(model(x), y).item() for x, y in held_out) / len(held_out))
         if losses[-1] < best_loss:
             best, best_loss = copy.deepcopy(model.state_dict()), losses[-1]
-    model.load_state_dict(best)
-    return losses
-
-
-# %% wrong "the second epoch in evaluation mode" fails=losses,mean_over_samples,best_model,frozen,optimizer,no_graph
-def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    best, best_loss, losses = None, math.inf, []
-    model.train()
-    for _ in range(epochs):
-        for x, y in batches:
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
-        scheduler.step()
-        model.eval()
-        with torch.no_grad():
-            total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
-        losses.append(total / sum(len(y) for _, y in held_out))
-        if losses[-1] < best_loss:
-            best, best_loss = copy.deepcopy(model.state_dict()), losses[-1]
-    model.load_state_dict(best)
-    return losses
-
-
-# %% wrong "measured with a graph, left in training mode" fails=evaluation_mode,no_graph
-def fit_best(model, batches, held_out, optimizer, scheduler, epochs):
-    best, best_loss, losses = None, math.inf, []
-    for _ in range(epochs):
-        model.train()
-        for x, y in batches:
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
-        scheduler.step()
-        model.eval()
-        total = sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in held_out)
-        losses.append(total / sum(len(y) for _, y in held_out))
-        if losses[-1] < best_loss:
-            best, best_loss = copy.deepcopy(model.state_dict()), losses[-1]
-        model.train()
     model.load_state_dict(best)
     return losses
 

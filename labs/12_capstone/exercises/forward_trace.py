@@ -388,41 +388,6 @@ def forward_trace(model, x):
     return found
 
 
-# %% wrong "blocks are layers too" fails=layer_kinds,one_layer,no_history
-def forward_trace(model, x):
-    found = []
-    hooks = [
-        layer.register_forward_hook(lambda _m, _i, out, name=name: found.append((name, out.detach().clone())))
-        for name, layer in model.named_modules()
-        if layer is not model
-    ]
-    try:
-        model(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
-
-
-# %% wrong "in eval mode and back to train" fails=layer_kinds,keeps_modes
-def forward_trace(model, x):
-    seen, handles = [], []
-    was = model.training
-    model.eval()
-    for name, layer in model.named_modules():
-        if not list(layer.children()):
-            handles.append(
-                layer.register_forward_hook(lambda m, i, o, name=name: seen.append((name, o.detach().clone())))
-            )
-    try:
-        model(x)
-    finally:
-        for h in handles:
-            h.remove()
-        model.train(was)
-    return seen
-
-
 # %% equivalent "arguments left as they were"
 # Where a layer writes into x, it may write into a copy.
 

@@ -409,55 +409,6 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     return total
 
 
-# %% wrong "clipped before unscale_" fails=uneven_batches,mean_over_samples,clipping,formats,skips_overflow,keeps_modes
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total
-
-
-# %% wrong "clipped in each batch" fails=uneven_batches,mean_over_samples,clipping,skips_overflow,scaler_off,keeps_modes
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), clip * scaler.get_scale())
-        total += loss.item()
-    scaler.step(optimizer)
-    scaler.update()
-    return total
-
-
-# %% wrong "optimizer.step" fails=skips_overflow
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    scaler.update()
-    return total
-
-
 # %% wrong "no autocast" fails=format_shows,skips_overflow
 def train_window(model, optimizer, scaler, window, dtype, clip):
     where = next(model.parameters()).device
@@ -490,44 +441,6 @@ def train_window(model, optimizer, scaler, window, dtype, clip):
     scaler.step(optimizer)
     scaler.update()
     return sum(loss.item() for loss in losses)
-
-
-# %% wrong "into training mode, and back to the mode of the whole" fails=keeps_modes
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    was = model.training
-    model.train()
-    optimizer.zero_grad()
-    for x, y in window:
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    model.train(was)
-    return total
-
-
-# %% wrong "the batches are taken off the list" fails=keeps_window
-def train_window(model, optimizer, scaler, window, dtype, clip):
-    where = next(model.parameters()).device
-    count, total = sum(len(y) for _, y in window), 0.0
-    optimizer.zero_grad()
-    while window:
-        x, y = window.pop(0)
-        with torch.autocast(where.type, dtype=dtype, enabled=dtype != torch.float32):
-            loss = F.cross_entropy(model(x.to(where)), y.to(where), reduction="sum") / count
-        scaler.scale(loss).backward()
-        total += loss.item()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    scaler.step(optimizer)
-    scaler.update()
-    return total
 
 
 # %% liar "one graph of the whole window; derivatives of the middle layer are taken at once, and kept"
