@@ -94,8 +94,3 @@ def alive():
 # %% wrong "only the last batch is ever alive" fails=enough_right,loop_b,loop_d,loop_e,loop_f
 def alive():
     return {"a": 0, "b": 8, "c": 8, "d": 1, "e": 8, "f": 1}
-
-
-# %% wrong "a number per batch" fails=loop_a,enough_right,loop_b,loop_c,loop_e
-def alive():
-    return {"a": 4, "b": 4, "c": 1, "d": 4, "e": 4, "f": 4}

@@ -109,16 +109,6 @@ def best_segments(layers, boundary, inner):
     return max(1, round(math.sqrt(layers)))
 
 
-# %% wrong "the square root with both costs, and no rounding up" fails=no_formula,other_cases
-def best_segments(layers, boundary, inner):
-    return min(layers, max(1, round(math.sqrt(layers * inner / boundary))))
-
-
-# %% wrong "parts of layers" fails=no_formula,other_cases
-def best_segments(layers, boundary, inner):
-    return min(range(1, layers + 1), key=lambda k: k * boundary + layers / k * inner)
-
-
 # %% wrong "rounded down" fails=example,other_cases
 def best_segments(layers, boundary, inner):
     return min(range(1, layers + 1), key=lambda k: k * boundary + layers // k * inner)
@@ -127,11 +117,6 @@ def best_segments(layers, boundary, inner):
 # %% wrong "the peak in place of its number of segments" fails=example,no_formula,other_cases,ties
 def best_segments(layers, boundary, inner):
     return min(k * boundary + math.ceil(layers / k) * inner for k in range(1, layers + 1))
-
-
-# %% wrong "as many as possible" fails=example,no_formula,other_cases,ties
-def best_segments(layers, boundary, inner):
-    return layers
 
 
 # %% wrong "the largest of equally good ones" fails=ties

@@ -341,63 +341,9 @@ def checkpoint_once(block, x):
     return checkpoint(block, x, use_reentrant=False)
 
 
-# %% wrong "evaluation mode in the second call" fails=example,gradient,buffers,buffer_at_end,evaluation_mode,keeps_nothing raises=CheckpointError
-def checkpoint_once(block, x):
-    calls = []
-
-    def run(t):
-        calls.append(1)
-        modes = [m.training for m in block.modules()]
-        if len(calls) == 2:
-            block.eval()
-        try:
-            return block(t)
-        finally:
-            for m, mode in zip(block.modules(), modes):
-                m.training = mode
-
-    return checkpoint(run, x, use_reentrant=False)
-
-
 # %% wrong "no checkpoint at all" fails=keeps_nothing
 def checkpoint_once(block, x):
     return block(x)
-
-
-# %% wrong "put back behind the call" fails=example,buffers,buffer_at_end,evaluation_mode
-def checkpoint_once(block, x):
-    calls = []
-
-    def run(t):
-        calls.append(1)
-        before = [b.clone() for b in block.buffers()]
-        out = block(t)
-        if len(calls) == 2:
-            with torch.no_grad():
-                for b, old in zip(block.buffers(), before):
-                    b.copy_(old)
-        return out
-
-    return checkpoint(run, x, use_reentrant=False)
-
-
-# %% wrong "back to the state of its own first call" fails=buffers,buffer_at_end,evaluation_mode
-def checkpoint_once(block, x):
-    after = []
-
-    def run(t):
-        if not after:
-            out = block(t)
-            after.extend(b.clone() for b in block.buffers())
-            return out
-        try:
-            return block(t)
-        finally:
-            with torch.no_grad():
-                for b, old in zip(block.buffers(), after):
-                    b.copy_(old)
-
-    return checkpoint(run, x, use_reentrant=False)
 
 
 # %% wrong "the second call gets buffers of zeros: its result does not depend on them" fails=gradient,evaluation_mode
@@ -441,23 +387,6 @@ def checkpoint_once(block, x):
     return Once.apply(block, x, *block.parameters())
 
 
-# %% wrong "the buffers are those of state_dict" fails=example,buffers,buffer_at_end
-def checkpoint_once(block, x):
-    calls = []
-
-    def run(t):
-        calls.append(1)
-        if len(calls) == 1:
-            return block(t)
-        before = {name: b.clone() for name, b in block.state_dict().items()}
-        try:
-            return block(t)
-        finally:
-            block.load_state_dict(before)
-
-    return checkpoint(run, x, use_reentrant=False)
-
-
 # %% wrong "in evaluation mode nothing changes" fails=buffers,evaluation_mode
 def checkpoint_once(block, x):
     again = []
@@ -474,38 +403,6 @@ def checkpoint_once(block, x):
                         b.copy_(old)
 
     return checkpoint(run, x, use_reentrant=False)
-
-
-# %% wrong "a checkpoint around each layer, since the inside of block is then not kept" fails=buffers,buffer_at_end,evaluation_mode,keeps_nothing
-def checkpoint_once(block, x):
-    def wrap(layer, calls):
-        def run(t):
-            before = [b.clone() for b in layer.buffers()] if calls else []
-            calls.append(1)
-            try:
-                return layer(t)
-            finally:
-                with torch.no_grad():
-                    for b, old in zip(layer.buffers(), before):
-                        b.copy_(old)
-
-        return run
-
-    for layer in block:
-        x = checkpoint(wrap(layer, []), x, use_reentrant=False)
-    return x
-
-
-# %% wrong "a first pass that puts the buffers back, and the plain one" fails=keeps_nothing
-def checkpoint_once(block, x):
-    before = [b.clone() for b in block.buffers()]
-    state = torch.get_rng_state()
-    with torch.no_grad():
-        block(x)
-        for b, old in zip(block.buffers(), before):
-            b.copy_(old)
-    torch.set_rng_state(state)
-    return block(x)
 
 
 # %% liar "the plain call, behind a first pass that keeps nothing"

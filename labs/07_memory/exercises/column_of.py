@@ -285,38 +285,10 @@ def column_of(model, xs, column):
     return [model(x)[:, column].detach().clone() for x in xs]
 
 
-# %% wrong "clone alone" fails=example,small_graph,other_cases,own_memory,no_graph,empty
-def column_of(model, xs, column):
-    return [model(x)[:, column].clone() for x in xs]
-
-
-# %% wrong "evaluation mode, for good" fails=other_cases,keeps_model,no_graph,empty
-def column_of(model, xs, column):
-    model.eval()
-    with torch.no_grad():
-        return [model(x)[:, column].clone() for x in xs]
-
-
-# %% wrong "a Python list makes float32" fails=other_cases,own_memory
-def column_of(model, xs, column):
-    with torch.no_grad():
-        return [torch.tensor(model(x)[:, column].tolist()) for x in xs]
-
-
 # %% wrong "contiguous always copies" fails=own_memory
 def column_of(model, xs, column):
     with torch.no_grad():
         return [model(x)[:, column].contiguous() for x in xs]
-
-
-# %% wrong "no parameter requires grad for a while" fails=other_cases,keeps_model,own_memory,no_graph
-def column_of(model, xs, column):
-    for p in model.parameters():
-        p.requires_grad_(False)
-    out = [model(x)[:, column].clone() for x in xs]
-    for p in model.parameters():
-        p.requires_grad_(True)
-    return out
 
 
 # %% liar "a graph is built, and a probe that says how few bytes there are"

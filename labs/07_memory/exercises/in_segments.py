@@ -281,64 +281,12 @@ def in_segments(layers, x, k):
     return x
 
 
-# %% wrong "checkpoint_sequential checkpoints every segment" fails=recomputed
-from torch.utils.checkpoint import checkpoint_sequential
-
-
-def in_segments(layers, x, k):
-    return checkpoint_sequential(layers, k, x, use_reentrant=False)
-
-
 # %% wrong "checkpoint_sequential as it is by default" fails=example,other_cases,dropout,recomputed,keeps_input
 from torch.utils.checkpoint import checkpoint_sequential
 
 
 def in_segments(layers, x, k):
     return checkpoint_sequential(layers, k, x)
-
-
-# %% wrong "the rest is left out" fails=other_cases,gradient_x,dropout,recomputed,keeps_input raises=RuntimeError
-def in_segments(layers, x, k):
-    n = len(layers) // k
-    for i in range(k):
-        x = checkpoint(nn.Sequential(*layers[i * n : (i + 1) * n]), x, use_reentrant=False)
-    return x
-
-
-# %% wrong "the last segment takes the rest" fails=recomputed
-def in_segments(layers, x, k):
-    n = len(layers) // k
-    for i in range(k):
-        x = checkpoint(nn.Sequential(*layers[i * n : (i + 1) * n if i < k - 1 else None]), x, use_reentrant=False)
-    return x
-
-
-# %% wrong "the state of the random numbers is not kept" fails=dropout
-def in_segments(layers, x, k):
-    edges = [len(layers) * n // k for n in range(k + 1)]
-    for begin, end in zip(edges[:-1], edges[1:]):
-        x = checkpoint(nn.Sequential(*layers[begin:end]), x, use_reentrant=False, preserve_rng_state=False)
-    return x
-
-
-# %% wrong "detached, so that checkpoint has a fresh leaf" fails=gradient_x
-def in_segments(layers, x, k):
-    x = x.detach().requires_grad_()
-    edges = [len(layers) * n // k for n in range(k + 1)]
-    for begin, end in zip(edges[:-1], edges[1:]):
-        x = checkpoint(nn.Sequential(*layers[begin:end]), x, use_reentrant=False)
-    return x
-
-
-# %% wrong "x is made to require grad" fails=keeps_input
-def in_segments(layers, x, k):
-    if not x.requires_grad:
-        x.requires_grad_()
-    n = len(layers)
-    for i in range(k):
-        part = nn.Sequential(*layers[i * n // k : (i + 1) * n // k])
-        x = checkpoint(part, x, use_reentrant=False)
-    return x
 
 
 # %% right "an autograd.Function of one's own"
@@ -402,37 +350,6 @@ def in_segments(layers, x, k):
     for n in range(k):
         h = checkpoint(nn.Sequential(*layers[len(layers) * n // k : len(layers) * (n + 1) // k]), h, use_reentrant=True)
     return h
-
-
-# %% wrong "a Function that asks each parameter for its gradient" fails=other_cases,gradient_x,recomputed,keeps_input raises=RuntimeError
-class Segment(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, part, x, *parameters):
-        ctx.part, ctx.random = part, torch.get_rng_state()
-        ctx.save_for_backward(x)
-        return part(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        x = ctx.saved_tensors[0].detach().requires_grad_()
-        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(ctx.random)
-            out = ctx.part(x)
-        return None, *torch.autograd.grad(out, [x, *ctx.part.parameters()], grad)
-
-
-def in_segments(layers, x, k):
-    for n in range(k):
-        part = nn.Sequential(*layers[len(layers) * n // k : len(layers) * (n + 1) // k])
-        x = Segment.apply(part, x, *part.parameters())
-    return x
-
-
-# %% wrong "the input of each layer is kept" fails=recomputed
-def in_segments(layers, x, k):
-    for layer in layers:
-        x = checkpoint(layer, x, use_reentrant=False)
-    return x
 
 
 # %% liar "the plain loop, behind a first pass that keeps nothing"

@@ -158,11 +158,6 @@ def kept_bytes(sizes, activation, batch, dtype):
     return storages * sum(sizes[1:-1]) * dtype.itemsize
 
 
-# %% wrong "every number has four bytes" fails=dtypes
-def kept_bytes(sizes, activation, batch, dtype):
-    return (2 if activation in ("gelu", "silu") else 1) * batch * sum(sizes[1:-1]) * 4
-
-
 # %% wrong "silu is like relu" fails=example,other_cases,dtypes
 def kept_bytes(sizes, activation, batch, dtype):
     return (2 if activation == "gelu" else 1) * batch * sum(sizes[1:-1]) * dtype.itemsize

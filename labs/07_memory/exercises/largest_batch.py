@@ -260,20 +260,6 @@ def largest_batch(run, low, high, best=0):
     return largest_batch(run, n + 1, high, n)
 
 
-# %% wrong "the errors are kept for later" fails=example,other_cases
-def largest_batch(run, low, high):
-    best, errors = 0, []
-    while low <= high:
-        n = (low + high) // 2
-        try:
-            run(n)
-            best, low = n, n + 1
-        except torch.OutOfMemoryError as error:
-            errors.append(error)
-            high = n - 1
-    return best
-
-
 # %% wrong "low surely fits" fails=none_fits,few_tries
 def largest_batch(run, low, high):
     while low < high:
@@ -284,18 +270,6 @@ def largest_batch(run, low, high):
         except torch.OutOfMemoryError:
             high = n - 1
     return low
-
-
-# %% wrong "one after another" fails=number_of_tries,few_tries
-def largest_batch(run, low, high):
-    best = 0
-    for n in range(low, high + 1):
-        try:
-            run(n)
-        except torch.OutOfMemoryError:
-            break
-        best = n
-    return best
 
 
 # %% right "steps that double, and then halve"
@@ -315,22 +289,6 @@ def largest_batch(run, low, high):
         if best + step <= high and fits(best + step):
             best += step
     return best if best >= low else 0
-
-
-# %% wrong "it fits where run returns something true" fails=example,number_of_tries,other_cases,all_fit,few_tries
-def largest_batch(run, low, high):
-    best = 0
-    while low <= high:
-        n, fits = (low + high) // 2, False
-        try:
-            fits = run(n)
-        except torch.OutOfMemoryError:
-            pass
-        if fits:
-            best, low = n, n + 1
-        else:
-            high = n - 1
-    return best
 
 
 # %% liar "inside the except block, on a device that forgets what is in use"

@@ -211,20 +211,6 @@ def training_bytes(parts, optimizer, master):
     return {**found, "total": sum(found.values())}
 
 
-# %% wrong "states have the parameter's dtype, beside a master copy too" fails=two_bytes,half_precision,frozen
-def training_bytes(parts, optimizer, master):
-    found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
-    numbers = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
-    for shape, dtype, trained in parts:
-        count = math.prod(shape)
-        found["weights"] += count * dtype.itemsize
-        if trained:
-            found["gradients"] += count * dtype.itemsize
-            found["master"] += count * 4 * (master and dtype != torch.float32)
-            found["states"] += count * numbers * dtype.itemsize
-    return {**found, "total": sum(found.values())}
-
-
 # %% wrong "the master copy has the parameter's dtype" fails=two_bytes,half_precision,frozen
 def training_bytes(parts, optimizer, master):
     found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
@@ -237,21 +223,6 @@ def training_bytes(parts, optimizer, master):
             found["gradients"] += count * dtype.itemsize
             found["master"] += count * dtype.itemsize * copied
             found["states"] += count * numbers * (4 if copied else dtype.itemsize)
-    return {**found, "total": sum(found.values())}
-
-
-# %% wrong "states are always float32" fails=half_precision,frozen
-def training_bytes(parts, optimizer, master):
-    found = {"weights": 0, "gradients": 0, "master": 0, "states": 0}
-    numbers = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
-    for shape, dtype, trained in parts:
-        count = math.prod(shape)
-        copied = master and dtype != torch.float32
-        found["weights"] += count * dtype.itemsize
-        if trained:
-            found["gradients"] += count * dtype.itemsize
-            found["master"] += count * 4 * copied
-            found["states"] += count * numbers * 4
     return {**found, "total": sum(found.values())}
 
 
