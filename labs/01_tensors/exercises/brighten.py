@@ -29,6 +29,7 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
     reference,
     *("0-dim", "empty", "five dimensions", "transposed", "every second", "expanded", "all values"),
     *("offset 0", "offset 255", "offset -255", "gain 1", "small gain", "huge gain", "above the middle"),
+    *("huge terms cancel", "terms cancel, above the middle", "terms cancel, below the middle"),
 )
 def arguments(draw, edge):
     shape = {"0-dim": (), "empty": (3, 0), "five dimensions": (2, 1, 3, 2, 1), "all values": (8, 32)}
@@ -44,6 +45,11 @@ def arguments(draw, edge):
         image = image[:1].expand(shape)
     if edge == "above the middle":  # 0.500004 for each pixel of 255
         return image.clamp(min=draw(st.integers(250, 255))), 0.500004, -254
+    if "cancel" in edge:  # gain * pixel and gain * offset are large, but a sum of 0 or 1 is multiplied exactly
+        image[:], image[:, ::2] = 255, 254
+        if edge == "huge terms cancel":
+            return image, draw(st.sampled_from([33333333.3, 1e8 / 3])), -255
+        return image, 2 * draw(st.integers(70, 125)) + (0.5001 if "above" in edge else 1.4999), -254
     # No product of these with an integer below 511 is near the midpoint between two integers.
     gain = {"gain 1": 1.0, "small gain": 0.0031, "huge gain": 1e8}.get(
         edge, draw(st.sampled_from([0.7713, 1.3117, 3.0]))
@@ -143,8 +149,9 @@ with check(
             {"a cast truncates decimals": torch.tensor(exact).to(torch.uint8)},
         )
     arguments.assert_results(brighten, "", "all values", "small gain", "above the middle")
+    arguments.assert_results(brighten, "terms cancel, above the middle", "terms cancel, below the middle")
 with check("extremes", "the largest offset, no offset, and a huge gain", hint="Where could a number get too large?"):
-    arguments.assert_results(brighten, "offset 255", "offset 0", "huge gain")
+    arguments.assert_results(brighten, "offset 255", "offset 0", "huge gain", "huge terms cancel")
 with check("non_contiguous", "images of other shapes and strides, including 0-dim and empty ones"):
     arguments.assert_results(brighten, "transposed", "every second", "expanded", "five dimensions", "0-dim", "empty")
 with check("keeps_input", "the image keeps its values, and the result is a new tensor", guard=True):
@@ -206,7 +213,7 @@ def brighten(image, gain, offset):
     return image
 
 
-# %% wrong "a picture has only two ends that matter: white" fails=stops_at_0,rounded,non_contiguous
+# %% wrong "a picture has only two ends that matter: white" fails=stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).round().clamp(max=255).long().to(torch.uint8)
 

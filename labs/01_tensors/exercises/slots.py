@@ -2,8 +2,8 @@
 def slots(t: Tensor) -> list[int]:
     """List the storage slot of each element of t, in t's own order: the last index changes fastest.
 
-    Returns a flat list of Python integers, one for each element, so a slot that's read twice is in it twice. Slots are
-    counted in elements from the start of the storage.
+    Returns a new flat list of Python integers, one for each element, so a slot that's read twice is in it twice.
+    Slots are counted in elements from the start of the storage.
 
     Details:
     - t: any shape (even 0-dim or empty), any strides, any dtype. It isn't changed.
@@ -18,7 +18,7 @@ def slots(t: Tensor) -> list[int]:
 
 # %% promises
 # List the storage slot -> matrix, transpose, slices
-# Returns a flat list -> result_type, expanded
+# Returns a new flat list -> result_type, expanded, new_list
 # Slots are counted -> dtypes, slices
 # t: any shape -> dimensions, dtypes, zero_dim_empty, expanded
 # It isn't changed -> keeps_input
@@ -157,6 +157,8 @@ with check(
     hint="If you write to t, what does the caller find there afterward?",
 ):
     arguments.assert_arguments(slots)
+with check("new_list", "each call returns a new list", guard=True, hint="Who else has the list that you return?"):
+    arguments.assert_memory(slots)
 
 
 # %% right "look the numbers up in a storage of slot numbers"

@@ -79,7 +79,8 @@ class Normalize(nn.Module):
 
     Details:
     - mean, std: C is at least 1. They have any strides and the same floating-point dtype, which becomes the module's;
-      std and its square are positive and finite. Neither requires grad, and neither is changed.
+      std and its square are positive and finite, and |mean| is at most 100 * std. Neither requires grad,
+      and neither is changed.
     - Later changes to the caller's tensors have no effect on the module.
     - x: any strides, and the module's dtype and device. It isn't changed. N may be 0.
     - Training and evaluation modes give the same result.

@@ -55,6 +55,7 @@ def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: b
     *("as many heads as positions", "as many samples as heads", "features as positions", "all equal"),
     *("causal, scores far apart",),
     *("positions first", "features first", "every second feature", "stored by columns", "slices of one matrix"),
+    *("key is query.T", "value is query.T"),
 )
 def arguments(draw, edge):
     n, heads, d, t = draw(st.integers(2, 3)), draw(st.integers(4, 5)), draw(st.integers(2, 3)), draw(st.integers(6, 7))
@@ -76,6 +77,9 @@ def arguments(draw, edge):
         w = w.mT.contiguous().mT
     if edge == "slices of one matrix":
         w = torch.cat(w.unbind(), 1).unflatten(1, (4, f)).transpose(0, 1)
+    if edge in ("key is query.T", "value is query.T"):
+        q, other = w[0], w[1]
+        w = [q, q.T, other, other.T] if edge == "key is query.T" else [q, other, q.T, other.T]
     plain = edge in ("", "float64", "one position")
     return x, list(w), heads, "causal" in edge or (not plain and draw(st.booleans()))
 
@@ -160,6 +164,7 @@ with check(
 ):
     arguments.assert_results(multi_head_attention, "positions first", "features first", "every second feature")
     arguments.assert_results(multi_head_attention, "stored by columns", "slices of one matrix")
+    arguments.assert_results(multi_head_attention, "key is query.T", "value is query.T")
 with check("empty", "no sample", guard=True, hint="Which of your sizes is -1? It can't be computed from no elements."):
     arguments.assert_results(multi_head_attention, "no sample")
 with check(

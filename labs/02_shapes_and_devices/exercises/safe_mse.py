@@ -35,17 +35,28 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     reference,
     *("rows", "columns", "column and row", "row and column"),
     *("one: columns", "one: column and row", "one: row and column"),
-    *("float64", "close together", "columns of a table", "every second one", "expanded"),
+    *(
+        "float64",
+        "close together",
+        "close in pairs",
+        "close in pairs, float64",
+        "columns of a table",
+        "every second one",
+        "expanded",
+    ),
 )
 def arguments(draw, edge):
     one, _, shapes = edge.rpartition(": ")
     n = 1 if one else draw(st.integers(2, 7))
     g = draw.make_generator()
-    dtype = torch.float64 if edge == "float64" else torch.float32
+    dtype = torch.float64 if "float64" in edge else torch.float32
     pair = [torch.randn(n, dtype=dtype, generator=g) for _ in range(2)]
     if edge == "close together":
         pair[1] = pair[0] * 0.01 + 1000
         pair[0] = pair[0] + 1000
+    if "close in pairs" in edge:  # far from each other, and from their mean
+        pair[1] = pair[0] * (1e9 if "float64" in edge else 1e4)
+        pair[0] = pair[1] + torch.randn(n, dtype=dtype, generator=g)
     if edge == "columns of a table":
         pair = list(torch.stack([*pair, pair[0] * 2], 1).T[:2])
     if edge == "every second one":
@@ -119,7 +130,7 @@ with check(
     "digits are kept: in float64, and if numbers are close together",
     hint="Which dtype does your function compute in? Does it subtract before it squares?",
 ):
-    arguments.assert_results(safe_mse, "float64", "close together")
+    arguments.assert_results(safe_mse, "float64", "close together", "close in pairs", "close in pairs, float64")
 with check("one_sample", "a single prediction", weight=2, hint="What does squeeze() turn shape (1, 1) into?"):
     arguments.assert_results(safe_mse, "one: columns", "one: column and row", "one: row and column")
 with check(

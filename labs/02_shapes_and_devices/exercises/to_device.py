@@ -53,8 +53,8 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
 
 
 # %% domain
-FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-OTHERS = (torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool, torch.complex64)
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
+OTHERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool, torch.complex64, torch.complex128)
 
 
 @domain(

@@ -109,6 +109,7 @@ def arguments(draw, edge):
         "a gap of one slot",
         "a small overlap",
     ),
+    *("outer dimensions swapped", "middle dimensions swapped", "middle dimensions swapped, in two"),
 )
 def impossible(draw, edge):
     blocks = [draw(st.lists(st.sampled_from([2, 3, 5]), min_size=2, max_size=3)) for _ in range(2)]
@@ -116,7 +117,7 @@ def impossible(draw, edge):
     first, last = (merge(draw, draw(st.permutations(block))) for block in blocks)
     if edge in ("", "expanded", "last block expanded", "ones between"):
         shape = [*first[:-1], first[-1] * last[0], *last[1:]]
-    else:
+    elif "swapped" not in edge:
         shape = {
             "flat": [torch.Size(size).numel()],
             "a small gap": [torch.Size(size).numel()],
@@ -142,6 +143,12 @@ def impossible(draw, edge):
         )
         for i in reversed(range(place)):
             stride[i], step = step, step * size[i]
+    if "swapped" in edge:  # the first two slots are right, and so is the last one
+        size = [draw(st.sampled_from([2, 3, 5])) for _ in range(3 if "outer" in edge else 4)]
+        stride, first = list(torch.empty(size).stride()), len(size) - 3
+        for values in (size, stride):
+            values[first], values[first + 1] = values[first + 1], values[first]
+        shape = [size[0] * size[1], size[2] * size[3]] if "in two" in edge else [torch.Size(size).numel()]
     if edge == "ones between":
         size.insert(place, 1)
         stride.insert(place, stride[place - 1] if draw(st.booleans()) else size[place + 1] * stride[place])
@@ -206,6 +213,8 @@ with check(
     hint="Which adjacent old dimensions can be joined? Does every new dimension stay within a joined block?",
 ):
     impossible.assert_results(view_strides, "", "flat", "a small gap", "a gap of one slot", "a small overlap")
+    impossible.assert_results(view_strides, "outer dimensions swapped", "middle dimensions swapped")
+    impossible.assert_results(view_strides, "middle dimensions swapped, in two")
 with check(
     "size_one",
     "sizes of 1 in the old and new shapes",

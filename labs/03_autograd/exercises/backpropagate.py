@@ -34,7 +34,7 @@ def backpropagate(tape: list, values: dict[str, float], result: str) -> dict[str
 
 
 # %% promises
-# The slope of one result -> example, other_cases, zero, recording_off
+# The slope of one result -> example, other_cases, zero, recording_off, by_hand
 # tape: steps (operation -> example, other_cases
 # ("add", ("a", "b") -> example, other_cases
 # ("tanh", ("a",), "c") -> example, other_cases
@@ -169,6 +169,11 @@ with check("many_paths", "60 steps with billions of paths", hint="How often does
     arguments.assert_results(backpropagate, "many paths")
 with check("recording_off", "recording is off", weight=2, hint="Which of your lines need autograd?"):
     arguments.assert_results(backpropagate, "recording off", "inference mode")
+with check("by_hand", "without autograd", observed=True, hint="Which of your lines asks autograd for a slope?"):
+    for kinds in (("add", "sub"), ("mul", "add"), ("mul", "sub")):
+        t = [(kinds[0], ("a", "b"), "c"), (kinds[1], ("c", "a"), "d"), *[("tanh", ("d",), "e")] * (kinds[0] == "mul")]
+        calls = probes.derivatives(backpropagate, t, run_forward(t, {"a": 0.5, "b": -2.0}), t[-1][2])
+        assert_close(calls["backward"] + calls["forward"], 0, name="the calls of autograd")
 with check("keeps_input", "the tape and the values aren't changed", guard=True, hint="Which line changes an argument?"):
     arguments.assert_arguments(backpropagate)
 

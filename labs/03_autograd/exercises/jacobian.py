@@ -38,16 +38,19 @@ def jacobian(f, x: Tensor) -> Tensor:
 @domain(
     reference,
     *("float64", "one output", "one input", "unused inputs", "equal numbers", "two elements", "the identity plus 3"),
-    *("float32 only", "a leaf of its own"),
+    *("float32 only", "a leaf of its own", "rows far apart"),
     *("requires grad", "from an operation", "holds .grad", "every second element"),
 )
 def arguments(draw, edge):
     n = {"one input": 1, "two elements": 2}.get(edge, draw(st.integers(3, 5)))
     functions = {"one output": [energy], "one input": [growing, energy], "unused inputs": [skipping]}
     functions |= {"the identity plus 3": [moved], "float32 only": [projected], "a leaf of its own": [with_scale]}
+    functions |= {"rows far apart": [growing]}
     f = draw(st.sampled_from(functions.get(edge, [neighbours, rolled, growing])))
     g = draw.make_generator(here)
     x = torch.randn(n, generator=g, dtype=torch.float64 if edge in ("float64", "two elements") else torch.float32)
+    if edge == "rows far apart":  # a small one, large ones, and another small one
+        x = x * 1e5
     if edge == "equal numbers":
         x[:] = x[0]
     if edge == "every second element":
@@ -114,7 +117,7 @@ with check(
         t, want = torch.tensor([1.5, 2.0, 3.0], dtype=dtype), torch.tensor([[2.0, 1.5, 0.0], [0.0, 3.0, 2.0]])
         assert_close(jacobian(neighbours, t), want.to(dtype))
     arguments.assert_results(jacobian, "", "float64", "two elements", "equal numbers", "every second element")
-    arguments.assert_results(jacobian, "the identity plus 3", "float32 only")
+    arguments.assert_results(jacobian, "the identity plus 3", "float32 only", "rows far apart")
 with check(
     "one_output", "a single output gives a single row", weight=2, hint="Does your result have two dimensions for any m?"
 ):

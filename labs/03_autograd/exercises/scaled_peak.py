@@ -8,7 +8,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     Details:
     - x and w are both float32 or both float64. They aren't changed.
     - Sums are compared with their signs, so -1 is larger than -2. The largest one occurs once.
-    - The root mean square isn't 0, but it may be tiny: near 1e-20 in float64, so don't add a constant such as 1e-12.
+    - The root mean square is from 1e-25 to 1e25, and in float32 from 1e-12 to 1e12. Don't add a constant to it.
     - The result requires grad if x or w does.
     """
     ### BEGIN SOLUTION
@@ -28,7 +28,8 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 # They aren't changed -> keeps_input
 # Sums are compared -> other_cases
 # The largest one occurs -> other_cases, tiny
-# The root mean square isn't -> tiny
+# The root mean square is from -> tiny
+# Don't add a constant -> tiny
 # The result requires grad -> either_alone
 
 
@@ -36,7 +37,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 @domain(
     reference,
     *("float32", "one row", "one column", "square", "a zero sum", "close sums", "negative sums", "largest by size"),
-    "tiny sums",
+    *("tiny sums", "tiny sums, float32"),
     *("transposed", "expanded w", "x alone", "w alone", "neither", "from an operation"),
 )
 def arguments(draw, edge):
@@ -55,8 +56,8 @@ def arguments(draw, edge):
         x[:3] = (w / (w * w).sum())[None] * torch.tensor([[1.0], [1.0 + 1e-9], [1.0]], dtype=torch.float64)
         x[:3, 0] += torch.arange(3) * w[1]  # changes no sum
         x[:3, 1] -= torch.arange(3) * w[0]
-    if edge == "tiny sums":
-        w *= 1e-20
+    if "tiny sums" in edge:
+        w *= 1e-10 if "float32" in edge else 1e-20
     if edge == "negative sums":
         x *= -(x @ w).sign()[:, None]
     if edge == "largest by size":
@@ -65,7 +66,7 @@ def arguments(draw, edge):
         x = x.T.contiguous().T
     if edge == "expanded w":
         w = w[:1].expand(d)
-    if edge == "float32":
+    if "float32" in edge:
         x, w = x.float(), w.float()
     x.requires_grad_(edge not in ("w alone", "neither"))
     w.requires_grad_(edge not in ("x alone", "neither"))
@@ -170,9 +171,15 @@ with check(
 ):
     arguments.assert_gradients(scaled_peak, "x alone", "w alone", "neither")
     arguments.assert_results(scaled_peak, "x alone", "w alone", "neither", "from an operation")
-with check("tiny", "sums near 1e-20", hint="Do you add a number that's larger than the sums, or than their squares?"):
+with check(
+    "tiny",
+    "sums near 1e-20, and near 1e-10 in float32",
+    hint="Do you add a number that's larger than the sums, or than their squares?",
+):
     arguments.assert_results(scaled_peak, "tiny sums", rtol=1e-7, atol=0.0)
     arguments.assert_gradients(scaled_peak, "tiny sums", rtol=1e-7, atol=0.0)
+    arguments.assert_results(scaled_peak, "tiny sums, float32", rtol=1e-4, atol=0.0)
+    arguments.assert_gradients(scaled_peak, "tiny sums, float32", rtol=1e-4, atol=0.0)
 with check("keeps_input", "x and w keep their values", guard=True, hint="Which line changes a tensor in place?"):
     arguments.assert_arguments(scaled_peak)
 

@@ -36,6 +36,7 @@ def value_and_slope(coefficients: list[float], x: Tensor) -> tuple[Tensor, Tenso
     reference,
     *("float64", "0-dim", "empty", "a zero", "one coefficient", "the coefficient 0", "zeros first"),
     *("steep", "transposed", "expanded", "requires grad", "from an operation"),
+    *("a zero, requires grad", "zeros first, requires grad"),
     *("recording off", "inference mode"),
     contexts={"recording off": torch.no_grad, "inference mode": torch.inference_mode},
 )
@@ -43,13 +44,13 @@ def arguments(draw, edge):
     coefficients = [draw(st.integers(-30, 30)) / 10 for _ in range(draw(st.integers(2, 5)))]
     if edge in ("one coefficient", "the coefficient 0"):
         coefficients = [0.0 if edge == "the coefficient 0" else 2.5]
-    if edge == "zeros first":
+    if "zeros first" in edge:
         coefficients = [0.0, 0.0, *coefficients]
     columns = draw(st.integers(2 if edge == "transposed" else 1, 3))
     shape = {"0-dim": (), "empty": (0, 2)}.get(edge, (draw(st.integers(2, 4)), columns))
     g, dtype = draw.make_generator(here), torch.float64 if edge in ("float64", "steep") else torch.float32
     x = torch.rand(shape, generator=g, dtype=dtype) * 2.8 - 1.4
-    if edge == "a zero":
+    if "a zero" in edge:
         x[0] = 0
     if edge == "steep":
         x = x * 1e4
@@ -120,6 +121,9 @@ with check(
 ):
     arguments.assert_gradients(value_and_slope, "requires grad", "from an operation", of=(0,), atol=5e-5)
     arguments.assert_results(value_and_slope, "requires grad", "from an operation", atol=5e-5)
+    edges = ("a zero, requires grad", "zeros first, requires grad")
+    arguments.assert_gradients(value_and_slope, *edges, of=(0,), atol=5e-5)
+    arguments.assert_results(value_and_slope, *edges, atol=5e-5)
 with check(
     "keeps_input",
     "the coefficients and x aren't changed",
