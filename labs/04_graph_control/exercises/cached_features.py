@@ -67,7 +67,7 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
 # The features of all -> example, other_cases
 # batches: tensors -> empty, other_cases
 # encoder: a function -> other_cases
-# You may call it once -> other_cases
+# You may call it once -> calls, other_cases
 # None of its operations -> no_graph
 # Returns (sum of -> other_cases, empty
 # The result doesn't require -> grad_of_batches
@@ -182,6 +182,20 @@ with check(
     got = cached_features(seen, t)
     assert_close(got, want)
     assert not any(call.grad for call in seen.calls), "the encoder was recorded"
+with check(
+    "calls",
+    "the encoder runs once for each batch, or once for all the rows",
+    hint="How often does your function run the encoder, and on how many rows in all?",
+):
+    w = torch.linspace(-2, 1, 6).reshape(3, 2).sin()
+    rows = torch.linspace(-1, 2, 27).reshape(9, 3).cos()
+    t = [rows[:2], rows[2:6], rows[6:]]
+    want = (rows @ w).tanh()
+    seen = Seen(lambda x: torch.tanh(x @ w))
+    got = cached_features(seen, t)
+    assert_close(got, want)
+    sizes = [call.shapes[0][0] for call in seen.calls]
+    assert sizes in ([2, 4, 3], [9]), "the encoder didn't run once for each batch, or once for all the rows"
 with check("writable", "the features may be changed in place", hint="Is your result an inference tensor?"):
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
     features = encode(torch.cat(t)).detach()

@@ -18,12 +18,12 @@ def make_head(weight, bias):
 
 
 @probes.probe
-def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad=False, head_trains=True, shared=False):
+def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad=None, head_trains=True, shared=False):
     """What finetune returns for a trunk and a head, and how it leaves both of them.
 
     modes: the training flag of each module of the trunk before. learning: requires_grad of each parameter of the trunk,
-    whose .grad holds ones. old_grad: whether the .grad of the head holds ones too. head_trains: the mode of the head.
-    shared: whether both layers of the head have the same weight.
+    whose .grad holds ones. old_grad: for the head's weight and bias, the number in the .grad that they hold from before,
+    or None. head_trains: the mode of the head. shared: whether both layers of the head have the same weight.
     """
     trunk, head = make_trunk(state, f), make_head(*linear).train(head_trains)
     if shared:
@@ -34,9 +34,8 @@ def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad
     for parameter, flag in zip(trunk.parameters(), learning, strict=True):
         parameter.requires_grad_(flag)
         parameter.grad = torch.ones_like(parameter)
-    if old_grad:
-        for parameter in head.parameters():
-            parameter.grad = torch.ones_like(parameter)
+    for parameter, number in zip(head[0].parameters(), old_grad or (None, None), strict=True):
+        parameter.grad = None if number is None else torch.full_like(parameter, number)
     losses = finetune(trunk, head, batches, lr)
     return {
         "losses": [float(loss) for loss in losses],
@@ -111,6 +110,7 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
     *("no batches", "one batch", "one sample", "one class", "the same batch twice", "lr 0", "transposed"),
     *("scores far apart", "training mode", "evaluation mode", "only BatchNorm evaluated", "head in evaluation mode"),
     *("trunk frozen", "some frozen", "head holds .grad", "a shared parameter"),
+    *("head holds NaN in .grad", "head holds infinity in .grad", "only the bias holds .grad"),
     call=finetuned,
 )
 def arguments(draw, edge):
@@ -135,8 +135,14 @@ def arguments(draw, edge):
     learning = {"trunk frozen": [False] * 4, "some frozen": [True, False, True, False]}.get(edge, [True] * 4)
     lr = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.05, 0.1, 0.3]))
     state = make_state(width, draw(st.integers(0, 1000)))
-    old = (edge == "head holds .grad", edge != "head in evaluation mode")
-    return state, marked, linear, batches, lr, modes, learning, *old, edge == "a shared parameter"
+    old_grad = {
+        "head holds .grad": (1.0, 1.0),
+        "head holds NaN in .grad": (float("nan"), 1.0),
+        "head holds infinity in .grad": (float("inf"), -float("inf")),
+        "only the bias holds .grad": (None, 1000.0),
+    }.get(edge)
+    head = old_grad, edge != "head in evaluation mode", edge == "a shared parameter"
+    return state, marked, linear, batches, lr, modes, learning, *head
 
 
 # %% checks
@@ -160,7 +166,7 @@ with check(
     truth = torch.tensor([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
     odds = torch.softmax(3 * (hidden @ t_w.T + t_b), 1)
     want = t_w - 0.1 * 3 * (odds - truth).T @ hidden / 2
-    got = finetuned(finetune, s, marked, (t_w, t_b), [(t, truth.argmax(1))], 0.1, [True] * 7, [True] * 4, True)
+    got = finetuned(finetune, s, marked, (t_w, t_b), [(t, truth.argmax(1))], 0.1, [True] * 7, [True] * 4, (1.0, 1.0))
     explain(
         got["head"]["0.weight"],
         want,
@@ -214,8 +220,13 @@ with check(
         assert_close(got["losses"], want["losses"], name="the losses")
         assert_close(got["head"], want["head"], name="the head")
         assert got["in place"] is True, "a parameter has new memory"
-with check("old_grad", "a head that holds a .grad", weight=2, hint="What does backward do with an old .grad?"):
-    for trial in arguments.iter_trials(finetune, "head holds .grad"):
+with check(
+    "old_grad", "a head that holds a .grad", weight=2, hint="What does backward do with an old .grad? What is 0 * NaN?"
+):
+    for trial in arguments.iter_trials(
+        finetune,
+        *("head holds .grad", "head holds NaN in .grad", "head holds infinity in .grad", "only the bias holds .grad"),
+    ):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["losses"], want["losses"], name="the losses")
         assert_close(got["head"], want["head"], name="the head")
@@ -493,7 +504,7 @@ def finetune(trunk, head, batches, lr):
     return losses
 
 
-def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad=False, head_trains=True):
+def finetuned(finetune, state, f, linear, batches, lr, modes, learning, old_grad=None, head_trains=True, shared=False):
     trunk, head = make_trunk(state, lambda x, training: x), make_head(*linear)
     return {
         "losses": finetune(trunk, head, batches, lr),

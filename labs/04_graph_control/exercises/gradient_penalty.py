@@ -19,7 +19,8 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     """The mean over the samples of (norm - 1) ** 2, with the norm of the score's gradient with respect to the sample.
 
     critic: a function critic(w, x) from weights and samples (n, ...) to scores (n,), each computed from its own sample.
-    real, fake: (n, ...) with n at least 1 and one or more axes after the first. mix: (n,).
+    real, fake: (n, ...), with n at least 1 and one or more axes after the first, and numbers from -2 to 2. mix: (n,),
+    from 0 to 1.
     The gradient is taken at mix * real + (1 - mix) * fake, with each sample's own mix, and the norm over all of the
     sample's numbers. Returns a scalar that can be differentiated with respect to w. No gradient reaches real, fake or
     mix.
@@ -29,7 +30,7 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     - w: the weights, a leaf that requires grad.
     - w, real, fake and mix: all float32 or all float64, any strides. real, fake and mix may or may not require grad,
       may be the result of recorded operations, and are treated as constants.
-    - The norm is exact except for rounding, even if it's near 0.
+    - The norm is exact except for rounding, even if it's as small as 1e-12.
     - If a sample's gradient is zero, its part of the penalty is 1 and adds zero to the gradient for w.
     - The arguments and their .grad aren't changed.
     """
@@ -46,7 +47,7 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
 # The mean over the -> example, other_cases
 # critic: a function -> other_cases
 # real, fake: (n -> other_cases
-# mix: (n,) -> other_cases
+# mix: (n,), from -> other_cases
 # The gradient is taken -> other_cases, example, small_gradient
 # Returns a scalar -> reaches_weights, gradient, zero_gradient, no_input_grad
 # No gradient reaches -> no_input_grad
@@ -102,7 +103,7 @@ def arguments(draw, edge):
         real, fake = real.abs() + 0.1, fake.abs() + 0.1
         real[some], fake[some] = -real[some], -fake[some]
     if "small" in edge:
-        w = w * (1e-3 if axes else 1e-6)  # the slopes of image_critic shrink with the square of w
+        w = w * (3e-6 if axes else 1e-11)  # the slopes of image_critic shrink with the square of w
     if edge == "transposed":
         w, real, fake = (t.T.contiguous().T for t in (w, real, fake))
     if edge == "every second one":

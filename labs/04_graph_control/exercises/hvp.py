@@ -94,6 +94,7 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
         "v requires grad",
         "from operations",
         "hold .grad",
+        "v is zero, requires grad",
     ),
     *("recording off", "linear, recording off"),
     call=product_with,
@@ -116,7 +117,7 @@ def arguments(draw, edge):
         f = bowl
     if edge in ("zeros", "zero gradient"):
         x.zero_()
-    if edge == "v is zero":
+    if "v is zero" in edge:
         v.zero_()
     if edge == "every second element":
         x, v = torch.stack([x, -x], 1).flatten()[::2], torch.stack([v, x], 1).flatten()[::2]
@@ -124,7 +125,7 @@ def arguments(draw, edge):
         v = v[:1].expand(n)
     if edge in ("v is x", "v from x", "linear, v from x", "x requires grad", "from operations", "hold .grad"):
         x.requires_grad_()
-    if edge in ("v requires grad", "from operations", "hold .grad"):
+    if edge in ("v requires grad", "v is zero, requires grad", "from operations", "hold .grad"):
         v.requires_grad_()
     if edge == "hold .grad":
         x.grad, v.grad = torch.full_like(x, 1000.0), torch.full_like(v, float("nan"))
@@ -189,6 +190,7 @@ with check(
     hint="Which tensor is your leaf? Is your result still connected to anything?",
 ):
     arguments.assert_results(hvp, "x requires grad", "v requires grad", "from operations", "hold .grad")
+    arguments.assert_results(hvp, "v is zero, requires grad")
     arguments.assert_gradients(hvp)
 with check(
     "linear",

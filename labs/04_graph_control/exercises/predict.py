@@ -45,12 +45,19 @@ def marked(x, training):
 
 
 @probes.probe
-def predicted(predict, state, f, x, modes, learning):
+def predicted(predict, state, f, x, modes, learning, earlier=None):
     """What predict returns for a classifier, and how it leaves the classifier.
 
     modes: the training flag of each module before. learning: requires_grad of each parameter. Each .grad holds ones.
+    earlier: the training flags in an earlier call, when the model had another last layer.
     """
     model = make_classifier(state, f)
+    if earlier is not None:
+        for module, training in zip(model.modules(), earlier, strict=True):
+            module.training = training
+        last, model[1][1] = model[1][1], nn.Linear(len(state["0.0.bias"]), 3)
+        predict(model, x)
+        model[1][1] = last
     for module, training in zip(model.modules(), modes, strict=True):
         module.training = training
     for parameter, flag in zip(model.parameters(), learning, strict=True):
@@ -130,6 +137,7 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
     reference,
     *("one sample", "training mode", "evaluation mode", "BatchNorm evaluated", "only the model evaluated"),
     *("only the model in training mode", "frozen", "all frozen", "transposed", "recording off"),
+    *("changed since an earlier call", "evaluation mode since an earlier call"),
     *("x requires grad", "x from an operation", "x holds .grad"),
     *("an error", "an error, training mode", "an error, recording off"),
     call=predicted,
@@ -145,6 +153,7 @@ def arguments(draw, edge):
         "training mode": [True] * 9,
         "an error, training mode": [True] * 9,
         "evaluation mode": [False] * 9,
+        "evaluation mode since an earlier call": [False] * 9,
         "BatchNorm evaluated": [True, True, True, False, True, True, True, True, True],
         "only the model evaluated": [False] + [True] * 8,
         "only the model in training mode": [True] + [False] * 8,
@@ -161,7 +170,12 @@ def arguments(draw, edge):
         def f(x, training):
             raise ZeroDivisionError("the model failed")
 
-    return state, f, x, modes, list(learning)
+    earlier = None
+    if edge == "evaluation mode since an earlier call":
+        earlier = [True] * 9
+    if edge == "changed since an earlier call":
+        earlier = [not training for training in modes]
+    return state, f, x, modes, list(learning), earlier
 
 
 # %% checks
@@ -230,12 +244,15 @@ with check(
     "keeps_modes",
     "each module is in the mode that it was in",
     weight=4,
-    hint="Is one flag enough for a whole model? And which modules does train(flag) reach, if one has two parents?",
+    hint=(
+        "Is one flag enough for a whole model? Which modules does train(flag) reach, if one has two parents? Do you look "
+        "at the flags in each call?"
+    ),
 ):
     for trial in arguments.iter_trials(
         predict,
         *("", "training mode", "evaluation mode", "BatchNorm evaluated", "only the model evaluated"),
-        *("only the model in training mode",),
+        *("only the model in training mode", "changed since an earlier call", "evaluation mode since an earlier call"),
     ):
         got, want = trial.report.result, trial.case.report.result
         assert_close(got["result"], want["result"])
@@ -364,7 +381,7 @@ def predict(model, x):
         return model(x).detach()
 
 
-def predicted(predict, state, f, x, modes, learning):
+def predicted(predict, state, f, x, modes, learning, earlier=None):
     model = make_classifier(state, f)
     result = raised = None
     try:

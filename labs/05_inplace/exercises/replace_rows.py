@@ -1,3 +1,13 @@
+# %% given
+@probes.probe
+def shared_upstream(replace_rows, h, rows, new, c):
+    """The gradients of (replace_rows(h, rows, new) + h) * c, of its first part alone, and c afterwards."""
+    h, new = h.clone().requires_grad_(), new.clone().requires_grad_()
+    both = torch.autograd.grad((replace_rows(h, rows, new) + h) * c, (h, new), torch.ones_like(c))
+    alone = torch.autograd.grad(replace_rows(h, rows, new), (h, new), c)
+    return {"both": both, "alone": alone, "c": c}
+
+
 # %% exercise
 def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
     """A copy of h in which row rows[i] is new[i], for each i.
@@ -156,6 +166,10 @@ with check(
             "new was cut off": (want[0], None),
         },
     )
+    t, t_new = torch.arange(12.0).reshape(4, 3), torch.full((2, 3), 0.5)
+    want = {"both": (weight * (1 + kept), want[1]), "alone": want, "c": weight.clone()}
+    got = shared_upstream(replace_rows, t, torch.tensor([3, 1]), t_new, weight)
+    assert_close(got, want, name="gradients whose upstream gradient another node uses too,")
     arguments.assert_gradients(replace_rows, "", "float32", "one column", "square", "one row replaced")
     arguments.assert_gradients(replace_rows, "transposed", "every second one", "expanded", "all rows replaced")
     arguments.assert_gradients(replace_rows, "all rows replaced, in order", "one row")

@@ -32,7 +32,7 @@ def soft_gate(x: Tensor, w: Tensor) -> Tensor:
     reference,
     *("float32", "large products", "zeros in x", "zeros in w", "square"),
     *("one row", "one column", "no rows", "no columns", "transposed", "every second one", "expanded"),
-    *("neither requires grad", "neither requires grad, no rows", "neither requires grad, only zeros"),
+    *("neither requires grad", "neither requires grad, no rows", "neither requires grad, only zeros", "only zeros"),
     *("only x requires grad", "only w requires grad", "from operations", "hold .grad"),
 )
 def arguments(draw, edge):
@@ -122,6 +122,7 @@ with check(
 ):
     arguments.assert_results(soft_gate, "")
     arguments.assert_gradients(soft_gate, "", "float32", "large products", "zeros in x", "zeros in w", "square")
+    arguments.assert_gradients(soft_gate, "only zeros", "no rows", "no columns")
     arguments.assert_gradients(soft_gate, "one row", "one column", "transposed", "every second one", "expanded")
 with check(
     "either_alone",
@@ -139,7 +140,7 @@ with check(
     hint="Which line writes to an argument?",
 ):
     arguments.assert_results(soft_gate, "no rows", "no columns", "neither requires grad, no rows", "hold .grad")
-    arguments.assert_results(soft_gate, "neither requires grad, only zeros")
+    arguments.assert_results(soft_gate, "neither requires grad, only zeros", "only zeros")
     arguments.assert_arguments(soft_gate)
     arguments.assert_memory(soft_gate)
 
