@@ -43,7 +43,8 @@ def checked_setup(f, start, batch, middle, after, training, frozen, old, groups,
     """What f(model, optimizer, x, y) returns, and the model and the optimizer afterward.
 
     training: the names of modules in training mode. frozen: names of parameters. old: .grad of some, by name. groups:
-    the optimizer's groups, by name; a name that the model doesn't have is another parameter, and one in copied a copy.
+    the optimizer's groups, by name; a name that the model doesn't have is another parameter, and one in copied a copy
+    in the same memory.
     """
     with torch.random.fork_rng(devices=[]):
         model = Suspect(start, middle, after)
@@ -53,7 +54,7 @@ def checked_setup(f, start, batch, middle, after, training, frozen, old, groups,
     for name, p in own.items():
         p.requires_grad_(name not in frozen)
         p.grad = old[name].clone() if name in old else None
-    others = {name: nn.Parameter(own.get(name, torch.ones(2)).detach().clone()) for names in groups for name in names}
+    others = {name: nn.Parameter(own.get(name, torch.ones(2)).detach()) for names in groups for name in names}
     held = [[others[name] if name in copied or name not in own else own[name] for name in names] for names in groups]
     optimizer = torch.optim.SGD([{"params": params} for params in held], lr=0.1, momentum=0.9)
     found = f(model, optimizer, *batch)
@@ -82,13 +83,14 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
     Afterward, the model, every .grad and the optimizer are as before.
 
     Details:
-    - x (n, ...) is what the model takes, and y (n,) int64, which needn't contain every class; n is at least 1, c at
-      least 2. Neither is changed.
+    - x (n, ...) is what the model takes, without requires_grad, and y (n,) int64, which needn't contain every class; n
+      is at least 1, c at least 2. Neither is changed.
     - Don't worry about rounding: no loss or sum is that close to its limit. A sum may be nan, which isn't near 1.
     - All zeros means exactly 0, however small other gradients are. No parameter is empty.
     - A .grad from earlier work doesn't count, whatever it holds.
     - Frozen parameters are never a problem, whether the optimizer holds them or not.
-    - A parameter that two modules share is one parameter. A copy of a parameter isn't that parameter.
+    - A parameter that two modules share is one parameter. A copy of a parameter isn't that parameter, even if it's in
+      the same memory.
     - The optimizer may have several groups, and may hold parameters of other models.
     - It may be that no path leads to any parameter ("graph"), or that none requires grad (no problem).
     - The model's buffers (persistent or not), modes and requires_grad are as before, too.
@@ -151,7 +153,7 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
     *("two sums that are one on average", "probabilities, nan in x"),
     *("two groups", "missing from both groups", "others in the optimizer", "others, optimizer"),
     *("copies in the optimizer", "a copy of one"),
-    *("all of it is detached", "some units dead", "tiny gradients"),
+    *("all of it is detached", "some units dead", "tiny gradients", "tiny gradients, float32"),
     *("frozen", "frozen, optimizer", "frozen, none in the optimizer", "frozen, a part is detached"),
     *("frozen, a layer isn't used", "frozen, dead", "all frozen"),
     *("one shared weight", "one shared weight, optimizer", "one shared weight, its other use detached"),
@@ -161,8 +163,8 @@ def check_setup(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y
     call=checked_setup,
 )
 def arguments(draw, edge):
-    dtype, g = torch.float32 if edge == "float32" else torch.float64, draw.make_generator(here)
     parts = edge.split(", ")
+    dtype, g = torch.float32 if "float32" in parts else torch.float64, draw.make_generator(here)
     inputs, width = draw(st.permutations([3, 4]))
     classes = {"two classes": 2, "few of the classes": 40}.get(edge, draw(st.integers(5, 7)))
     if "one shared weight" in parts:
@@ -192,8 +194,8 @@ def arguments(draw, edge):
             start["first.bias"][draw(st.integers(0, 2))] = 20.0
     if edge == "all zeros":
         start = {name: t * 0 for name, t in start.items()}
-    if edge == "tiny gradients":
-        start["last.weight"] *= 1e-40
+    if "tiny gradients" in parts:  # so small that their squares are 0
+        start["last.weight"] *= 1e-30 if "float32" in parts else 1e-200
     if edge.startswith("normalized"):
         start |= {"norm.weight": 1 + numbers(width).abs() / 4, "norm.bias": numbers(width) / 8}
         start |= {"norm.running_mean": numbers(width), "norm.running_var": torch.full_like(numbers(width), 1e-4)}
@@ -398,9 +400,9 @@ with check(
     "dead",
     "gradients that are small, or partly zero",
     weight=2,
-    hint="Is a gradient of 1e-40 zero? Is one whose numbers add up to zero?",
+    hint="Is a gradient of 1e-30 zero, or is its square? Is one whose numbers add up to zero?",
 ):
-    assert_found(check_setup, "some units dead", "tiny gradients")
+    assert_found(check_setup, "some units dead", "tiny gradients", "tiny gradients, float32")
 with check(
     "old_gradients", "gradients from earlier work", weight=2, hint="What was in .grad before your own backward pass?"
 ):

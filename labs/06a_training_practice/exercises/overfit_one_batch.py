@@ -120,6 +120,7 @@ def overfit_one_batch(
     *("float32", "one step", "the last step", "one sample", "frozen", "only the last layers learn", "weight decay"),
     *("below at the start", "below at the start, no steps allowed", "one step too few", "no steps allowed"),
     *("a softmax at the end", "as low as below", "nan", "training mode", "evaluation mode"),
+    *("a plateau first", "worse at first"),
     *("holds .grad", "holds NaN in .grad", "frozen ones hold .grad, weight decay"),
     call=overfitted,
 )
@@ -131,7 +132,8 @@ def arguments(draw, edge):
         **{"last.weight": (classes, width), "last.bias": (classes,)},
     }
     start = {name: torch.randn(shape, dtype=torch.float64, generator=g).to(dtype) for name, shape in shapes.items()}
-    n = 1 if edge == "one sample" else draw(st.integers(3, 6))
+    is_slow = edge in ("a plateau first", "worse at first")
+    n = 1 if edge == "one sample" or is_slow else draw(st.integers(3, 6))
     x = torch.randn(n, inputs, dtype=torch.float64, generator=g).to(dtype)
     y = torch.randint(classes, (n,), generator=g)
     modes = {"training mode": [True] * 6, "evaluation mode": [False] * 6}.get(
@@ -143,11 +145,18 @@ def arguments(draw, edge):
     old = {name: torch.full_like(start[name], number) for name in held} if ".grad" in edge else {}
     rates = [None, 0.3] if edge == "only the last layers learn" else [0.2, 0.1]
     after = (lambda logits: logits.softmax(1)) if "softmax" in edge else None
+    if is_slow:  # values that don't improve while the largest logit is below 1, although gradients flow
+        start |= {name: t / 8 for name, t in start.items() if "last" in name}
+        early = -0.25 if edge == "worse at first" else 0.0
+
+        def after(logits):
+            return logits + (logits.detach().max() < 1) * (early - 1) * logits.detach()
+
     momentum, decay = draw(st.sampled_from([0.0, 0.5])) * ("frozen" not in edge), 0.1 * ("decay" in edge)
     # the losses of this run, to put `below` halfway between two of them
     model, losses = classifier_in(start, 0.0, modes, frozen, {}), []
     optimizer = sgd_of(model, rates, momentum, decay)
-    for _ in range(9):
+    for _ in range(40 if is_slow else 9):
         logits = model(x)
         loss = F.cross_entropy(logits if after is None else after(logits), y)
         losses.append(loss.item())
@@ -155,6 +164,8 @@ def arguments(draw, edge):
         loss.backward()
         optimizer.step()
     steps = 0 if "at the start" in edge else 1 if edge == "one step" else draw(st.integers(3, 7))
+    if is_slow:
+        steps = next(number for number, loss in enumerate(losses) if loss < 0.9 * losses[0])
     below = losses[0] * 1.1 if steps == 0 else (losses[steps] * min(losses[:steps])) ** 0.5
     most = {"the last step": steps, "one step too few": steps - 1}.get(edge, 0 if "no steps" in edge else steps + 5)
     if "softmax" in edge:
@@ -217,6 +228,7 @@ with check(
     "steps", "the number of steps, and the model after them", weight=4, required=True, hint="Is there a step too many?"
 ):
     assert_runs(overfit_one_batch, "", "float32", "one step", "the last step", "one sample")
+    assert_runs(overfit_one_batch, "a plateau first", "worse at first")
     assert_runs(overfit_one_batch, "frozen", "only the last layers learn", "weight decay", "training mode")
     assert_runs(overfit_one_batch, "evaluation mode")
 with check("at_the_start", "a loss that is low enough at the start", weight=2, hint="Do you measure before you step?"):

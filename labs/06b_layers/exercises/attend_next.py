@@ -27,7 +27,7 @@ def attend_next(project: Callable, tokens: Tensor, cache: list[Tensor] | None) -
     Returns the new tokens' outputs (n, heads, t, d), and [keys, values] of all tokens, each (n, heads, s + t, d).
 
     Details:
-    - project is called once, with exactly these tokens. t is at least 1.
+    - project is called once, with exactly these tokens, and its results don't overlap in memory. t is at least 1.
     - The caller may pass the same cache again, to continue it in two ways: no call changes a cache passed in or returned
       earlier.
     """

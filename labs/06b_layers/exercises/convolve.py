@@ -66,13 +66,17 @@ SIZES = (
     *("stride above the kernel", "one pixel", "one window", "tall kernel", "wide kernel", "one channel", "one kernel"),
     *("no images", "equal sizes", "stride 1"),
 )
-NUMBERS = ("float64", "tiny", "huge", "zeros", "infinite pixel", "NaN pixel", "transposed", "every second one")
+NUMBERS = (
+    *("float64", "tiny", "huge", "zeros", "infinite pixel", "infinite pixel, weight of zeros", "NaN pixel"),
+    *("transposed", "every second one"),
+)
 SLICES = ("slice", "slice, no padding")
 
 
 @domain(
     reference,
     *(*SIZES, *NUMBERS, *SLICES, "requires grad", "from an operation", "requires grad, stride above the kernel"),
+    *("requires grad, weight of zeros", "requires grad, x of zeros"),
 )
 def arguments(draw, edge):
     n, c, out, padding, stride = (draw(st.integers(*span)) for span in ((2, 3), (2, 3), (4, 5), (1, 2), (2, 3)))
@@ -102,8 +106,9 @@ def arguments(draw, edge):
         x, weight = (x.abs() + 0.5) * (1e-30 if edge == "tiny" else 1e30), weight.abs() + 0.5
     if edge == "zeros":
         x[0], weight[0] = 0, 0
+    x, weight = x * ("x of zeros" not in edge), weight * ("weight of zeros" not in edge)
     if "pixel" in edge and edge.split()[0] in ("infinite", "NaN"):
-        x[0, 0, 2, 3] = torch.inf if edge == "infinite pixel" else torch.nan
+        x[0, 0, 2, 3] = torch.inf if "infinite" in edge else torch.nan
     dtype = torch.float64 if edge == "float64" else torch.float32
     x, weight = (draw.apply_layout(t.to(device(), dtype), edge) for t in (x, weight))
     if "slice" in edge:  # the middle of a larger tensor
@@ -193,10 +198,12 @@ with check(
     hint="Which dtype has the tensor that you add to? What is 0 times inf?",
 ):
     arguments.assert_results(convolve, "float64", "infinite pixel", "NaN pixel", "transposed", "every second one")
+    arguments.assert_results(convolve, "infinite pixel, weight of zeros")
     arguments.assert_results(convolve, "zeros", *SLICES)
     arguments.assert_results(convolve, "tiny", "huge", rtol=1e-4, atol=0)
 with check("gradients", "gradients of x and weight", required=True, hint="Is a line outside of the graph?"):
     arguments.assert_gradients(convolve, "requires grad", "from an operation", "requires grad, stride above the kernel")
+    arguments.assert_gradients(convolve, "requires grad, weight of zeros", "requires grad, x of zeros")
 with check("by_hand", "without PyTorch's convolutions", weight=2, observed=True, hint="Which function did you call?"):
     t = torch.ones(2, 1, 4, 5, device=device())
     assert_close(count_convolutions(convolve, t, t[:, :, :2, :3].clone(), 1, 2), 0)

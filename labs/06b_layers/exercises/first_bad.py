@@ -95,6 +95,16 @@ def divided_in_place(x):
     return x.div_(0)
 
 
+def repaired_inside(x):
+    x[1][1].zero_()
+    return x[0]
+
+
+def divided_inside(x):
+    x[1][0].div_(0)
+    return x[0]
+
+
 def parameter_with_nan(x):
     return nn.Parameter(with_nan(x))
 
@@ -204,7 +214,7 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
 EDGES = (
     *("defined backwards", "in a block", "a block", "the model", "in a block of a block", "never run", "runs twice"),
     *("runs twice, and is bad then", "a named tuple", "a module without a name"),
-    *("made infinite in place", "a parameter"),
+    *("made infinite in place", "a parameter", "repaired inside a tuple", "made infinite inside a tuple"),
     *("two names", "nothing bad", "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes"),
     *(
         "float16 and integers",
@@ -240,6 +250,8 @@ def arguments(draw, edge):
         "float64": (above_float32, same, bad),
         "repaired in place": (with_minus_inf, None, other),
         "made infinite in place": (doubled, divided_in_place, finite_part),
+        "repaired inside a tuple": (with_bad_state, repaired_inside, other),
+        "made infinite inside a tuple": (with_state, divided_inside, bad),
         "a parameter": (parameter_with_nan, finite_part, other),
         "an infinite input": (finite_part, same, bad),
         "an error": (same, failing, same),
@@ -326,11 +338,12 @@ with check(
     arguments.assert_results(first_bad, "large numbers", "float64", "nothing bad", "an infinite input")
 with check(
     "in_place",
-    "an output that a later layer makes finite, or infinite, in place",
+    "an output, or part of it, that a later layer makes finite, or infinite, in place",
     weight=2,
     hint="When do you look at an output: when its module finishes, or after the call? What does it contain then?",
 ):
     arguments.assert_results(first_bad, "repaired in place", "made infinite in place")
+    arguments.assert_results(first_bad, "repaired inside a tuple", "made infinite inside a tuple")
 with check(
     "runs_once",
     "the model runs once, to the end",

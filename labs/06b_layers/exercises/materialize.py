@@ -1,6 +1,6 @@
 # %% given
 class Scaled(nn.Module):
-    """A network with three buffers that state_dict() leaves out: table, norm.scale, and norm.more.scale."""
+    """A network with three buffers that state_dict() leaves out: norm_table, norm.scale, and norm.more.scale."""
 
     def __init__(self, features, hidden):
         super().__init__()
@@ -11,10 +11,10 @@ class Scaled(nn.Module):
         self.norm.more = nn.Module()
         self.norm.more.register_buffer("scale", torch.ones(hidden), persistent=False)
         self.norm.register_buffer("scale", torch.ones(hidden), persistent=False)
-        self.register_buffer("table", torch.zeros(features), persistent=False)
+        self.register_buffer("norm_table", torch.zeros(features), persistent=False)
 
     def forward(self, x):
-        return self.norm(self.first(x + self.table)) * self.norm.scale + self.norm.more.scale
+        return self.norm(self.first(x + self.norm_table)) * self.norm.scale + self.norm.more.scale
 
 
 @probes.probe
@@ -129,7 +129,7 @@ with check(
 ):
     source = Scaled(3, 2).eval()
     t, t_state = torch.linspace(-1, 1, 12).reshape(4, 3), dict(source.state_dict())
-    t_rest = {"table": torch.tensor([0.5, -1.0, 2.0]), "norm.scale": torch.tensor([3.0, -1.0])}
+    t_rest = {"norm_table": torch.tensor([0.5, -1.0, 2.0]), "norm.scale": torch.tensor([3.0, -1.0])}
     t_rest["norm.more.scale"] = torch.tensor([-2.0, 4.0])
     want = {name: one.clone() for name, one in (t_state | t_rest).items()}
     nothing, forgotten = dict.fromkeys(want), want | dict.fromkeys(t_rest)
@@ -167,7 +167,7 @@ def a_state(features, hidden, seed, dtype, rest_dtype=None):
         "norm.running_var": numbers(hidden).square() + 1,
         "norm.num_batches_tracked": torch.tensor(seed, device=device()),
     }
-    rest = {"norm.scale": numbers(hidden), "norm.more.scale": numbers(hidden), "table": numbers(features)}
+    rest = {"norm.scale": numbers(hidden), "norm.more.scale": numbers(hidden), "norm_table": numbers(features)}
     return state, {name: t.to(rest_dtype or dtype) for name, t in rest.items()}, numbers(5, features)
 
 
@@ -176,7 +176,7 @@ def copied(tensors):
 
 
 def computed(values, x):
-    x = torch.nn.functional.linear(x + values["table"], values["first.weight"], values["first.bias"])
+    x = torch.nn.functional.linear(x + values["norm_table"], values["first.weight"], values["first.bias"])
     mean, var = values["norm.running_mean"], values["norm.running_var"]
     x = torch.nn.functional.batch_norm(x, mean, var, values["norm.weight"], values["norm.bias"])
     return x * values["norm.scale"] + values["norm.more.scale"]
@@ -237,7 +237,7 @@ with check(
         ("norm.running_mean", "", ()),
         ("norm.bias", "", ()),
         ("", "other", (4,)),
-        ("", "table", (2,)),
+        ("", "norm_table", (2,)),
         ("", "first.weight", (2, 3)),
         ("", "first.bias", (1,)),
     ):

@@ -1,8 +1,9 @@
 # %% given
 @probes.probe
-def samples_of(make, files, indices, as_path=False):
-    """The length of the dataset for a folder with these files, and for each index, the sample or "IndexError"."""
-    with tempfile.TemporaryDirectory() as root:
+def samples_of(make, files, indices, as_path=False, name="scans"):
+    """The length of the dataset for a folder of this name with these files, and each sample, or "IndexError"."""
+    with tempfile.TemporaryDirectory() as around:
+        root = os.path.join(around, name)
         write_files(root, files)
         data, got = make(pathlib.Path(root) if as_path else root), []
         for index in indices:
@@ -35,7 +36,8 @@ class ScanFolder(Dataset):
     label: an int, the position of the file's folder in the sorted list of all folders in root.
 
     Details:
-    - root: a str or a pathlib.Path. Folders and scans are named with letters and digits, and sorted as text.
+    - root: a str or a pathlib.Path, with any characters. Folders and scans are named with letters and digits, and
+      sorted as text.
     - Other files are ignored, and so are .png files in root itself. A folder without a .png file still counts for the
       labels.
     - The folders contain no folders, and no suffix is written .PNG.
@@ -99,12 +101,14 @@ def draw_files(draw, edge):
 
 @domain(
     *(reference, "one folder", "one scan", "ten scans each", "no scans", "all black", "all white", "a Path"),
+    *("brackets in root", "a root that ends in .png"),
     call=samples_of,
 )
 def arguments(draw, edge):
     files = draw_files(draw, edge)
     indices = range(sum(file.endswith(".png") for file in files))
-    return files, draw(st.permutations(list(indices) * 2)), edge == "a Path"
+    names = {"brackets in root": "my *scans* (2) [12]", "a root that ends in .png": "scans.png"}
+    return files, draw(st.permutations(list(indices) * 2)), edge == "a Path", names.get(edge, "scans")
 
 
 @domain(reference, "one scan", call=samples_of)
@@ -188,7 +192,7 @@ with check(
     hint="In what order does the system list a folder? What does sorting texts do with 9 and 10?",
 ):
     arguments.assert_results(ScanFolder, "", "one folder", "one scan", "ten scans each", "no scans", "a Path")
-    arguments.assert_results(ScanFolder, "all black", "all white")
+    arguments.assert_results(ScanFolder, "all black", "all white", "brackets in root", "a root that ends in .png")
 with check(
     "other_files",
     "files that aren't scans, and a folder without any",

@@ -25,6 +25,15 @@ class Counting:
             yield item
 
 
+@probes.probe
+def parts_of_workers(my_part, items, workers):
+    """The items of each of these workers, for the kind of object that get_worker_info() returns. It isn't a tuple."""
+    infos = [
+        torch.utils.data._utils.worker.WorkerInfo(id=n, num_workers=workers, seed=n, dataset=[]) for n in range(workers)
+    ]
+    return [list(my_part(items, info)) for info in infos]
+
+
 # %% exercise
 def my_part(items: Iterable, info: Worker | None) -> Iterator:
     """Yields the items of the worker that info describes, in their original order.
@@ -120,6 +129,9 @@ with check(
     t = [torch.full((2,), float(n % 2)) for n in range(5)]
     assert_close([list(my_part(list(t), Worker(n, 2))) for n in range(2)], [t[::2], t[1::2]])
     assert_close(list(my_part(iter([4, 7, 1]), None)), [4, 7, 1])
+    for t, workers in (([4, 7, 1, 0, 2], 2), ([3, 8], 1)):
+        want = [t[number::workers] for number in range(workers)]
+        assert_close(parts_of_workers(my_part, t, workers), want, name="the items of the workers")
 with check(
     "endless",
     "endless items, read only up to the one that's yielded",

@@ -1,3 +1,15 @@
+# %% given
+@probes.probe
+def collated_on_meta(pad_collate, lengths, d, labels, fill):
+    """What pad_collate returns for sequences on meta, a device without memory: padded's device and shape, and the rest.
+
+    For lengths or labels that are on meta, too, it's None.
+    """
+    samples = [(torch.empty(t, d, device="meta"), label) for t, label in zip(lengths, labels, strict=True)]
+    padded, *rest = pad_collate(samples, fill)
+    return padded.device.type, list(padded.shape), [None if t.is_meta else t for t in rest]
+
+
 # %% exercise
 def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor, Tensor, Tensor]:
     """A batch of sequences of different lengths: (padded, lengths, labels).
@@ -29,10 +41,10 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
 # A batch of sequences -> example, other_cases
 # samples: n pairs -> other_cases, own_memory
 # padded: (n, longest t, d) -> example, large_integers, other_cases
-# It has the sequences' -> large_integers, other_cases
+# It has the sequences' -> large_integers, other_cases, other_device
 # lengths: (n,), the t -> other_cases
 # labels: (n,) -> other_cases
-# lengths and labels are -> other_cases
+# lengths and labels are -> other_cases, other_device
 # t may differ -> empty_sequence, other_cases, all_empty
 # d is at least 1 -> other_cases
 # d, the dtype, -> other_cases
@@ -137,6 +149,14 @@ with check(
     arguments.assert_results(pad_collate, "equal lengths", "one step each", "one feature", "some empty", "large labels")
     arguments.assert_results(pad_collate, "fill NaN", "infinite fill", "fill inside", "NaN inside")
     arguments.assert_results(pad_collate, "transposed", "every second one", "expanded")
+with check(
+    "other_device",
+    "sequences on another device: padded is there, but lengths and labels are in CPU memory",
+    hint="On which device does new_tensor, or torch.tensor, create a tensor?",
+):
+    for lengths, d, labels, fill in (([2, 5, 1], 3, [4, 0, 2], 0.5), ([3], 2, [7], -1.0)):
+        want = "meta", [len(lengths), max(lengths), d], [torch.tensor(lengths), torch.tensor(labels)]
+        assert_close(collated_on_meta(pad_collate, lengths, d, labels, fill), want)
 with check("all_empty", "all sequences are empty", weight=1, hint="What's padded's shape if the longest t is 0?"):
     arguments.assert_results(pad_collate, "all empty", "one sample, all empty")
 with check(
@@ -200,7 +220,7 @@ def pad_collate(samples, fill):
     return padded, torch.tensor([len(part) for part in parts]), torch.tensor(labels)
 
 
-# %% wrong "steps first" fails=example,empty_sequence,large_integers,other_cases,all_empty
+# %% wrong "steps first" fails=example,empty_sequence,large_integers,other_cases,other_device,all_empty
 def pad_collate(samples, fill):
     parts, labels = zip(*samples)
     padded = nn.utils.rnn.pad_sequence(list(parts), padding_value=fill)
@@ -221,7 +241,7 @@ def pad_collate(samples, fill):
     return padded, torch.tensor([max(1, len(part)) for part in parts]), torch.tensor(labels)
 
 
-# %% wrong "sorted by length" fails=empty_sequence,other_cases
+# %% wrong "sorted by length" fails=empty_sequence,other_cases,other_device
 def pad_collate(samples, fill):
     samples = sorted(samples, key=lambda sample: -len(sample[0]))
     parts, labels = zip(*samples)

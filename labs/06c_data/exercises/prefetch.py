@@ -37,6 +37,27 @@ def moved_arrays(prefetch, batches):
     return [array.tolist() for array in prefetch(batches, lambda batch: torch.tensor(batch).numpy())]
 
 
+@probes.probe
+def moved_objects(prefetch, places):
+    """The places again, after a prefetch of the objects at these places in a list. Moving returns the object itself."""
+    objects = [..., NotImplemented, StopIteration, StopIteration(), object, -1, "", "end", (), {}, False, None]
+    known = [id(one) for one in objects]
+    return [known.index(id(one)) for one in prefetch([objects[place] for place in places], lambda batch: batch)]
+
+
+@probes.probe
+def steps_until_closed(prefetch, batches, steps):
+    """The events of this many steps and of close(), which a generator has."""
+    log = []
+    got = iter(prefetch(Source(log, batches), lambda batch: 100 * batch))
+    for moved in itertools.islice(got, steps):
+        log.append(f"step {moved}")
+    if hasattr(got, "close"):
+        got.close()
+        log += [f"step {moved}" for moved in got]
+    return log
+
+
 # %% exercise
 def prefetch(batches: Iterable, move: Callable) -> Iterator:
     """Yields move(batch) for each batch, in order, and has the next one moved before it yields one.
@@ -162,15 +183,20 @@ with check(
         assert_events([event for event in logged_steps(prefetch, t) if event != "called"], by_hand(want))
 with check(
     "lazy",
-    "nothing before the first next(), and then one batch ahead",
+    "nothing before the first next(), then one batch ahead, and nothing after close()",
     weight=2,
     hint="Which of your lines run when prefetch is called? In a function with a yield, none.",
 ):
     for steps, want in ((0, ""), (1, "r3 r5 s3"), (2, "r3 r5 s3 r2 s5")):
         assert_events(logged_steps(prefetch, [3, 5, 2, 8, 7], steps), ["called", *by_hand(want)])
+    for steps, want in (
+        (1, ["read 3", "read 5", "step 300"]),
+        (2, ["read 3", "read 5", "step 300", "read 2", "step 500"]),
+    ):
+        assert_close(steps_until_closed(prefetch, [3, 5, 2, 8, 7], steps), want, name="the events until close()")
 with check(
     "anything",
-    "batches that are None, a move that returns None, and arrays",
+    "batches that are None or other objects, a move that returns None, and arrays",
     guard=True,
     hint="How do you know that a batch is ready? What's the truth of an array, or of None?",
 ):
@@ -178,6 +204,8 @@ with check(
         assert_close(list(prefetch(t, lambda batch: [batch])), [[batch] for batch in t])
     for nothing in (None, 0, False):
         assert_close(list(prefetch([1, 2, 3], lambda batch: nothing)), [nothing] * 3)
+    for t in ([*range(12)], [3, 0, 2], [1, 1]):
+        assert_close(moved_objects(prefetch, t), t, name="the objects' places")
     arrays = [[1, 2], [3, 4, 5], [6, 7]]
     assert_close(moved_arrays(prefetch, arrays), arrays, name="the arrays that move returned")
     t = [torch.arange(3.0) + n for n in range(4)]
