@@ -240,27 +240,6 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong "a selection can be written to" fails=example,nan,in_place,view,dtypes,equal_sizes,empty
-def blank_padding_(x, lengths):
-    padding = torch.arange(x.shape[1]) >= lengths[:, None]
-    x[padding].zero_()
-    return x
-
-
-# %% wrong "a loop variable can be assigned to" fails=example,nan,in_place,view,dtypes,equal_sizes,empty
-def blank_padding_(x, lengths):
-    for row, length in zip(x, lengths):
-        row = torch.where(torch.arange(len(row))[:, None] < length, row, 0)
-    return x
-
-
-# %% wrong "reshape is always a view" fails=view
-def blank_padding_(x, lengths):
-    padding = torch.arange(x.shape[1]) >= lengths[:, None]
-    x.reshape(padding.numel(), x.shape[2])[padding.flatten()] = 0
-    return x
-
-
 # %% wrong "step number length is still inside" fails=example,nan,in_place,view,dtypes,equal_sizes,empty
 def blank_padding_(x, lengths):
     for row, length in zip(x, lengths):
@@ -274,37 +253,12 @@ def blank_padding_(x, lengths):
     return x.masked_fill_(keep[:, :, None], 0)
 
 
-# %% wrong "lengths line up with the steps" fails=shape_dtype,example,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input raises=RuntimeError
-def blank_padding_(x, lengths):
-    x[(torch.arange(x.shape[1]) >= lengths).expand(x.shape[:2])] = 0
-    return x
-
-
-# %% wrong "write into x, return a copy" fails=returns_x
-def blank_padding_(x, lengths):
-    for row, length in zip(x, lengths):
-        row[length:] = 0
-    return x.clone()
-
-
 # %% wrong "lengths as a countdown" fails=keeps_input
 def blank_padding_(x, lengths):
     for step in range(x.shape[1]):
         x[lengths <= 0, step] = 0
         lengths -= 1
     return x
-
-
-# %% wrong "an alias is the tensor itself" fails=returns_x
-def blank_padding_(x, lengths):
-    x[torch.arange(x.shape[1]) >= lengths[:, None]] = 0
-    return x[:]
-
-
-# %% wrong "floats hold every integer" fails=dtypes
-def blank_padding_(x, lengths):
-    keep = torch.arange(x.shape[1]) < lengths[:, None]
-    return x.copy_(torch.where(keep[..., None], x.float(), 0.0))
 
 
 # %% equivalent "called twice, where a call changes its arguments"

@@ -202,22 +202,6 @@ def brighten(image, gain, offset):
     return (gain * image.float() + offset).round().clamp(0, 255).to(torch.uint8)
 
 
-# %% wrong "half precision is enough for 8 bits" fails=rounded
-def brighten(image, gain, offset):
-    return (gain * (image.half() + offset)).round().clamp(0, 255).to(torch.uint8)
-
-
-# %% wrong "the image as scratch space" fails=non_contiguous,keeps_input raises=RuntimeError
-def brighten(image, gain, offset):
-    image.copy_((gain * (image.float() + offset)).round().clamp(0, 255))
-    return image
-
-
-# %% wrong "a picture has only two ends that matter: white" fails=stops_at_0,rounded,extremes,non_contiguous
-def brighten(image, gain, offset):
-    return (gain * (image.float() + offset)).round().clamp(max=255).long().to(torch.uint8)
-
-
 # %% wrong "pixels in 0 to 255 are an image, whatever the dtype" fails=shape_dtype,example,other_cases,stops_at_255,stops_at_0,rounded,extremes,non_contiguous
 def brighten(image, gain, offset):
     return (gain * (image.float() + offset)).round().clamp(0, 255)

@@ -200,19 +200,6 @@ def center_rows(x, mask):
     return y
 
 
-# %% wrong "once the junk is out, a product with the mask is enough" fails=nan_stays
-def center_rows(x, mask):
-    clean = torch.where(mask, x, 0)
-    return (clean - clean.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)) * mask
-
-
-# %% wrong "zero times anything is zero" fails=nan,nan_stays,none_or_one,non_contiguous,keeps_input raises=RuntimeError
-def center_rows(x, mask):
-    x *= mask
-    mean = x.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
-    return (x - mean) * mask
-
-
 # %% wrong "mean of what the mask leaves" fails=one_masked,several_masked,nan,nan_stays,equal_sizes,none_or_one,float64,non_contiguous
 def center_rows(x, mask):
     mean = torch.where(mask, x, 0).mean(dim=1, keepdim=True)
@@ -229,12 +216,6 @@ def center_rows(x, mask):
     return torch.where(mask, x - x[mask].mean(), 0)
 
 
-# %% wrong "a mean per row needs no keepdim" fails=shape_dtype,one_masked,several_masked,nan,nan_stays,equal_sizes,none_or_one,float64,non_contiguous,keeps_input raises=RuntimeError
-def center_rows(x, mask):
-    mean = torch.where(mask, x, 0).sum(1) / mask.sum(1).clamp(min=1)
-    return torch.where(mask, x - mean, 0)
-
-
 # %% wrong "transpose until it runs" fails=equal_sizes
 def center_rows(x, mask):
     mean = torch.where(mask, x, 0).sum(1) / mask.sum(1).clamp(min=1)
@@ -246,29 +227,3 @@ def center_rows(x, mask):
 def center_rows(x, mask):
     mean = torch.where(mask, x, 0).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
     return x - mean
-
-
-# %% wrong "0 / 0 is 0" fails=nan_stays,none_or_one
-def center_rows(x, mask):
-    clean = x.masked_fill(~mask, 0)
-    return (clean - clean.sum(1, keepdim=True) / mask.sum(1, keepdim=True)) * mask
-
-
-# %% wrong "every NaN is a missing value" fails=nan_stays
-def center_rows(x, mask):
-    mean = x.masked_fill(~mask, float("nan")).nanmean(dim=1, keepdim=True)
-    return torch.where(mask, x - mean, 0)
-
-
-# %% wrong "float is float" fails=float64
-def center_rows(x, mask):
-    clean = torch.where(mask, x, 0).float()
-    mean = clean.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
-    return torch.where(mask, clean - mean, 0)
-
-
-# %% wrong "no one needs the junk" fails=keeps_input
-def center_rows(x, mask):
-    x[~mask] = 0
-    mean = x.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
-    return torch.where(mask, x - mean, 0)

@@ -220,34 +220,3 @@ def class_confidence(probs, labels):
 # %% wrong "the mean of an empty class is 0" fails=example,empty_class,float64,non_contiguous
 def class_confidence(probs, labels):
     return torch.stack([probs[labels == k, k].mean() for k in range(probs.shape[1])])
-
-
-# %% wrong "the labels say how many classes there are" fails=empty_class,float64,non_contiguous
-def class_confidence(probs, labels):
-    right = probs.gather(1, labels[:, None])[:, 0]
-    count = torch.bincount(labels)
-    total = torch.zeros(len(count), dtype=probs.dtype).scatter_add(0, labels, right)
-    return total / count.clamp(min=1)
-
-
-# %% wrong "gather along the samples" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
-def class_confidence(probs, labels):
-    c = probs.shape[1]
-    right = probs.gather(0, labels[:, None])[:, 0]
-    total = torch.zeros(c, dtype=probs.dtype).scatter_add(0, labels, right)
-    return total / torch.bincount(labels, minlength=c).clamp(min=1)
-
-
-# %% wrong "zeros has the dtype I need" fails=float64
-def class_confidence(probs, labels):
-    right = probs.gather(1, labels[:, None])[:, 0].float()
-    count = torch.bincount(labels, minlength=probs.shape[1])
-    return torch.zeros(probs.shape[1]).scatter_add(0, labels, right) / count.clamp(min=1)
-
-
-# %% wrong "column labels from all rows" fails=example,several_samples,empty_class,equal_sizes,float64,non_contiguous
-def class_confidence(probs, labels):
-    c = probs.shape[1]
-    right = probs[:, labels].mean(0) if len(labels) else probs.new_zeros(0)
-    total = torch.zeros(c, dtype=probs.dtype).scatter_add(0, labels, right)
-    return total / torch.bincount(labels, minlength=c).clamp(min=1)

@@ -200,19 +200,6 @@ def grid_points(start, stop, n, endpoint):
     return torch.lerp(torch.tensor(start).double(), torch.tensor(stop).double(), w).float()
 
 
-# %% wrong "arange up to one step after the end" fails=other_cases,point_count,none_or_one,same_ends raises=RuntimeError
-def grid_points(start, stop, n, endpoint):
-    step = (stop - start) / max(n - 1 if endpoint else n, 1)
-    return torch.arange(start, stop + step if endpoint else stop, step)
-
-
-# %% wrong "half a step more saves arange" fails=point_count,same_ends raises=RuntimeError
-def grid_points(start, stop, n, endpoint):
-    step = (stop - start) / max(n - 1 if endpoint else n, 1)
-    end = stop + step / 2 if endpoint else stop - step / 2
-    return torch.arange(start, end, step)[:n]
-
-
 # %% wrong "endpoint makes no difference" fails=example,other_cases,point_count,new_tensor,no_drift
 def grid_points(start, stop, n, endpoint):
     return torch.linspace(start, stop, n)
@@ -229,22 +216,7 @@ def grid_points(start, stop, n, endpoint):
     return start + (stop - start) / max(n, 1) * torch.arange(n)
 
 
-# %% wrong "each point is the last one plus a step" fails=other_cases,no_drift
-def grid_points(start, stop, n, endpoint):
-    step = (stop - start) / max(n - 1 if endpoint else n, 1)
-    points, x = [], torch.tensor(start, dtype=torch.float32)
-    for _ in range(n):
-        points.append(x)
-        x = x + step
-    return torch.stack(points) if points else torch.empty(0)
-
-
 # %% wrong "one point needs no care" fails=none_or_one raises=ZeroDivisionError
 def grid_points(start, stop, n, endpoint):
     step = (stop - start) / (n - 1 if endpoint else n)
     return start + step * torch.arange(n)
-
-
-# %% wrong "NumPy's dtype is PyTorch's" fails=shape_dtype,example,other_cases,point_count,new_tensor,none_or_one,same_ends,no_drift
-def grid_points(start, stop, n, endpoint):
-    return torch.from_numpy(np.linspace(start, stop, n, endpoint=endpoint))

@@ -178,26 +178,6 @@ def ingest(array):
     return torch.tensor(np.array(array, order="C").astype(array.dtype.newbyteorder("="))).float()
 
 
-# %% wrong "float() makes a new tensor" fails=later_writes,tensor_writes,reversed,byte_order,long_integers,zero_dim_empty raises=ValueError
-def ingest(array):
-    return torch.from_numpy(array).float()
-
-
-# %% wrong "torch.tensor reads every array" fails=reversed,byte_order,long_integers raises=ValueError
-def ingest(array):
-    return torch.tensor(array, dtype=torch.float32)
-
-
-# %% wrong "a copy cures everything" fails=byte_order,long_integers raises=ValueError
-def ingest(array):
-    return torch.tensor(array.copy(), dtype=torch.float32)
-
-
-# %% wrong "ascontiguousarray copies" fails=later_writes,tensor_writes,zero_dim_empty
-def ingest(array):
-    return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
-
-
 # %% wrong "ascontiguousarray keeps every shape" fails=zero_dim_empty
 def ingest(array):
     return torch.tensor(np.ascontiguousarray(array, dtype=np.float32))
@@ -208,30 +188,13 @@ def ingest(array):
     return torch.tensor(np.ascontiguousarray(array))
 
 
-# %% wrong "a list carries everything" fails=other_cases,byte_order,long_integers,bool_unsigned,zero_dim_empty
-def ingest(array):
-    return torch.tensor(array.tolist())
-
-
 # %% wrong "Python's numbers carry every digit" fails=long_integers
 def ingest(array):
     return torch.tensor(array.tolist(), dtype=torch.float32).reshape(array.shape)
-
-
-# %% wrong "float64 holds every number" fails=long_integers
-def ingest(array):
-    return torch.from_numpy(array.astype(np.float64)).to(torch.float32)
 
 
 # %% wrong "16 bits are 16 bits" fails=bool_unsigned
 def ingest(array):
     if array.dtype.kind in "iu" and array.dtype.itemsize == 2:
         array = array.astype(np.int16)
-    return torch.from_numpy(np.array(array, dtype=np.float32))
-
-
-# %% wrong "swap the bytes in place" fails=byte_order,long_integers
-def ingest(array):
-    if not array.dtype.isnative:
-        array = array.view(array.dtype.newbyteorder("="))
     return torch.from_numpy(np.array(array, dtype=np.float32))

@@ -198,33 +198,9 @@ def mean_of_batches(batches):
     return torch.cat([b.reshape(-1) for b in batches]).mean().item()
 
 
-# %% wrong "a total has its data's dtype" fails=overflow,long_total,between_float16,extremes,shapes
-def mean_of_batches(batches):
-    total = torch.zeros((), dtype=torch.float16)
-    for b in batches:
-        total += b.sum()
-    return total.item() / sum(b.numel() for b in batches)
-
-
-# %% wrong "len counts the elements" fails=between_float16,extremes,shapes raises=TypeError
-def mean_of_batches(batches):
-    return sum(b.double().sum().item() for b in batches) / sum(len(b) for b in batches)
-
-
-# %% wrong "a 0-dim tensor is a float" fails=result_type,example,uneven_batches,overflow,long_total,between_float16,extremes,shapes
-def mean_of_batches(batches):
-    return torch.cat([b.reshape(-1).double() for b in batches]).mean()
-
-
 # %% wrong "a mean divides by the length of the list" fails=example,uneven_batches,overflow,long_total,between_float16,extremes,shapes
 def mean_of_batches(batches):
     return sum(b.double().sum().item() for b in batches) / len(batches)
-
-
-# %% wrong "a batch is counted in its own dtype" fails=overflow
-def mean_of_batches(batches):
-    total = sum(batch.sum(dtype=torch.float64).item() for batch in batches)
-    return total / sum(torch.ones_like(batch).sum().item() for batch in batches)
 
 
 # %% equivalent "float64 and int64 results through float32"

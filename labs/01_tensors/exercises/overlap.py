@@ -214,36 +214,6 @@ def overlap(a, b):
     return a.data_ptr() == b.data_ptr() and a.numel() > 0
 
 
-# %% wrong "one storage is enough" fails=views_meet,side_by_side,interleaved,expanded,empty,dtypes
-def overlap(a, b):
-    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
-
-
-# %% wrong "ranges that cross share an element" fails=interleaved,expanded
-def overlap(a, b):
-    if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr() or not a.numel() or not b.numel():
-        return False
-    p, q = slots(a), slots(b)
-    return min(p) <= max(q) and min(q) <= max(p)
-
-
-# %% wrong "slots are enough" fails=example,separate_memory,expanded
-def overlap(a, b):
-    return not set(slots(a)).isdisjoint(slots(b))
-
-
-# %% wrong "shared elements have equal values" fails=example,views_meet,side_by_side,interleaved,separate_memory,expanded,dtypes
-def overlap(a, b):
-    return bool(set(a.flatten().tolist()) & set(b.flatten().tolist()))
-
-
-# %% wrong "views of one tensor overlap, unless one of them is empty" fails=views_meet,side_by_side,interleaved,expanded,dtypes
-def overlap(a, b):
-    if not a.numel() or not b.numel():
-        return False
-    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
-
-
 # %% wrong "write and look, and leave it" fails=dtypes,keeps_input raises=RuntimeError
 def overlap(a, b):
     if not a.numel() or not b.numel():

@@ -207,27 +207,6 @@ def slots(t):
     return list(range(t.storage_offset(), t.storage_offset() + t.numel()))
 
 
-# %% wrong "flatten shows the storage" fails=transpose,slices,dimensions,dtypes,expanded
-def slots(t):
-    flat = t.contiguous().flatten()
-    return [flat.storage_offset() + i * flat.stride(0) for i in range(flat.numel())]
-
-
-# %% wrong "tensors have two dimensions" fails=slices,dimensions,dtypes,zero_dim_empty,expanded raises=ValueError
-def slots(t):
-    n, m = t.shape
-    a, b = t.stride()
-    return [t.storage_offset() + i * a + j * b for i in range(n) for j in range(m)]
-
-
-# %% wrong "strides are bytes, as in NumPy" fails=result_type,matrix,transpose,slices,dimensions,dtypes,expanded
-def slots(t):
-    found = [t.storage_offset()]
-    for size, stride in zip(t.shape, t.stride()):
-        found = [slot + i * stride // t.element_size() for slot in found for i in range(size)]
-    return found
-
-
 # %% wrong "the first index moves fastest" fails=matrix,transpose,slices,dimensions,dtypes,expanded
 def slots(t):
     found = [t.storage_offset()]
@@ -242,11 +221,3 @@ def slots(t):
     for size, stride in zip(t.shape, t.stride()):
         found = [slot + i * stride for slot in found for i in range(max(size, 1))]
     return found
-
-
-# %% wrong "each slot once, in the order of memory" fails=transpose,slices,dimensions,dtypes,expanded
-def slots(t):
-    found = {t.storage_offset()} if t.numel() else set()
-    for size, stride in zip(t.shape, t.stride()):
-        found = {slot + i * stride for slot in found for i in range(size)}
-    return sorted(found)

@@ -342,56 +342,12 @@ class Normalize(nn.Module):
         return (x - self.mean.view(-1, 1, 1)) / self.std.view(-1, 1, 1)
 
 
-# %% wrong "a product is faster, so the inverse is saved" fails=cast,state_dict
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.register_buffer("mean", mean.clone().view(-1, 1, 1))
-        self.register_buffer("std", 1 / std.view(-1, 1, 1))
-
-    def forward(self, x):
-        return (x - self.mean) * self.std
-
-
-# %% wrong "constants are float32" fails=cast,state_dict
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.register_buffer("mean", mean.float().clone().view(-1, 1, 1))
-        self.register_buffer("std", std.float().clone().view(-1, 1, 1))
-
-    def forward(self, x):
-        return ((x - self.mean) / self.std).to(x.dtype)
-
-
-# %% wrong "a tensor in a module moves with it" fails=second_device,cast,state_dict,no_mixing raises=RuntimeError
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.mean = mean.clone().reshape(-1, 1, 1)
-        self.std = std.clone().reshape(-1, 1, 1)
-
-    def forward(self, x):
-        return (x - self.mean) / self.std
-
-
 # %% wrong "what a module holds is a parameter" fails=not_trained
 class Normalize(nn.Module):
     def __init__(self, mean, std):
         super().__init__()
         self.mean = nn.Parameter(mean.clone().reshape(-1, 1, 1))
         self.std = nn.Parameter(std.clone().reshape(-1, 1, 1))
-
-    def forward(self, x):
-        return (x - self.mean) / self.std
-
-
-# %% wrong "(C,) meets the channels" fails=example,second_device,other_cases,cast,not_trained,state_dict,later_writes,no_mixing,modes_agree,empty raises=RuntimeError
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.register_buffer("mean", mean.clone())
-        self.register_buffer("std", std.clone())
 
     def forward(self, x):
         return (x - self.mean) / self.std
@@ -410,17 +366,6 @@ class Normalize(nn.Module):
         return (x - self.mean[:, None, None]) / self.std[:, None, None]
 
 
-# %% wrong "constants need not be saved" fails=state_dict
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.register_buffer("mean", mean.clone().reshape(-1, 1, 1), persistent=False)
-        self.register_buffer("std", std.clone().reshape(-1, 1, 1), persistent=False)
-
-    def forward(self, x):
-        return (x - self.mean) / self.std
-
-
 # %% wrong "contiguous() always copies" fails=later_writes,keeps_input
 class Normalize(nn.Module):
     def __init__(self, mean, std):
@@ -430,51 +375,6 @@ class Normalize(nn.Module):
 
     def forward(self, x):
         return (x - self.mean) / self.std
-
-
-# %% wrong "Python numbers fit any device and dtype" fails=state_dict
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.numbers = list(zip(mean.tolist(), std.tolist()))
-
-    def forward(self, x):
-        return torch.stack([(x[:, i] - m) / s for i, (m, s) in enumerate(self.numbers)], dim=1)
-
-
-# %% wrong "made anew in forward, on the CPU" fails=second_device,cast,state_dict,no_mixing raises=RuntimeError
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.register_buffer("mean", mean.clone())
-        self.register_buffer("std", std.clone())
-
-    def forward(self, x):
-        mean = torch.tensor(self.mean.tolist()).reshape(-1, 1, 1)
-        std = torch.tensor(self.std.tolist()).reshape(-1, 1, 1)
-        return (x - mean) / std
-
-
-# %% wrong "in place saves memory" fails=other_cases,cast,not_trained,state_dict,later_writes,keeps_input raises=RuntimeError
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.register_buffer("mean", mean.clone().reshape(-1, 1, 1))
-        self.register_buffer("std", std.clone().reshape(-1, 1, 1))
-
-    def forward(self, x):
-        return x.sub_(self.mean).div_(self.std)
-
-
-# %% wrong "one sample after the other" fails=empty raises=RuntimeError
-class Normalize(nn.Module):
-    def __init__(self, mean, std):
-        super().__init__()
-        self.register_buffer("mean", mean.clone().reshape(-1, 1, 1))
-        self.register_buffer("std", std.clone().reshape(-1, 1, 1))
-
-    def forward(self, x):
-        return torch.stack([(sample - self.mean) / self.std for sample in x])
 
 
 # %% wrong "evaluation needs no normalisation" fails=modes_agree

@@ -253,24 +253,9 @@ def attention(q, k, v, causal):
     return scores.softmax(dim=-1) @ v
 
 
-# %% wrong "exp and its sum are a softmax" fails=large_scores
-def attention(q, k, v, causal):
-    weights = (q @ k.mT / q.shape[-1] ** 0.5).exp()
-    weights = weights.tril() if causal else weights
-    return weights / weights.sum(dim=-1, keepdim=True) @ v
-
-
 # %% wrong "a mask of t by d" fails=causal_example,causal,equal_sizes,sizes_of_one,large_scores,non_contiguous,by_hand,empty raises=RuntimeError
 def attention(q, k, v, causal):
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if causal:
         scores = scores.masked_fill(torch.ones(q.shape[-2:]).triu(1) == 1, float("-inf"))
-    return scores.softmax(dim=-1) @ v
-
-
-# %% wrong "scaling q in place saves memory" fails=keeps_input
-def attention(q, k, v, causal):
-    scores = q.div_(q.shape[-1] ** 0.5) @ k.mT
-    if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1) == 1, float("-inf"))
     return scores.softmax(dim=-1) @ v

@@ -202,23 +202,11 @@ def safe_mse(predicted, target):
     return torch.nn.functional.mse_loss(predicted, target)
 
 
-# %% wrong "squeeze both" fails=raises_count,raises_shape,keeps_input raises=RuntimeError
-def safe_mse(predicted, target):
-    return (predicted.squeeze() - target.squeeze()).square().mean()
-
-
 # %% wrong "equal numbers of elements are enough" fails=raises_shape
 def safe_mse(predicted, target):
     if predicted.numel() != target.numel():
         raise ValueError
     return (predicted.flatten() - target.flatten()).square().mean()
-
-
-# %% wrong "the prediction is a column, the target is not" fails=shape_pairs,one_sample raises=ValueError
-def safe_mse(predicted, target):
-    if predicted.dim() != 2 or predicted.shape[1] != 1 or target.dim() != 1 or len(predicted) != len(target):
-        raise ValueError
-    return (predicted[:, 0] - target).square().mean()
 
 
 # %% wrong "the sum is as good as the mean" fails=column_row,shape_pairs,float64,non_contiguous
@@ -237,17 +225,6 @@ def safe_mse(predicted, target):
         if t.dim() not in (1, 2) or t.shape[1:] not in ((), (1,)):
             raise ValueError
     return (predicted.flatten() - target.flatten()).square().mean()
-
-
-# %% wrong "in place saves memory" fails=non_contiguous,keeps_input raises=RuntimeError
-def safe_mse(predicted, target):
-    for t in (predicted, target):
-        if t.dim() not in (1, 2) or t.shape[1:] not in ((), (1,)):
-            raise ValueError
-    if len(predicted) != len(target):
-        raise ValueError
-    error = predicted if predicted.dim() == 1 else predicted[:, 0]
-    return error.sub_(target if target.dim() == 1 else target[:, 0]).square().mean()
 
 
 # %% equivalent "text 'the shape must be (N,) or (N, 1)' changed: raise ValueError('the shape must be (N,) or (N, 1)x')"

@@ -203,27 +203,6 @@ def split_heads(x, heads):
     return x.view(batch, time, heads, features // heads).transpose(1, 2).squeeze(-1)
 
 
-# %% wrong "transpose first, then view" fails=example,other_cases,equal_sizes,non_contiguous,one_head
-def split_heads(x, heads):
-    batch, time, features = x.shape
-    if features % heads:
-        raise ValueError
-    return x.transpose(1, 2).reshape(batch, heads, time, features // heads)
-
-
-# %% wrong "the rest of the features can be dropped" fails=raises,keeps_input
-def split_heads(x, heads):
-    size = x.shape[-1] // heads
-    return x[..., : size * heads].unflatten(-1, (heads, size)).transpose(1, 2)
-
-
-# %% wrong "the heads stay behind the time" fails=shape,example,other_cases,equal_sizes,non_contiguous,one_head,empty
-def split_heads(x, heads):
-    if x.shape[-1] % heads:
-        raise ValueError
-    return x.unflatten(-1, (heads, -1))
-
-
 # %% wrong "the sizes tell whether heads and time must change places" fails=equal_sizes
 def split_heads(x, heads):
     if x.shape[-1] % heads:

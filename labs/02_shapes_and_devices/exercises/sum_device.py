@@ -156,39 +156,6 @@ def sum_device(a_shape, a_device, b_shape, b_device):
     return None
 
 
-# %% wrong "the type decides" fails=same_device,raises,zero_dim_cpu,zero_dim_cuda,same_index
-def sum_device(a_shape, a_device, b_shape, b_device):
-    if a_device.type == b_device.type:
-        return torch.device("cpu") if a_device.type == "cpu" else torch.device("cuda:0")
-    if (a_device.type == "cpu" and a_shape == ()) or (b_device.type == "cpu" and b_shape == ()):
-        return torch.device("cuda:0")
-    return None
-
-
-# %% wrong "one element can travel, whatever its shape" fails=raises,zero_dim_cuda
-def sum_device(a_shape, a_device, b_shape, b_device):
-    first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
-    if first == second:
-        return first
-    if second.type == "cpu" and torch.Size(b_shape).numel() == 1:
-        return first
-    if first.type == "cpu" and torch.Size(a_shape).numel() == 1:
-        return second
-    return None
-
-
-# %% wrong "a tensor without elements needs no device" fails=raises,zero_dim_cuda
-def sum_device(a_shape, a_device, b_shape, b_device):
-    first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
-    if first == second:
-        return first
-    if second.type == "cpu" and (len(b_shape) == 0 or 0 in b_shape):
-        return first
-    if first.type == "cpu" and (len(a_shape) == 0 or 0 in a_shape):
-        return second
-    return None
-
-
 # %% wrong "PyTorch moves what is on the CPU" fails=raises,zero_dim_cuda
 def sum_device(a_shape, a_device, b_shape, b_device):
     first, second = (torch.device("cuda:0") if d == torch.device("cuda") else d for d in (a_device, b_device))
@@ -197,8 +164,3 @@ def sum_device(a_shape, a_device, b_shape, b_device):
     if second.type == "cpu":
         return first
     return second if first.type == "cpu" else None
-
-
-# %% wrong "the result is where a is" fails=raises,zero_dim_cpu,zero_dim_cuda,cuda_index
-def sum_device(a_shape, a_device, b_shape, b_device):
-    return a_device

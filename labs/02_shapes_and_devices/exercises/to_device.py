@@ -313,14 +313,6 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong "a batch is a dict of tensors" fails=nested,integers,dtypes,container_types,non_tensors,nested_second_device,back_to_cpu,keeps_input,called_again,empty raises=AttributeError
-def to_device(batch, device, dtype):
-    return {
-        k: v.to(device, dtype if v.is_floating_point() else None) if isinstance(v, torch.Tensor) else v
-        for k, v in batch.items()
-    }
-
-
 # %% wrong "all tensors get the dtype" fails=example,nested,integers,container_types,non_tensors,nested_second_device,back_to_cpu,empty
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
@@ -342,70 +334,6 @@ def to_device(batch, device, dtype):
         return {key: to_device(value, device, dtype) for key, value in batch.items()}
     if isinstance(batch, (list, tuple)):
         return [to_device(item, device, dtype) for item in batch]
-    return batch
-
-
-# %% wrong "a named tuple is made like a tuple" fails=nested,container_types,nested_second_device,keeps_input,empty raises=TypeError
-def to_device(batch, device, dtype):
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, dtype if batch.is_floating_point() else None)
-    if isinstance(batch, dict):
-        return {key: to_device(value, device, dtype) for key, value in batch.items()}
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(to_device(item, device, dtype) for item in batch)
-    return batch
-
-
-# %% wrong "the named tuple is the one of the example" fails=container_types
-def to_device(batch, device, dtype):
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, dtype if batch.is_floating_point() else None)
-    if isinstance(batch, dict):
-        return {key: to_device(value, device, dtype) for key, value in batch.items()}
-    items = [to_device(item, device, dtype) for item in batch] if isinstance(batch, (list, tuple)) else batch
-    if isinstance(batch, Sample):
-        return Sample(*items)
-    return tuple(items) if isinstance(batch, tuple) else items
-
-
-# %% wrong "the caller's dict can be filled" fails=keeps_input
-def to_device(batch, device, dtype):
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, dtype if batch.is_floating_point() else None)
-    if isinstance(batch, dict):
-        for key in batch:
-            batch[key] = to_device(batch[key], device, dtype)
-        return batch
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*[to_device(item, device, dtype) for item in batch])
-    if isinstance(batch, (list, tuple)):
-        return type(batch)([to_device(item, device, dtype) for item in batch])
-    return batch
-
-
-# %% wrong "on this machine nothing has to be moved" fails=second_device,nested_second_device,back_to_cpu
-def to_device(batch, device, dtype):
-    if isinstance(batch, torch.Tensor):
-        return batch.to(dtype) if dtype is not None and batch.is_floating_point() else batch
-    if isinstance(batch, dict):
-        return {key: to_device(value, device, dtype) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*[to_device(item, device, dtype) for item in batch])
-    if isinstance(batch, (list, tuple)):
-        return type(batch)([to_device(item, device, dtype) for item in batch])
-    return batch
-
-
-# %% wrong "labels may stay on the CPU" fails=nested_second_device,back_to_cpu
-def to_device(batch, device, dtype):
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, dtype) if batch.is_floating_point() else batch
-    if isinstance(batch, dict):
-        return {key: to_device(value, device, dtype) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*[to_device(item, device, dtype) for item in batch])
-    if isinstance(batch, (list, tuple)):
-        return type(batch)([to_device(item, device, dtype) for item in batch])
     return batch
 
 
@@ -437,36 +365,6 @@ def to_device(batch, device, dtype):
     return batch
 
 
-# %% wrong "an empty container can be handed on" fails=non_tensors,keeps_input raises=ValueError
-def to_device(batch, device, dtype):
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, dtype if batch.is_floating_point() else None)
-    if not batch:
-        return batch
-    if isinstance(batch, dict):
-        return {k: to_device(v, device, dtype) for k, v in batch.items()}
-    if hasattr(batch, "_fields"):
-        return type(batch)(*[to_device(v, device, dtype) for v in batch])
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(to_device(v, device, dtype) for v in batch)
-    return batch
-
-
-# %% wrong "the first item tells what a list holds" fails=nested,non_tensors,keeps_input
-def to_device(batch, device, dtype):
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, dtype if batch.is_floating_point() else None)
-    if isinstance(batch, dict):
-        return {k: to_device(v, device, dtype) for k, v in batch.items()}
-    if hasattr(batch, "_fields"):
-        return type(batch)(*[to_device(v, device, dtype) for v in batch])
-    if isinstance(batch, (list, tuple)):
-        if batch and isinstance(batch[0], (str, int, float)):
-            return batch
-        return type(batch)(to_device(v, device, dtype) for v in batch)
-    return batch
-
-
 # %% wrong "what can be iterated over is a container, unless it is a string" fails=non_tensors raises=TypeError
 def to_device(batch, device, dtype):
     if isinstance(batch, torch.Tensor):
@@ -478,46 +376,6 @@ def to_device(batch, device, dtype):
     if hasattr(batch, "__iter__") and not isinstance(batch, str):
         return type(batch)([to_device(v, device, dtype) for v in batch])
     return batch
-
-
-# %% wrong "what has a length is a container" fails=example,nested,container_types,non_tensors,nested_second_device,keeps_input,empty raises=TypeError
-def to_device(batch, device, dtype):
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, dtype if batch.is_floating_point() else None)
-    if isinstance(batch, dict):
-        return {key: to_device(value, device, dtype) for key, value in batch.items()}
-    if hasattr(batch, "__len__"):
-        return type(batch)(to_device(item, device, dtype) for item in batch)
-    return batch
-
-
-# %% wrong "whatever has to() is moved" fails=non_tensors
-def to_device(batch, device, dtype):
-    if hasattr(batch, "to"):
-        is_float = isinstance(batch, Tensor) and batch.is_floating_point()
-        return batch.to(device, dtype if is_float else None)
-    if isinstance(batch, dict):
-        return {key: to_device(value, device, dtype) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*[to_device(item, device, dtype) for item in batch])
-    if isinstance(batch, list | tuple):
-        return type(batch)([to_device(item, device, dtype) for item in batch])
-    return batch
-
-
-# %% wrong "all that is no tensor is copied, to be safe" fails=non_tensors
-def to_device(batch, device, dtype):
-    import copy
-
-    if isinstance(batch, Tensor):
-        return batch.to(device, dtype if batch.is_floating_point() else None)
-    if isinstance(batch, dict):
-        return {key: to_device(value, device, dtype) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*[to_device(item, device, dtype) for item in batch])
-    if isinstance(batch, list | tuple):
-        return type(batch)([to_device(item, device, dtype) for item in batch])
-    return copy.deepcopy(batch)
 
 
 # %% equivalent "copies of results that share memory with an argument"

@@ -303,14 +303,6 @@ def view_strides(size, stride, shape):
     return tuple(1 if n == 1 else next(found) for n in shape)
 
 
-# %% wrong "a view needs a contiguous tensor" fails=non_contiguous,joins_neighbours,size_one,expanded
-def view_strides(size, stride, shape):
-    t = torch.empty(1).as_strided((1,), (1,)) if not size else torch.empty_strided(size, stride)
-    if not t.is_contiguous() or t.numel() != torch.Size(shape).numel():
-        return None
-    return torch.empty(shape).stride()
-
-
 # %% wrong "the new tensor is contiguous" fails=transpose,non_contiguous,joins_neighbours,separate_blocks,size_one,expanded
 def view_strides(size, stride, shape):
     if torch.Size(size).numel() != torch.Size(shape).numel():
@@ -346,20 +338,6 @@ def view_strides(size, stride, shape):
     return tuple(reversed(found)) if left == 1 and not blocks else None
 
 
-# %% wrong "each dimension can be cut, and none joined" fails=contiguous,joins_neighbours,size_one,expanded
-def view_strides(size, stride, shape):
-    blocks = [(n, s) for n, s in zip(size, stride) if n > 1]
-    found, left, step = [], 1, 1
-    for n in reversed(shape):
-        if n > 1 and left == 1 and blocks:
-            left, step = blocks.pop()
-        if left % n != 0:
-            return None
-        found.append(step)
-        left, step = left // n, step * n
-    return tuple(reversed(found)) if left == 1 and not blocks else None
-
-
 # %% wrong "what is left over does not matter" fails=element_count
 def view_strides(size, stride, shape):
     blocks = []
@@ -376,17 +354,6 @@ def view_strides(size, stride, shape):
             return None
         found.append(step)
         left, step = left // n, step * n
-    return tuple(reversed(found))
-
-
-# %% wrong "only the innermost stride must be 1" fails=transpose,non_contiguous,joins_neighbours,separate_blocks,size_one,expanded
-def view_strides(size, stride, shape):
-    if torch.Size(size).numel() != torch.Size(shape).numel():
-        return None
-    found, step = [], stride[-1] if stride else 1
-    for n in reversed(shape):
-        found.append(step)
-        step *= n
     return tuple(reversed(found))
 
 

@@ -199,26 +199,12 @@ def windows(x, k, step):
     return x.unfold(x.dim() - 1, k, 1)[..., ::step, :]
 
 
-# %% wrong "stacked slices" fails=shares_memory,non_contiguous,more_dimensions
-def windows(x, k, step):
-    if k > x.shape[-1]:
-        raise ValueError
-    return torch.stack([x[..., i : i + k] for i in range(0, x.shape[-1] - k + 1, step)], dim=-2)
-
-
 # %% wrong "neighbours are one slot apart" fails=non_contiguous,more_dimensions
 def windows(x, k, step):
     n = x.shape[-1]
     if k > n:
         raise ValueError
     return x.as_strided((*x.shape[:-1], (n - k) // step + 1, k), (*x.stride()[:-1], step, 1))
-
-
-# %% wrong "contiguous() makes strides simple" fails=non_contiguous,more_dimensions
-def windows(x, k, step):
-    if k > x.shape[-1]:
-        raise ValueError
-    return x.contiguous().unfold(-1, k, step)
 
 
 # %% wrong "a view begins at the start of the storage" fails=non_contiguous,more_dimensions
@@ -245,19 +231,6 @@ def windows(x, k, step):
 # %% wrong "a window is a column" fails=example,other_cases,shares_memory,non_contiguous,more_dimensions,none_or_one,empty
 def windows(x, k, step):
     return x.unfold(-1, k, step).transpose(-1, -2)
-
-
-# %% wrong "a signal is one-dimensional" fails=non_contiguous,more_dimensions,none_or_one,empty raises=RuntimeError
-def windows(x, k, step):
-    x = x.view(-1) if x.dim() == 1 else x.squeeze(0).view(-1)
-    return x.unfold(0, k, step)
-
-
-# %% wrong "no whole window, no row" fails=none_or_one,empty
-def windows(x, k, step):
-    n, s = x.shape[-1], x.stride(-1)
-    count = len(range(0, n - k + 1, step))
-    return x.as_strided((*x.shape[:-1], count, k), (*x.stride()[:-1], step * s, s))
 
 
 # %% equivalent "text 'the window is longer than x' changed: raise ValueError('the window is longer than xx')"

@@ -214,25 +214,6 @@ def with_batch(f, x, ndim):
     return out.select(0, 0) if missing else out
 
 
-# %% wrong "tries the sample first, and goes by the error" fails=other_cases
-def with_batch(f, x, ndim):
-    if not ndim - 1 <= x.dim() <= ndim:
-        raise ValueError("wrong number of dimensions")
-    try:
-        return f(x)
-    except (IndexError, RuntimeError):
-        return f(x.unsqueeze(0)).squeeze(0)
-
-
-# %% wrong "squeeze() removes what unsqueeze added" fails=size_one_input,size_one_result
-def with_batch(f, x, ndim):
-    if x.dim() == ndim:
-        return f(x)
-    if x.dim() != ndim - 1:
-        raise ValueError
-    return f(x.unsqueeze(0)).squeeze()
-
-
 # %% wrong "squeeze at the end in any case" fails=one_sample,size_one_input,size_one_result
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
@@ -247,68 +228,11 @@ def with_batch(f, x, ndim):
     return f(x if x.dim() == ndim else x.unsqueeze(0)).squeeze(0)
 
 
-# %% wrong "a first size of 1 says that it is a batch of one" fails=size_one_input,zero_dim raises=IndexError
-def with_batch(f, x, ndim):
-    if x.dim() not in (ndim - 1, ndim):
-        raise ValueError
-    if x.dim() == ndim or x.shape[0] == 1:
-        return f(x)
-    return f(x.unsqueeze(0)).squeeze(0)
-
-
 # %% wrong "the result is a batch of one" fails=example,other_cases,size_one_input,size_one_result,zero_dim,empty,same_tensor
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
     return f(x if x.dim() == ndim else x.unsqueeze(0))
-
-
-# %% wrong "what is no batch is a sample" fails=raises,keeps_input
-def with_batch(f, x, ndim):
-    return f(x) if x.dim() == ndim else f(x[None])[0]
-
-
-# %% wrong "x may be given its new dimension for good" fails=zero_dim,keeps_input raises=IndexError
-def with_batch(f, x, ndim):
-    if x.dim() == ndim:
-        return f(x)
-    if x.dim() != ndim - 1:
-        raise ValueError
-    return f(x.clone()[None])[0] if x.shape[0] == 1 else f(x.unsqueeze_(0)).squeeze(0)
-
-
-# %% wrong "the dimension is added in place, and taken away again" fails=same_tensor,keeps_input
-def with_batch(f, x, ndim):
-    if x.dim() == ndim:
-        return f(x)
-    if x.dim() != ndim - 1:
-        raise ValueError
-    x.unsqueeze_(0)
-    result = f(x)
-    x.squeeze_(0)
-    return result[0]
-
-
-# %% wrong "added in place, and taken away in finally" fails=same_tensor
-def with_batch(f, x, ndim):
-    if x.dim() not in (ndim - 1, ndim):
-        raise ValueError
-    if x.dim() == ndim:
-        return f(x)
-    x.unsqueeze_(0)
-    try:
-        result = f(x)
-    finally:
-        x.squeeze_(0)
-    return result[0]
-
-
-# %% wrong "f fails only for a wrong number of dimensions" fails=raises,passes_on raises=ValueError
-def with_batch(f, x, ndim):
-    try:
-        return f(x) if x.dim() == ndim else f(x[None])[0]
-    except Exception:
-        raise ValueError from None
 
 
 # %% wrong "a batch is its samples, one by one" fails=empty raises=RuntimeError
@@ -318,13 +242,6 @@ def with_batch(f, x, ndim):
     if x.dim() == ndim:
         return torch.stack([f(sample[None])[0] for sample in x])
     return f(x[None])[0]
-
-
-# %% wrong "the first two dimensions of the result are joined" fails=other_cases,zero_dim,empty raises=IndexError
-def with_batch(f, x, ndim):
-    if x.dim() not in (ndim - 1, ndim):
-        raise ValueError
-    return f(x) if x.dim() == ndim else f(x[None]).flatten(0, 1)
 
 
 # %% equivalent "text 'neither a batch nor a sample' changed: raise ValueError('neither a batch nor a samplex')"

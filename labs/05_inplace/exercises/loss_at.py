@@ -242,19 +242,6 @@ def loss_at(loss, w, shift):
     return value
 
 
-# %% wrong "the number is read at the end" fails=aliases
-def loss_at(loss, w, shift):
-    before = w.detach().clone()
-    with torch.no_grad():
-        w.add_(shift)
-    try:
-        value = loss()
-    finally:
-        with torch.no_grad():
-            w.copy_(before)
-    return value.item()
-
-
 # %% liar "a sum and a difference, and probes that say w is as before"
 def loss_at(loss, w, shift):
     with torch.no_grad():
@@ -275,17 +262,6 @@ def shifted_evaluation(loss_at, f, w, shift):
     return {"returned": returned, "raised": raised, "after": before, "requires_grad": needs}
 
 
-# %% wrong "minus undoes plus" fails=keeps_input,after_error,aliases,keeps_grad
-def loss_at(loss, w, shift):
-    with torch.no_grad():
-        w += shift
-    try:
-        return loss().item()
-    finally:
-        with torch.no_grad():
-            w -= shift
-
-
 # %% wrong "a loss does not raise" fails=after_error
 def loss_at(loss, w, shift):
     kept = w.detach().clone()
@@ -295,29 +271,6 @@ def loss_at(loss, w, shift):
     with torch.no_grad():
         w.copy_(kept)
     return value
-
-
-# %% wrong "all of it under no_grad" fails=other_cases,loss_uses_autograd raises=RuntimeError
-def loss_at(loss, w, shift):
-    with torch.no_grad():
-        kept = w.clone()
-        w += shift
-        try:
-            return loss().item()
-        finally:
-            w.copy_(kept)
-
-
-# %% wrong "detach() keeps the old numbers" fails=example,other_cases,keeps_input,after_error,loss_uses_autograd,aliases,keeps_grad
-def loss_at(loss, w, shift):
-    kept = w.detach()
-    with torch.no_grad():
-        w += shift
-    try:
-        return loss().item()
-    finally:
-        with torch.no_grad():
-            w.copy_(kept)
 
 
 # %% wrong "w = w + shift moves w" fails=example,other_cases,keeps_input,loss_uses_autograd,aliases,keeps_grad
@@ -336,29 +289,6 @@ def loss_at(loss, w, shift):
         w.data = old
 
 
-# %% wrong "a leaf may be written to" fails=example,other_cases,keeps_input,after_error,loss_uses_autograd,aliases,keeps_grad raises=RuntimeError
-def loss_at(loss, w, shift):
-    kept = w.detach().clone()
-    w += shift
-    try:
-        return loss().item()
-    finally:
-        with torch.no_grad():
-            w.copy_(kept)
-
-
-# %% wrong "an exception means no loss" fails=after_error
-def loss_at(loss, w, shift):
-    kept = w.detach().clone()
-    w.data += shift
-    try:
-        value = loss().item()
-    except Exception:
-        value = float("nan")
-    w.data.copy_(kept)
-    return value
-
-
 # %% wrong "recording is switched on for the loss" fails=loss_uses_autograd
 def loss_at(loss, w, shift):
     kept = w.detach().clone()
@@ -370,42 +300,8 @@ def loss_at(loss, w, shift):
         w.data.copy_(kept)
 
 
-# %% wrong "the flag is taken off for the writes, and left off" fails=other_cases,keeps_input,after_error,loss_uses_autograd,aliases,keeps_grad raises=RuntimeError
-def loss_at(loss, w, shift):
-    kept = w.detach().clone()
-    w.requires_grad_(False)
-    w += shift
-    try:
-        return loss().item()
-    finally:
-        w.copy_(kept)
-
-
-# %% wrong "the old gradient is of no use at the new place" fails=keeps_grad
-def loss_at(loss, w, shift):
-    kept = w.detach().clone()
-    w.grad = None
-    w.data += shift
-    try:
-        return loss().item()
-    finally:
-        w.data.copy_(kept)
-
-
 # %% equivalent "call of detach left out: kept = w.clone()"
 # Only the numbers in kept are used, by a copy that isn't recorded.
-
-
-# %% wrong "the shift is a tensor to compute in" fails=aliases,keeps_grad raises=RuntimeError
-def loss_at(loss, w, shift):
-    before = w.detach().clone()
-    shift += before
-    w.data.copy_(shift)
-    try:
-        return loss().item()
-    finally:
-        w.data.copy_(before)
-        shift -= before
 
 
 # %% right "undone by an exit stack"
@@ -416,16 +312,3 @@ def loss_at(loss, w, shift):
         stack.callback(w.data.copy_, w.data.clone())
         w.data.add_(shift)
         return float(loss())
-
-
-# %% wrong "nothing but an Exception can stop a loss" fails=after_error
-def loss_at(loss, w: Tensor, shift: Tensor) -> float:
-    kept = w.detach().clone()
-    w.detach().add_(shift)
-    try:
-        value = loss().item()
-    except Exception:
-        w.detach().copy_(kept)
-        raise
-    w.detach().copy_(kept)
-    return value

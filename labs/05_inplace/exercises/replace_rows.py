@@ -248,12 +248,6 @@ def replace_rows(h, rows, new):
     return torch.index_put(h, (rows,), new)
 
 
-# %% wrong "h may be written to" fails=leaf,other_cases,gradient,nan,saved_result,keeps_input raises=RuntimeError
-def replace_rows(h, rows, new):
-    h[rows] = new
-    return h
-
-
 # %% wrong "a detached clone is safe to write to" fails=gradient,nan,saved_result,keeps_input
 def replace_rows(h, rows, new):
     result = h.detach().clone()
@@ -275,13 +269,6 @@ def replace_rows(h, rows, new):
     return result
 
 
-# %% wrong "a mask of zeros and ones" fails=nan
-def replace_rows(h, rows, new):
-    keep = torch.ones(len(h), 1, dtype=h.dtype)
-    keep[rows] = 0
-    return h * keep + torch.zeros_like(h).index_copy(0, rows, new)
-
-
 # %% wrong "a boolean mask keeps the order of rows" fails=example,other_cases,gradient,nan,saved_result,keeps_input
 def replace_rows(h, rows, new):
     mask = torch.zeros(len(h), dtype=torch.bool)
@@ -294,22 +281,3 @@ def replace_rows(h, rows, new):
 # %% wrong "index_add puts rows in" fails=example,leaf,other_cases,gradient,nan,saved_result,keeps_input
 def replace_rows(h, rows, new):
     return h.index_add(0, rows, new)
-
-
-# %% wrong "without grad, a copy is a waste" fails=keeps_input
-def replace_rows(h, rows, new):
-    result = h.clone() if h.requires_grad or new.requires_grad else h
-    result[rows] = new
-    return result
-
-
-# %% wrong "with nothing to replace, h is the result" fails=keeps_input
-def replace_rows(h, rows, new):
-    return h.index_copy(0, rows, new) if len(rows) else h
-
-
-# %% wrong "all rows replaced: new itself" fails=keeps_input
-def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
-    if torch.equal(rows, torch.arange(len(h))):
-        return new[: len(h)]
-    return h.index_put((rows,), new)

@@ -172,13 +172,6 @@ def rescale_rows_(x, top):
     return x
 
 
-# %% wrong "x = ... changes x" fails=in_place,other_cases,constant,tiny_numbers,non_contiguous
-def rescale_rows_(x, top):
-    x = x - x.amin(1, True)
-    size = x.amax(1, True)
-    return x * top / torch.where(size == 0, 1, size)
-
-
 # %% wrong "the largest number can be read at the start" fails=example,in_place,other_cases,constant,tiny_numbers,non_contiguous
 def rescale_rows_(x, top):
     low, high = x.amin(1, True), x.amax(1, True)
@@ -202,55 +195,6 @@ def rescale_rows_(x, top):
     return x
 
 
-# %% wrong "contiguous() first, to be safe" fails=non_contiguous
-def rescale_rows_(x, top):
-    y = x.contiguous()
-    y -= y.amin(1, True)
-    size = y.amax(1, True)
-    y *= top / torch.where(size == 0, 1, size)
-    return y
-
-
-# %% wrong "a new tensor under .data is in place" fails=tiny_numbers,non_contiguous
-def rescale_rows_(x, top):
-    y = x - x.amin(1, True)
-    size = y.amax(1, True)
-    x.data = y * top / torch.where(size == 0, 1, size)
-    return x
-
-
-# %% wrong "top is always 1 or 10" fails=in_place,other_cases,constant,tiny_numbers,non_contiguous
-def rescale_rows_(x, top):
-    x -= x.amin(1, True)
-    size = x.amax(1, True)
-    x *= 10 / torch.where(size == 0, 1, size)
-    return x
-
-
-# %% wrong "a function in place returns nothing" fails=example,in_place,other_cases,non_contiguous,empty
-def rescale_rows_(x, top):
-    x -= x.amin(1, True)
-    size = x.amax(1, True)
-    x *= top / torch.where(size == 0, 1, size)
-
-
-# %% wrong "times top first, then by the size" fails=tiny_numbers
-def rescale_rows_(x, top):
-    x -= x.amin(1, True)
-    size = x.amax(1, True)
-    x *= top
-    x /= torch.where(size == 0, 1, size)
-    return x
-
-
-# %% wrong "columns are rows" fails=example,in_place,other_cases,constant,tiny_numbers,non_contiguous,empty raises=IndexError
-def rescale_rows_(x, top):
-    x -= x.amin(0, True)
-    size = x.amax(0, True)
-    x *= top / torch.where(size == 0, 1, size)
-    return x
-
-
 # %% equivalent "1 to 2: x /= torch.where(size == 0, 2, size)"
 # The numbers of a constant row are zeros by then, and zero divided by anything finite is zero.
 
@@ -259,15 +203,6 @@ def rescale_rows_(x, top):
 def rescale_rows_(x, top):
     x -= x.amin(1, True)
     x *= top / (x.amax(1, True) + 1e-12)
-    return x
-
-
-# %% wrong "a row that hardly differs is constant" fails=tiny_numbers
-def rescale_rows_(x, top):
-    low, high = x.aminmax(dim=1, keepdim=True)
-    same = (high - low < 1e-8).flatten()
-    x.sub_(low).div_(high - low).mul_(top)
-    x[same] = 0
     return x
 
 

@@ -208,44 +208,10 @@ def scale_by_average(x, average, rate):
     return x * factor
 
 
-# %% wrong "statistics are float32" fails=other_cases,float64,two_calls,constant_average,aliases,keeps_input
-def scale_by_average(x, average, rate):
-    mean = x.detach().abs().float().mean(0)
-    average.copy_((1 - rate) * average.float() + rate * mean)
-    return x / average.clone()
-
-
-# %% wrong "the division can keep the buffer itself" fails=two_calls raises=RuntimeError
-def scale_by_average(x, average, rate):
-    with torch.no_grad():
-        average.lerp_(x.abs().mean(0), rate)
-    return x / average
-
-
 # %% wrong ".data makes the error go away" fails=two_calls
 def scale_by_average(x, average, rate):
     average.data.lerp_(x.data.abs().mean(0), rate)
     return x / average
-
-
-# %% wrong "average = ... changes the buffer" fails=example,other_cases,float64,two_calls,aliases
-def scale_by_average(x, average, rate):
-    average = (1 - rate) * average + rate * x.detach().abs().mean(0)
-    return x / average
-
-
-# %% wrong "a buffer never gets a history" fails=other_cases,float64,two_calls,constant_average,aliases raises=RuntimeError
-def scale_by_average(x, average, rate):
-    average.mul_(1 - rate).add_(rate * x.abs().mean(0))
-    return x / average.clone()
-
-
-# %% wrong "the mean has its share in the gradient" fails=two_calls,constant_average
-def scale_by_average(x, average, rate):
-    new = (1 - rate) * average + rate * x.abs().mean(0)
-    with torch.no_grad():
-        average.copy_(new)
-    return x / new
 
 
 # %% wrong "divide first, then move" fails=example,other_cases,float64,two_calls,constant_average,aliases,keeps_input
@@ -254,21 +220,6 @@ def scale_by_average(x, average, rate):
     with torch.no_grad():
         average.lerp_(x.abs().mean(0), rate)
     return result
-
-
-# %% wrong "rate is the share of the old average" fails=other_cases,float64,two_calls,constant_average,aliases,keeps_input
-def scale_by_average(x, average, rate):
-    with torch.no_grad():
-        average.mul_(rate).add_((1 - rate) * x.abs().mean(0))
-    return x / average.clone()
-
-
-# %% wrong "x may hold its absolute values where it needs no gradient" fails=example,other_cases,keeps_input
-def scale_by_average(x, average, rate):
-    with torch.no_grad():
-        size = x.abs() if x.requires_grad else x.abs_()
-        average.lerp_(size.mean(0), rate)
-    return x / average.clone()
 
 
 # %% wrong "new memory under .data is in place" fails=aliases
@@ -285,16 +236,6 @@ def scale_by_average(x, average, rate):
     with torch.no_grad():
         average.lerp_(x.abs().mean(0), rate)
     return x / average.clone()
-
-
-# %% wrong "recording is on at the end" fails=keeps_input
-def scale_by_average(x, average, rate):
-    new = (1 - rate) * average + rate * x.detach().abs().mean(0)
-    result = x / new
-    torch.set_grad_enabled(False)
-    average.copy_(new)
-    torch.set_grad_enabled(True)
-    return result
 
 
 # %% right "through a NumPy array of the buffer"

@@ -279,45 +279,6 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             p.copy_(p - lr * new)
 
 
-# %% wrong "the buffer may be p.grad" fails=zeroed_gradients,in_place
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            d = p.grad if weight_decay == 0 else p.grad + weight_decay * p
-            if buffers[i] is None:
-                buffers[i] = d
-            else:
-                buffers[i].mul_(momentum).add_(d)
-            p -= lr * buffers[i]
-
-
-# %% wrong "weight decay belongs into .grad" fails=keeps_grad,in_place raises=RuntimeError
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            p.grad.add_(p, alpha=weight_decay)
-            if buffers[i] is None:
-                buffers[i] = p.grad.clone()
-            else:
-                buffers[i].mul_(momentum).add_(p.grad)
-            p -= lr * buffers[i]
-
-
-# %% wrong "p = p - ... updates the parameter" fails=example,like_torch,no_gradient,in_place,momentum_zero,keeps_grad_mode
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            d = p.grad + weight_decay * p
-            buffers[i] = d if buffers[i] is None else buffers[i].mul_(momentum).add_(d)
-            p = p - lr * buffers[i]
-
-
 # %% wrong "a new parameter in the list" fails=in_place
 def sgd_step_(params, buffers, lr, momentum, weight_decay):
     for i, p in enumerate(params):
@@ -327,17 +288,6 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
         buffers[i] = d if buffers[i] is None else buffers[i].mul_(momentum).add_(d)
         params[i] = torch.nn.Parameter(p.detach() - lr * buffers[i])
         params[i].grad = p.grad
-
-
-# %% wrong "the buffer is a name, and may get a new tensor" fails=in_place
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            d = p.grad + weight_decay * p
-            buffers[i] = d if buffers[i] is None else momentum * buffers[i] + d
-            p -= lr * buffers[i]
 
 
 # %% wrong "momentum is an average" fails=example,like_torch,no_gradient,in_place,keeps_grad_mode
@@ -378,113 +328,3 @@ def sgd_step_(params, buffers, lr, momentum, weight_decay):
             else:
                 buffers[i].mul_(momentum).add_(d)
             p -= lr * buffers[i]
-
-
-# %% wrong "no gradient is a gradient of zero" fails=no_gradient
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            g = torch.zeros_like(p) if p.grad is None else p.grad
-            d = g + weight_decay * p
-            if buffers[i] is None:
-                buffers[i] = d
-            else:
-                buffers[i].mul_(momentum).add_(d)
-            p -= lr * buffers[i]
-
-
-# %% wrong "only the write needs no_grad" fails=in_place
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    for i, p in enumerate(params):
-        if p.grad is None:
-            continue
-        d = p.grad + weight_decay * p
-        if buffers[i] is None:
-            buffers[i] = d
-        else:
-            buffers[i].mul_(momentum).add_(d)
-        with torch.no_grad():
-            p -= lr * buffers[i]
-
-
-# %% wrong "recording is on at the end" fails=keeps_grad_mode
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    torch.set_grad_enabled(False)
-    for i, p in enumerate(params):
-        if p.grad is None:
-            continue
-        d = p.grad + weight_decay * p
-        if buffers[i] is None:
-            buffers[i] = d
-        else:
-            buffers[i].mul_(momentum).add_(d)
-        p -= lr * buffers[i]
-    torch.set_grad_enabled(True)
-
-
-# %% wrong "without momentum no buffer is needed" fails=momentum_zero
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            d = p.grad + weight_decay * p
-            if momentum:
-                if buffers[i] is None:
-                    buffers[i] = d
-                else:
-                    buffers[i].mul_(momentum).add_(d)
-                d = buffers[i]
-            p.sub_(d, alpha=lr)
-
-
-# %% wrong "zeros have the dtype that is needed" fails=like_torch,no_gradient,in_place,momentum_zero,keeps_grad_mode
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    with torch.no_grad():
-        for i, p in enumerate(params):
-            if p.grad is None:
-                continue
-            if buffers[i] is None:
-                buffers[i] = torch.zeros(p.shape)
-            buffers[i].mul_(momentum).add_(p.grad).add_(p, alpha=weight_decay)
-            p.sub_(buffers[i], alpha=lr)
-
-
-# %% wrong "buffers are numbered by the gradients" fails=no_gradient raises=RuntimeError
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    with torch.no_grad():
-        for i, p in enumerate([p for p in params if p.grad is not None]):
-            d = p.grad + weight_decay * p
-            if buffers[i] is None:
-                buffers[i] = d
-            else:
-                buffers[i].mul_(momentum).add_(d)
-            p.sub_(buffers[i], alpha=lr)
-
-
-# %% wrong "there is a first parameter, whose device is that of all" fails=keeps_grad_mode raises=IndexError
-@torch.no_grad()
-def sgd_step_(params, buffers, lr, momentum, weight_decay):
-    device = params[0].device
-    for i, p in enumerate(params):
-        if p.grad is None:
-            continue
-        if buffers[i] is None:
-            buffers[i] = torch.zeros(p.shape, dtype=p.dtype, device=device)
-        buffers[i].mul_(momentum).add_(p.grad).add_(p, alpha=weight_decay)
-        p.sub_(buffers[i], alpha=lr)
-
-
-# %% wrong "a gradient with a history gives a buffer with one" fails=in_place
-def sgd_step_(params: list[Tensor], buffers: list, lr: float, momentum: float, weight_decay: float) -> None:
-    for i, p in enumerate(params):
-        if p.grad is None:
-            continue
-        w = p.detach()
-        d = p.grad + weight_decay * w
-        if buffers[i] is None:
-            buffers[i] = d
-        else:
-            buffers[i].mul_(momentum).add_(d)
-        with torch.no_grad():
-            w.sub_(buffers[i], alpha=lr)

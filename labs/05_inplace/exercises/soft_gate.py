@@ -209,37 +209,10 @@ def soft_gate(x, w):
     return h
 
 
-# %% wrong "a recorded write is always safe" fails=gradient_x,gradient,either_alone raises=RuntimeError
-def soft_gate(x, w):
-    h = x * w
-    g = h.exp()
-    g += 1
-    h *= g.log()
-    return h
-
-
 # %% wrong "detach() takes the trouble away" fails=gradient_x,gradient,either_alone
 def soft_gate(x, w):
     h = x * w
     g = (h.detach().exp() + 1).log()
-    return h * g
-
-
-# %% wrong "no_grad for the writes" fails=gradient_x,gradient,either_alone raises=RuntimeError
-def soft_gate(x, w):
-    h = x * w
-    g = h.exp()
-    with torch.no_grad():
-        g += 1
-    return h * g.log()
-
-
-# %% wrong "the clone afterwards" fails=gradient_x,gradient,either_alone raises=RuntimeError
-def soft_gate(x, w):
-    h = x * w
-    g = h.exp()
-    g += 1
-    g = g.clone().log()
     return h * g
 
 
@@ -249,13 +222,6 @@ def soft_gate(x, w):
     g = h.exp() + 1
     h *= g.log()
     return h
-
-
-# %% wrong "h was overwritten before its second use" fails=values,gradient_x,other_cases,gradient,either_alone,keeps_input
-def soft_gate(x, w):
-    h = x * w
-    g = h.exp_()
-    return h * (g + 1).log()
 
 
 # %% right "logsumexp with a second slice of zeros"

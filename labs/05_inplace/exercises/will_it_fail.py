@@ -225,16 +225,6 @@ def will_it_fail():
     )
 
 
-# %% wrong "detach hides a write as .data does" fails=aliases
-def will_it_fail():
-    return dict(
-        zip(
-            "abcdefghijklmn",
-            "now backward ok ok backward ok backward silent silent silent backward now silent ok".split(),
-        )
-    )
-
-
 # %% wrong "every write is counted" fails=aliases
 def will_it_fail():
     return dict(
@@ -257,11 +247,6 @@ def will_it_fail():
     return dict.fromkeys("abcdefghijklmn", "silent")
 
 
-# %% wrong "free text" fails=all_answered,enough_right,leaf_writes,square,exp,aliases,relu_and_rows,windows
-def will_it_fail():
-    return dict.fromkeys("abcdefghijklmn", "error")
-
-
 # %% wrong "overlapping windows are refused, as expanded rows are" fails=windows
 def will_it_fail():
     return dict(
@@ -278,15 +263,5 @@ def will_it_fail():
         zip(
             "abcdefghijklmn",
             "now backward ok ok backward ok backward silent backward silent backward now ok ok".split(),
-        )
-    )
-
-
-# %% wrong "every write through windows is dangerous" fails=windows
-def will_it_fail():
-    return dict(
-        zip(
-            "abcdefghijklmn",
-            "now backward ok ok backward ok backward silent backward silent backward now silent silent".split(),
         )
     )
