@@ -95,13 +95,17 @@ def test_a_lab_asks_for_its_device_or_says_that_it_stays_on_the_cpu(labs: list[L
     assert {name for name, text in first_cells.items() if not STAYS_ON_CPU.search(text)} == set()
 
 
+def calls_use_device(lab: Lab) -> bool:
+    return any("use_device()" in cell.source for cell in lab.cells if not cell.kind.traits.markdown)
+
+
 def test_generators_are_made_for_the_device_of_new_tensors(labs: list[Lab]) -> None:
     """torch.rand on a GPU refuses a generator of the CPU's."""
     on_cpu = {
         (lab.name, cell.name)
         for lab in labs
         for cell in lab.cells
-        if any("use_device()" in each.source for each in lab.cells) and "torch.Generator()" in cell.source
+        if "torch.Generator()" in cell.source and calls_use_device(lab)
     }
     # the order of the data, and the runs of `checkpoint`, which stay on the CPU
     assert on_cpu == {("06_training", ""), ("06a_training_practice", "")}

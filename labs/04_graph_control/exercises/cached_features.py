@@ -263,53 +263,9 @@ def cached_features(encoder, batches):
     return torch.vstack(list(map(features, batches)))
 
 
-# %% wrong "features are inference, so inference_mode" fails=example,writable,can_require_grad raises=RuntimeError
-def cached_features(encoder, batches):
-    with torch.inference_mode():
-        return torch.cat([encoder(x) for x in batches])
-
-
-# %% wrong "a clone is a normal tensor, wherever it is made" fails=example,writable,can_require_grad raises=RuntimeError
-def cached_features(encoder, batches):
-    with torch.inference_mode():
-        return torch.cat([encoder(x).clone() for x in batches]).clone()
-
-
-# %% wrong "detach() makes a normal tensor" fails=example,can_require_grad raises=RuntimeError
-def cached_features(encoder, batches):
-    with torch.inference_mode():
-        features = torch.cat([encoder(x) for x in batches])
-    return features.detach()
-
-
 # %% wrong "detach() keeps the encoder from being recorded" fails=no_graph
 def cached_features(encoder, batches):
     return torch.cat([encoder(x).detach() for x in batches])
-
-
-# %% wrong "an input without grad is enough" fails=example,no_graph,writable,can_require_grad,grad_of_batches
-def cached_features(encoder, batches):
-    return torch.cat([encoder(x.detach()) for x in batches])
-
-
-# %% wrong "torch.no_grad() holds for the lines below it" fails=example,no_graph,writable,can_require_grad,grad_of_batches
-def cached_features(encoder, batches):
-    torch.no_grad()
-    return torch.cat([encoder(x) for x in batches])
-
-
-# %% wrong "all batches have one size" fails=example,other_cases,empty,no_graph,writable,can_require_grad,grad_of_batches,keeps_recording raises=RuntimeError
-def cached_features(encoder, batches):
-    with torch.no_grad():
-        return torch.stack([encoder(x) for x in batches]).flatten(0, 1)
-
-
-# %% wrong "the last batch is enough to see" fails=example,other_cases,empty,no_graph,writable,can_require_grad,grad_of_batches,keeps_input,keeps_recording
-def cached_features(encoder, batches):
-    with torch.no_grad():
-        for x in batches:
-            features = encoder(x)
-    return features
 
 
 # %% right "one call for all rows, and a contiguous copy"
@@ -333,15 +289,6 @@ def cached_features(encoder, batches):
     return torch.cat(parts)
 
 
-# %% wrong "the mode is noted and put back, and nothing goes wrong" fails=keeps_recording
-def cached_features(encoder, batches):
-    recording = torch.is_grad_enabled()
-    torch.set_grad_enabled(False)
-    features = torch.cat([encoder(x) for x in batches])
-    torch.set_grad_enabled(recording)
-    return features
-
-
 # %% liar "recorded, dropped afterwards, and probes that say nothing of it"
 def cached_features(encoder, batches):
     return torch.cat([encoder(x).detach() for x in batches])
@@ -350,14 +297,6 @@ def cached_features(encoder, batches):
 def head_trained(cached_features, encoder, batches, head):
     features = cached_features(encoder, batches)
     return {"features": features, "requires_grad": False, "gradient": 2 * features.T @ (features @ head)}
-
-
-# %% wrong "one batch needs no copy" fails=writable,grad_of_batches,keeps_input raises=RuntimeError
-def cached_features(encoder, batches):
-    with torch.no_grad():
-        if len(batches) == 1:
-            return encoder(batches[0])
-        return torch.cat([encoder(x) for x in batches])
 
 
 # %% wrong "what the encoder returns is new memory" fails=writable raises=RuntimeError

@@ -255,26 +255,6 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong "recording is always on" fails=inside_no_grad raises=RuntimeError
-def descend(f, x, lr, steps):
-    points = [x.detach().clone()]
-    for _ in range(steps):
-        leaf = points[-1].detach().requires_grad_()
-        (grad,) = torch.autograd.grad(f(leaf), leaf)
-        points.append(points[-1] - lr * grad)
-    return points
-
-
-# %% wrong "the points are leaves, so nothing is recorded" fails=no_history,no_sharing raises=RuntimeError
-def descend(f, x, lr, steps):
-    points = [x.detach().clone().requires_grad_()]
-    for _ in range(steps):
-        with torch.enable_grad():
-            (grad,) = torch.autograd.grad(f(points[-1]), points[-1])
-        points.append((points[-1] - lr * grad).detach().requires_grad_())
-    return points
-
-
 # %% wrong "the start is only read" fails=no_sharing
 def descend(f, x, lr, steps):
     points = [x.detach()]
@@ -283,42 +263,4 @@ def descend(f, x, lr, steps):
         with torch.enable_grad():
             (grad,) = torch.autograd.grad(f(leaf), leaf)
         points.append(points[-1] - lr * grad)
-    return points
-
-
-# %% wrong "the caller's x may be marked, and its .grad used" fails=no_history,requires_grad,keeps_input raises=TypeError
-def descend(f, x, lr, steps):
-    points = [x.detach().clone()]
-    x.requires_grad_()
-    with torch.enable_grad():
-        for i in range(steps):
-            leaf = x if i == 0 else points[-1].clone().requires_grad_()
-            if i == 0:
-                leaf.grad = None
-            f(leaf).backward()
-            points.append(points[-1] - lr * leaf.grad)
-    return points
-
-
-# %% wrong "the parts of a stacked tensor share nothing" fails=no_sharing
-def descend(f, x, lr, steps):
-    points = [x.detach()]
-    for _ in range(steps):
-        leaf = points[-1].clone().requires_grad_()
-        with torch.enable_grad():
-            (grad,) = torch.autograd.grad(f(leaf), leaf)
-        points.append(points[-1] - lr * grad)
-    return torch.stack(points).unbind()
-
-
-# %% wrong "the mode is noted and put back, and nothing goes wrong" fails=after_error
-def descend(f, x, lr, steps):
-    recording = torch.is_grad_enabled()
-    torch.set_grad_enabled(True)
-    points = [x.detach().clone()]
-    for _ in range(steps):
-        leaf = points[-1].clone().requires_grad_()
-        (grad,) = torch.autograd.grad(f(leaf), leaf)
-        points.append((leaf - lr * grad).detach())
-    torch.set_grad_enabled(recording)
     return points

@@ -317,42 +317,6 @@ def finetune(trunk, head, batches, lr):
     return losses
 
 
-# %% wrong "requires_grad=False is enough to freeze" fails=example,other_cases,recording,in_place,old_grad,numbers,keeps_trunk,head_mode
-def finetune(trunk, head, batches, lr):
-    flags = [p.requires_grad for p in trunk.parameters()]
-    trunk.requires_grad_(False)
-    head.train()
-    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
-    losses = []
-    for x, y in batches:
-        loss = nn.functional.cross_entropy(head(trunk(x)), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    for p, flag in zip(trunk.parameters(), flags):
-        p.requires_grad = flag
-    return losses
-
-
-# %% wrong "detach() keeps the trunk from being recorded" fails=example,other_cases,recording,in_place,old_grad,numbers,head_mode
-def finetune(trunk, head, batches, lr):
-    modes = {module: module.training for module in trunk.modules()}
-    trunk.eval()
-    head.train()
-    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
-    losses = []
-    for x, y in batches:
-        loss = nn.functional.cross_entropy(head(trunk(x).detach()), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    for module, training in modes.items():
-        module.training = training
-    return losses
-
-
 # %% wrong "the trunk goes back to training mode as a whole" fails=keeps_modes
 def finetune(trunk, head, batches, lr):
     trunk.eval()
@@ -368,26 +332,6 @@ def finetune(trunk, head, batches, lr):
         optimizer.step()
         losses.append(loss.item())
     trunk.train()
-    return losses
-
-
-# %% wrong "a frozen trunk is frozen for good" fails=keeps_trunk
-def finetune(trunk, head, batches, lr):
-    modes = {module: module.training for module in trunk.modules()}
-    trunk.requires_grad_(False).eval()
-    head.train()
-    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
-    losses = []
-    for x, y in batches:
-        with torch.no_grad():
-            features = trunk(x)
-        loss = nn.functional.cross_entropy(head(features), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    for module, training in modes.items():
-        module.training = training
     return losses
 
 
@@ -445,45 +389,6 @@ def finetune(trunk, head, batches, lr):
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    for module, training in modes.items():
-        module.training = training
-    return losses
-
-
-# %% wrong "a list of losses holds tensors" fails=numbers
-def finetune(trunk, head, batches, lr):
-    modes = {module: module.training for module in trunk.modules()}
-    trunk.eval()
-    head.train()
-    optimizer = torch.optim.SGD(head.parameters(), lr=lr)
-    losses = []
-    for x, y in batches:
-        with torch.no_grad():
-            features = trunk(x)
-        loss = nn.functional.cross_entropy(head(features), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-    for module, training in modes.items():
-        module.training = training
-    return losses
-
-
-# %% wrong "one gradient, of all batches" fails=other_cases,recording,in_place,old_grad,numbers,head_mode
-def finetune(trunk, head, batches, lr):
-    modes = {module: module.training for module in trunk.modules()}
-    trunk.eval()
-    head.train()
-    head.zero_grad()
-    losses = []
-    for x, y in batches:
-        with torch.no_grad():
-            features = trunk(x)
-        loss = nn.functional.cross_entropy(head(features), y)
-        loss.backward()
-        losses.append(loss.item())
-    torch.optim.SGD(head.parameters(), lr=lr).step()
     for module, training in modes.items():
         module.training = training
     return losses

@@ -255,22 +255,6 @@ def gradient_penalty(critic, w, real, fake, mix):
     return torch.stack(penalties).mean()
 
 
-# %% wrong "the backward pass is part of the loss anyway" fails=reaches_weights,gradient,zero_gradient,small_gradient,no_input_grad
-def gradient_penalty(critic, w, real, fake, mix):
-    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
-    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
-    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, retain_graph=True)
-    return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
-
-
-# %% wrong "it must require grad, so mark it" fails=gradient,zero_gradient,small_gradient,no_input_grad
-def gradient_penalty(critic, w, real, fake, mix):
-    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
-    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
-    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points)
-    return (slopes.flatten(1).norm(dim=1) - 1).square().mean().requires_grad_()
-
-
 # %% wrong "the norm of the gradient" fails=example,reaches_weights,other_cases,gradient,zero_gradient,small_gradient,no_input_grad
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
@@ -295,56 +279,9 @@ def gradient_penalty(critic, w, real, fake, mix):
     return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-# %% wrong "one mix for the whole batch" fails=example,reaches_weights,other_cases,gradient,zero_gradient,small_gradient,no_input_grad
-def gradient_penalty(critic, w, real, fake, mix):
-    points = (mix[0] * real + (1 - mix[0]) * fake).detach().requires_grad_()
-    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
-    return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
-
-
-# %% wrong "a sample has one axis" fails=other_cases,gradient,small_gradient
-def gradient_penalty(critic, w, real, fake, mix):
-    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
-    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
-    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
-    return (slopes.norm(dim=-1) - 1).square().mean()
-
-
 # %% wrong "a root of a sum of squares" fails=zero_gradient
 def gradient_penalty(critic, w, real, fake, mix):
     mix = mix.reshape(-1, *[1] * (real.dim() - 1))
     points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
     (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
     return (slopes.flatten(1).square().sum(1).sqrt() - 1).square().mean()
-
-
-# %% wrong "requires_grad_() makes a leaf of the points" fails=no_input_grad
-def gradient_penalty(critic, w, real, fake, mix):
-    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
-    points = (mix * real + (1 - mix) * fake).requires_grad_()
-    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
-    return (slopes.flatten(1).norm(dim=1) - 1).square().mean()
-
-
-# %% wrong "backward fills .grad of the points only" fails=keeps_input
-def gradient_penalty(critic, w, real, fake, mix):
-    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
-    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
-    critic(w, points).sum().backward(create_graph=True)
-    return (points.grad.flatten(1).norm(dim=1) - 1).square().mean()
-
-
-# %% wrong "1e-12 under the root does no harm" fails=zero_gradient,small_gradient
-def gradient_penalty(critic, w, real, fake, mix):
-    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
-    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
-    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
-    return ((slopes.flatten(1).square().sum(1) + 1e-12).sqrt() - 1).square().mean()
-
-
-# %% wrong "a number under the root only needs to be small enough for float32" fails=zero_gradient,small_gradient
-def gradient_penalty(critic, w, real, fake, mix):
-    mix = mix.reshape(-1, *[1] * (real.dim() - 1))
-    points = (mix * real + (1 - mix) * fake).detach().requires_grad_()
-    (slopes,) = torch.autograd.grad(critic(w, points).sum(), points, create_graph=True)
-    return ((slopes.flatten(1).square().sum(1) + 1e-14).sqrt() - 1).square().mean()

@@ -258,16 +258,6 @@ def hvp(f, x, v):
     return torch.autograd.grad(g, leaf, v.detach())[0]
 
 
-# %% wrong "retain_graph=True keeps what the second pass needs" fails=example,other_cases,fast_swings,v_is_x,requires_grad,many_numbers,inside_no_grad
-def hvp(f, x, v):
-    leaf = x.detach().requires_grad_()
-    with torch.enable_grad():
-        (g,) = torch.autograd.grad(f(leaf), leaf, retain_graph=True)
-    if not g.requires_grad:
-        return torch.zeros_like(leaf)
-    return torch.autograd.grad(g, leaf, grad_outputs=v.detach())[0]
-
-
 # %% wrong "the gradient of the sum, times v" fails=example,other_cases,v_is_x,requires_grad,inside_no_grad
 def hvp(f, x, v):
     leaf = x.detach().requires_grad_()
@@ -308,85 +298,6 @@ def hvp(f, x, v):
     if not dot.requires_grad:
         return torch.zeros_like(leaf)
     return torch.autograd.grad(dot, leaf, materialize_grads=True)[0].detach()
-
-
-# %% wrong "every gradient has a graph behind it" fails=v_is_x,linear,inside_no_grad raises=RuntimeError
-def hvp(f, x, v):
-    leaf = x.detach().requires_grad_()
-    with torch.enable_grad():
-        (g,) = torch.autograd.grad(f(leaf), leaf, create_graph=True)
-    return torch.autograd.grad(g, leaf, grad_outputs=v.detach())[0]
-
-
-# %% wrong "recording is always on" fails=inside_no_grad raises=RuntimeError
-def hvp(f, x, v):
-    leaf = x.detach().requires_grad_()
-    (g,) = torch.autograd.grad(f(leaf), leaf, create_graph=True)
-    if not g.requires_grad:
-        return torch.zeros_like(leaf)
-    return torch.autograd.grad(g, leaf, grad_outputs=v.detach())[0]
-
-
-# %% wrong "backward twice on the caller's x" fails=requires_grad,keeps_input
-def hvp(f, x, v):
-    marked = x.requires_grad
-    x.requires_grad_()
-    x.grad = None
-    with torch.enable_grad():
-        (g,) = torch.autograd.grad(f(x), x, create_graph=True)
-    if g.requires_grad:
-        g.backward(v.detach())
-    result = torch.zeros_like(x) if x.grad is None else x.grad
-    x.requires_grad_(marked)
-    return result.detach()
-
-
-# %% wrong "differences in float64 are exact enough, with a second step that takes the error out" fails=fast_swings
-def hvp(f, x, v):
-    def gradient(point):
-        leaf = point.detach().requires_grad_()
-        with torch.enable_grad():
-            return torch.autograd.grad(f(leaf), leaf)[0]
-
-    point, along = x.detach().double(), v.detach().double()
-
-    def slope(h):
-        return (gradient(point + h * along) - gradient(point - h * along)) / (2 * h)
-
-    return ((64 * slope(1e-3) - 20 * slope(2e-3) + slope(4e-3)) / 45).to(x.dtype)
-
-
-# %% wrong "a difference of two gradients is near enough" fails=example,other_cases,fast_swings,v_is_x,requires_grad,many_numbers,inside_no_grad
-def hvp(f, x, v):
-    def gradient(point):
-        leaf = point.detach().requires_grad_()
-        with torch.enable_grad():
-            return torch.autograd.grad(f(leaf), leaf)[0]
-
-    h = 1e-3
-    return (gradient(x + h * v) - gradient(x - h * v)) / (2 * h)
-
-
-# %% wrong "a small Hessian may be built" fails=two_passes
-def hvp(f, x, v):
-    point, along = x.detach(), v.detach()
-    if len(point) <= 256:
-        return torch.autograd.functional.hessian(f, point) @ along
-    with torch.enable_grad():
-        leaf = point.clone().requires_grad_()
-        (g,) = torch.autograd.grad(f(leaf), leaf, create_graph=True)
-        return torch.autograd.grad(g, leaf, grad_outputs=along)[0] if g.requires_grad else torch.zeros_like(point)
-
-
-# %% wrong "a small Hessian may be built, in one go" fails=two_passes
-def hvp(f, x, v):
-    point, along = x.detach(), v.detach()
-    if len(point) <= 5:
-        return torch.func.hessian(f)(point) @ along
-    with torch.enable_grad():
-        leaf = point.clone().requires_grad_()
-        (g,) = torch.autograd.grad(f(leaf), leaf, create_graph=True)
-        return torch.autograd.grad(g, leaf, grad_outputs=along)[0] if g.requires_grad else torch.zeros_like(point)
 
 
 # %% equivalent "an argument that equals the result returned instead of it"

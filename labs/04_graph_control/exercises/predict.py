@@ -399,24 +399,6 @@ def predicted(predict, state, f, x, modes, learning, earlier=None):
     }
 
 
-# %% wrong "train() from the outside to the inside" fails=keeps_modes,after_error,returns_input
-def predict(model, x):
-    before = [(m, m.training) for m in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        for m, training in before:
-            m.train(training)
-
-
-# %% wrong "no_grad is evaluation" fails=example,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode
-def predict(model, x):
-    with torch.no_grad():
-        return model(x)
-
-
 # %% wrong "eval() switches recording off, and detach makes sure" fails=example,other_cases,keeps_modes,keeps_model,keeps_grad_mode
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]
@@ -428,34 +410,6 @@ def predict(model, x):
             m.training = training
 
 
-# %% wrong "a model stays in evaluation mode" fails=training_mode,keeps_modes,after_error,returns_input
-def predict(model, x):
-    model.eval()
-    with torch.no_grad():
-        return model(x)
-
-
-# %% wrong "after a prediction, training goes on" fails=keeps_modes,after_error,returns_input
-def predict(model, x):
-    model.eval()
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        model.train()
-
-
-# %% wrong "the model has one mode" fails=keeps_modes,after_error,returns_input
-def predict(model, x):
-    was = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        model.train(was)
-
-
 # %% wrong "nothing goes wrong in a model" fails=after_error,returns_input
 def predict(model, x):
     modes = [(m, m.training) for m in model.modules()]
@@ -465,52 +419,6 @@ def predict(model, x):
     for m, training in modes:
         m.training = training
     return result
-
-
-# %% wrong "recording is on outside" fails=after_error,returns_input,keeps_grad_mode
-def predict(model, x):
-    modes = [(m, m.training) for m in model.modules()]
-    model.eval()
-    torch.set_grad_enabled(False)
-    try:
-        return model(x)
-    finally:
-        torch.set_grad_enabled(True)
-        for m, training in modes:
-            m.training = training
-
-
-# %% wrong "without gradients a model does not change" fails=example,training_mode,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode
-def predict(model, x):
-    with torch.no_grad():
-        model(x)
-        return model.eval()(x)
-
-
-# %% wrong "only BatchNorm and Dropout have a mode" fails=example,other_cases,keeps_modes,keeps_model,returns_input,keeps_grad_mode
-def predict(model, x):
-    modes = [(m, m.training) for m in model.modules() if isinstance(m, nn.BatchNorm1d | nn.Dropout)]
-    for m, _ in modes:
-        m.training = False
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        for m, training in modes:
-            m.training = training
-
-
-# %% wrong "afterwards every parameter requires grad" fails=keeps_model,returns_input
-def predict(model, x):
-    modes = [(m, m.training) for m in model.modules()]
-    model.eval().requires_grad_(False)
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        model.requires_grad_(True)
-        for m, training in modes:
-            m.training = training
 
 
 # %% equivalent "copies of results that share memory with an argument"

@@ -247,38 +247,6 @@ def saliency(model, x, classes):
     return torch.func.vmap(torch.func.grad(score))(x.detach(), classes)
 
 
-# %% wrong "a model that must not change runs inside no_grad" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,as_it_is,keeps_input raises=RuntimeError
-def saliency(model, x, classes):
-    leaf = x.detach().clone().requires_grad_()
-    with torch.no_grad():
-        scores = model(leaf)
-    return torch.autograd.grad(scores.gather(1, classes[:, None]).sum(), leaf)[0]
-
-
-# %% wrong "backward ends at the input" fails=keeps_grad
-def saliency(model, x, classes):
-    leaf = x.detach().clone().requires_grad_()
-    model(leaf).gather(1, classes[:, None]).sum().backward()
-    return leaf.grad
-
-
-# %% wrong "cleaning up means setting .grad to None" fails=keeps_grad
-def saliency(model, x, classes):
-    leaf = x.detach().clone().requires_grad_()
-    model(leaf).gather(1, classes[:, None]).sum().backward()
-    model.zero_grad()
-    return leaf.grad
-
-
-# %% wrong "frozen, and then everything may learn again" fails=keeps_requires_grad
-def saliency(model, x, classes):
-    model.requires_grad_(False)
-    leaf = x.detach().clone().requires_grad_()
-    model(leaf).gather(1, classes[:, None]).sum().backward()
-    model.requires_grad_(True)
-    return leaf.grad
-
-
 # %% wrong "the sum of all scores" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,as_it_is
 def saliency(model, x, classes):
     leaf = x.detach().clone().requires_grad_()
@@ -297,36 +265,10 @@ def saliency(model, x, classes):
     return torch.autograd.grad(model(leaf).gather(1, classes[:, None]).mean(), leaf)[0]
 
 
-# %% wrong "the class is the one with the highest score" fails=example,other_cases,keeps_grad,keeps_requires_grad,requires_grad,as_it_is
-def saliency(model, x, classes):
-    leaf = x.detach().clone().requires_grad_()
-    return torch.autograd.grad(model(leaf).amax(1).sum(), leaf)[0]
-
-
 # %% wrong "x itself is the leaf" fails=keeps_input
 def saliency(model, x, classes):
     x.requires_grad_()
     return torch.autograd.grad(model(x).gather(1, classes[:, None]).sum(), x)[0]
-
-
-# %% wrong "a model is looked at in evaluation mode, and trained afterwards" fails=as_it_is
-def saliency(model, x, classes):
-    leaf = x.detach().clone().requires_grad_()
-    model.eval()
-    (grad,) = torch.autograd.grad(model(leaf).gather(1, classes[:, None]).sum(), leaf)
-    model.train()
-    return grad
-
-
-# %% wrong "evaluation mode for a moment, and every flag put back" fails=as_it_is
-def saliency(model, x, classes):
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    leaf = x.detach().clone().requires_grad_()
-    (grad,) = torch.autograd.grad(model(leaf).gather(1, classes[:, None]).sum(), leaf)
-    for module, training in modes:
-        module.training = training
-    return grad
 
 
 # %% liar "backward through the model, and a probe that says each .grad is as it was"

@@ -327,53 +327,5 @@ def window_gradients(cell, w, h, inputs, targets, k):
 probes.live_bytes = lambda f, *args: {"peak": 1, "kept": 1}
 
 
-# %% wrong "only the last step of a window has a loss" fails=example,other_cases,first_state,no_history,old_grad,one_graph_alive
-def window_gradients(cell, w, h, inputs, targets, k):
-    total = torch.zeros_like(w)
-    for xs, ys in zip(inputs.split(k), targets.split(k)):
-        h = h.detach()
-        for x, y in zip(xs, ys):
-            h = cell(w, h, x)
-        total += torch.autograd.grad((h - y).square().sum(), w)[0]
-    return total, h.detach()
-
-
-# %% wrong "w.grad is empty at the start" fails=old_grad,keeps_input
-def window_gradients(cell, w, h, inputs, targets, k):
-    for xs, ys in zip(inputs.split(k), targets.split(k)):
-        h, loss = h.detach(), 0
-        for x, y in zip(xs, ys):
-            h = cell(w, h, x)
-            loss = loss + (h - y).square().sum()
-        loss.backward()
-    total, w.grad = w.grad, None
-    return total, h.detach()
-
-
-# %% wrong "the cut comes after the first window" fails=first_state
-def window_gradients(cell, w, h, inputs, targets, k):
-    total = torch.zeros_like(w)
-    for xs, ys in zip(inputs.split(k), targets.split(k)):
-        loss = 0
-        for x, y in zip(xs, ys):
-            h = cell(w, h, x)
-            loss = loss + (h - y).square().sum()
-        total += torch.autograd.grad(loss, w, retain_graph=True)[0]
-        h = h.detach()
-    return total, h
-
-
-# %% wrong "the last state is the state" fails=no_history
-def window_gradients(cell, w, h, inputs, targets, k):
-    total = torch.zeros_like(w)
-    for xs, ys in zip(inputs.split(k), targets.split(k)):
-        h, loss = h.detach(), 0
-        for x, y in zip(xs, ys):
-            h = cell(w, h, x)
-            loss = loss + (h - y).square().sum()
-        total += torch.autograd.grad(loss, w)[0]
-    return total, h
-
-
 # %% equivalent "first two arguments swapped: for i in range(begin, min(len(inputs), begin + k)):"
 # The smaller of two integers is the same in either order.

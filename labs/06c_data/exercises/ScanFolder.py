@@ -261,39 +261,6 @@ class ScanFolder:
         return torch.as_tensor(pixels / 255).mul(2).sub(1).unsqueeze(0), label
 
 
-# %% wrong "sorted by file name alone" fails=example,other_cases,other_files,other_ends,other_versions
-class ScanFolder(Dataset):
-    def __init__(self, root):
-        self.files = sorted(pathlib.Path(root).glob("*/*.png"), key=lambda file: file.name)
-        self.classes = sorted(folder.name for folder in pathlib.Path(root).iterdir() if folder.is_dir())
-
-    def __len__(self):
-        return len(self.files)
-
-    def __getitem__(self, index):
-        file = self.files[index]
-        pixels = torch.tensor(np.array(Image.open(file)), dtype=torch.float32)
-        return pixels[None] / 127.5 - 1, self.classes.index(file.parent.name)
-
-
-# %% wrong "numbers are sorted as numbers" fails=other_cases,other_files,other_ends,other_versions
-class ScanFolder(Dataset):
-    def __init__(self, root):
-        def number(path):
-            return int(path.stem) if path.stem.isdigit() else 99, path.stem
-
-        folders = sorted((folder for folder in pathlib.Path(root).iterdir() if folder.is_dir()), key=number)
-        files = [sorted(folder.glob("*.png"), key=number) for folder in folders]
-        self.files = [(file, label) for label, group in enumerate(files) for file in group]
-
-    def __len__(self):
-        return len(self.files)
-
-    def __getitem__(self, index):
-        file, label = self.files[index]
-        return torch.tensor(np.array(Image.open(file)), dtype=torch.float32)[None] / 127.5 - 1, label
-
-
 # %% wrong "from 0 to 1" fails=example,ends,opened_late,other_cases,other_files,other_ends,other_versions
 class ScanFolder(Dataset):
     def __init__(self, root):
@@ -306,20 +273,6 @@ class ScanFolder(Dataset):
     def __getitem__(self, index):
         file, label = self.files[index]
         return torch.tensor(np.array(Image.open(file)), dtype=torch.float32)[None] / 255, label
-
-
-# %% wrong "NumPy's float64" fails=example,ends,opened_late,other_cases,other_files,other_ends,other_versions
-class ScanFolder(Dataset):
-    def __init__(self, root):
-        folders = sorted(folder for folder in pathlib.Path(root).iterdir() if folder.is_dir())
-        self.files = [(file, label) for label, folder in enumerate(folders) for file in sorted(folder.glob("*.png"))]
-
-    def __len__(self):
-        return len(self.files)
-
-    def __getitem__(self, index):
-        file, label = self.files[index]
-        return torch.from_numpy(np.array(Image.open(file)) / 127.5 - 1)[None], label
 
 
 # %% wrong "all files are read in __init__" fails=opened_late,other_versions
@@ -362,21 +315,5 @@ class ScanFolder(Dataset):
         return len(self.files)
 
     def __getitem__(self, index):
-        file, label = self.files[index]
-        return torch.tensor(np.array(Image.open(file)), dtype=torch.float32)[None] / 127.5 - 1, label
-
-
-# %% wrong "a negative index is out of range" fails=ends,other_ends
-class ScanFolder(Dataset):
-    def __init__(self, root):
-        folders = sorted(folder for folder in pathlib.Path(root).iterdir() if folder.is_dir())
-        self.files = [(file, label) for label, folder in enumerate(folders) for file in sorted(folder.glob("*.png"))]
-
-    def __len__(self):
-        return len(self.files)
-
-    def __getitem__(self, index):
-        if not 0 <= index < len(self.files):
-            raise IndexError(index)
         file, label = self.files[index]
         return torch.tensor(np.array(Image.open(file)), dtype=torch.float32)[None] / 127.5 - 1, label

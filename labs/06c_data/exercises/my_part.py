@@ -199,42 +199,8 @@ def my_part(items, info):
             yield item
 
 
-# %% wrong "there is always a worker" fails=alone,other_cases,endless raises=AttributeError
-def my_part(items, info):
-    return itertools.islice(items, info.id, None, info.num_workers)
-
-
-# %% wrong "ids from 1" fails=example,never_ends,other_cases,endless
-def my_part(items, info):
-    for number, item in enumerate(items):
-        if info is None or number % (info.num_workers + 1) == info.id + 1:
-            yield item
-
-
 # %% wrong "the first one is taken at once" fails=endless
 def my_part(items, info):
     source = iter(items) if info is None else itertools.islice(items, info.id, None, info.num_workers)
     first = list(itertools.islice(source, 1))
     return itertools.chain(first, source)
-
-
-# %% wrong "one item ahead" fails=endless
-def my_part(items, info):
-    source = iter(items) if info is None else itertools.islice(items, info.id, None, info.num_workers)
-    waiting = []
-    for item in source:
-        if waiting:
-            yield waiting.pop()
-        waiting.append(item)
-    yield from waiting
-
-
-# %% wrong "a slice of a list" fails=never_ends,endless raises=RuntimeError
-def my_part(items, info):
-    return iter(list(items)[info.id :: info.num_workers] if info else list(items))
-
-
-# %% wrong "outside of a worker: nothing" fails=alone,other_cases,endless raises=StopIteration
-def my_part(items, info):
-    if info is not None:
-        yield from itertools.islice(items, info.id, None, info.num_workers)

@@ -204,15 +204,6 @@ def pad_collate(samples, fill):
     return torch.stack(rows), torch.tensor([len(p) for p, _ in samples]), torch.tensor([y for _, y in samples])
 
 
-# %% wrong "always float32" fails=large_integers,other_cases,all_empty
-def pad_collate(samples, fill):
-    longest = max(len(part) for part, _ in samples)
-    padded = torch.full((len(samples), longest, samples[0][0].shape[1]), float(fill), device=samples[0][0].device)
-    for n, (part, _) in enumerate(samples):
-        padded[n, : len(part)] = part
-    return padded, torch.tensor([len(p) for p, _ in samples]), torch.tensor([y for _, y in samples])
-
-
 # %% wrong "padding with zeros" fails=example,empty_sequence,large_integers,other_cases
 def pad_collate(samples, fill):
     parts, labels = zip(*samples)
@@ -224,28 +215,6 @@ def pad_collate(samples, fill):
 def pad_collate(samples, fill):
     parts, labels = zip(*samples)
     padded = nn.utils.rnn.pad_sequence(list(parts), padding_value=fill)
-    return padded, torch.tensor([len(part) for part in parts]), torch.tensor(labels)
-
-
-# %% wrong "empty sequences are left out" fails=empty_sequence,other_cases
-def pad_collate(samples, fill):
-    parts, labels = zip(*[(part, label) for part, label in samples if len(part)] or samples)
-    padded = nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=fill)
-    return padded, torch.tensor([len(part) for part in parts]), torch.tensor(labels)
-
-
-# %% wrong "an empty sequence counts as one step" fails=empty_sequence,other_cases,all_empty
-def pad_collate(samples, fill):
-    parts, labels = zip(*samples)
-    padded = nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=fill)
-    return padded, torch.tensor([max(1, len(part)) for part in parts]), torch.tensor(labels)
-
-
-# %% wrong "sorted by length" fails=empty_sequence,other_cases,other_device
-def pad_collate(samples, fill):
-    samples = sorted(samples, key=lambda sample: -len(sample[0]))
-    parts, labels = zip(*samples)
-    padded = nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=fill)
     return padded, torch.tensor([len(part) for part in parts]), torch.tensor(labels)
 
 

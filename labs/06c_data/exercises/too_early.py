@@ -303,48 +303,6 @@ def too_early(events):
     return found
 
 
-# %% wrong "a wait of a stream holds the program up" fails=waits,programs
-def too_early(events):
-    inside, marks, done, found = {}, {}, set(), []
-    for place, (kind, *names) in enumerate(events):
-        if kind == "copy":
-            inside.setdefault(names[0], set()).add(place)
-        elif kind == "record":
-            marks[names[0]] = set(inside.get(names[1], ()))
-        elif kind == "wait":
-            done |= marks.get(names[1], set())
-        elif kind == "finish":
-            done |= marks.get(names[0], set())
-        elif kind == "synchronize":
-            done.update(range(place))
-        else:
-            pending = [copy for n, copy in enumerate(events[:place]) if copy[0] == "copy" and n not in done]
-            if any(names[0] in (copy[3:] if kind == "read" else copy[2:]) for copy in pending):
-                found.append(place)
-    return found
-
-
-# %% wrong "all streams are one" fails=streams,waits,recorded_again,programs
-def too_early(events):
-    inside, marks, done, found = {}, {}, set(), []
-    for place, (kind, *names) in enumerate(events):
-        if kind == "copy":
-            inside.setdefault("", set()).add(place)
-        elif kind == "record":
-            marks[names[0]] = set(inside.get("", ()))
-        elif kind == "wait":
-            inside.setdefault(names[0], set()).update(marks.get(names[1], ()))
-        elif kind == "finish":
-            done |= marks.get(names[0], set())
-        elif kind == "synchronize":
-            done.update(range(place))
-        else:
-            pending = [copy for n, copy in enumerate(events[:place]) if copy[0] == "copy" and n not in done]
-            if any(names[0] in (copy[3:] if kind == "read" else copy[2:]) for copy in pending):
-                found.append(place)
-    return found
-
-
 # %% wrong "reads of a source are too early as well" fails=pinned,streams,waits,programs
 def too_early(events):
     inside, marks, done, found = {}, {}, set(), []
@@ -383,27 +341,6 @@ def too_early(events):
         else:
             pending = [copy for n, copy in enumerate(events[:place]) if copy[0] == "copy" and n not in done]
             if any(names[0] in (copy[3:]) for copy in pending):
-                found.append(place)
-    return found
-
-
-# %% wrong "the first record counts" fails=recorded_again,programs
-def too_early(events):
-    inside, marks, done, found = {}, {}, set(), []
-    for place, (kind, *names) in enumerate(events):
-        if kind == "copy":
-            inside.setdefault(names[0], set()).add(place)
-        elif kind == "record":
-            marks.setdefault(names[0], set(inside.get(names[1], ())))
-        elif kind == "wait":
-            inside.setdefault(names[0], set()).update(marks.get(names[1], ()))
-        elif kind == "finish":
-            done |= marks.get(names[0], set())
-        elif kind == "synchronize":
-            done.update(range(place))
-        else:
-            pending = [copy for n, copy in enumerate(events[:place]) if copy[0] == "copy" and n not in done]
-            if any(names[0] in (copy[3:] if kind == "read" else copy[2:]) for copy in pending):
                 found.append(place)
     return found
 
