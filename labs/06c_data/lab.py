@@ -287,7 +287,7 @@ for tensors, numbers in ((1, 1), (1, 8), (8, 1)):
 # Each tensor has its own piece of shared memory, which the worker makes and your program opens. So for small tensors,
 # their number counts: each further one costs about 0.6 ms, but seven more numbers in a tensor almost nothing.
 # (Megabytes cost time too, because they're copied.) A batch of digits has two tensors, so sending it costs about 2 ms.
-# For 100 scans, that's little: reading them takes about 70 ms. For a single scan, it's more than the reading.
+# For 100 scans, that's little: reading them takes about 20 ms. For a single scan, it's more than the reading.
 #
 # The first batch waits for the worker to start. That time varies from run to run much more than with the batch's size.
 # With `persistent_workers=True`, workers start only once and keep their copies, so a later change to your dataset
@@ -652,17 +652,18 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 # %% answer [markdown]
 # | batches | right | an epoch | spent waiting |
 # |---|---|---|---|
-# | the same one, always ready | | about 0.4 s | 0 s |
-# | from ten folders, no workers | 98% | 2.2 s | 1.7 s |
-# | the same, with one worker | 99% | 2.4 s | 1.9 s |
-# | the same, with two workers | 99% | 2.6 s | 1.7 s |
-# | decoded once, kept in a tensor | 98% | 0.6 s | 0.06 s |
+# | the same one, always ready | | 0.08 s | 0 s |
+# | from ten folders, no workers | 98% | 0.43 s | 0.35 s |
+# | the same, with one worker | 99% | 0.54 s | 0.24 s |
+# | the same, with two workers | 99% | 0.39 s | 0.12 s |
+# | decoded once, kept in a tensor | 98% | 0.07 s | 0.01 s |
 #
-# (98 or 99% is the order's luck.) The loader is the bottleneck: most of the 2.2 seconds are spent waiting.
+# (98 or 99% is the order's luck.) The loader is the bottleneck: without workers, four fifths of an epoch are spent
+# waiting.
 #
-# A step took s = 0.4 s / 15 = 27 ms here, and reading a batch about r = 113 ms. By the rule, two workers on free cores
-# would need about 15 · (113 + 2) / 2 ms = 0.9 s. We had no free cores: other programs kept both of them busy, so
-# workers only added processes that wait for one. In a quieter hour, two workers took 1.0 s, and none took 1.4 s.
+# A step took s = 80 ms / 15 = 5 ms here, and reading a batch r = 350 ms / 15 = 23 ms. By the rule, two workers on free
+# cores would need about 15 · (23 + 2) / 2 ms = 0.19 s. Our machine has only two cores, and a step uses both, so workers
+# slowed the steps down: with one worker, the wait got 0.1 s shorter, and the steps took 0.2 s longer.
 #
 # Decoding once needs no cores, and it ended the wait. It only works if the decoded samples fit in memory. If they
 # don't, decode them once into a file of numbers that's quick to read (`numpy.memmap`), and measure again.
