@@ -24,6 +24,23 @@ HOW = """## How a lab works
 - To write an answer in words, double-click its cell.
 - The [glossary](00_glossary.ipynb) explains the words you've forgotten.
 
+## What the checks try
+
+Checks go through everything that a docstring allows: the dtypes and shapes it names, inputs with one element and with
+none, zeros, ties and negative numbers, views with any strides, tensors that require gradients, parameters that are
+shared or frozen, calls inside `torch.no_grad()`. They call your code more than once, and look at what it leaves
+behind: arguments, gradients, modes, settings.
+
+Unless a docstring names them, you don't have to handle:
+
+- arguments that the docstring doesn't allow, such as sizes that don't match
+- numbers so large or so small that multiplying two of them leaves the range of their dtype
+- arguments that overlap in memory without being the same tensor
+- objects that behave in their own way: subclasses of tensors, lists and dicts, modules with hooks, functions of
+  PyTorch or Python that someone replaced
+- threads, other devices, and another default dtype
+- what someone does with your function: second derivatives, forward-mode derivatives, `vmap`, `torch.compile`
+
 ## Your progress
 
 The next cell shows it, in any notebook. Run it again whenever you like."""
