@@ -6,6 +6,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from labkit.mark_file import HiddenFinding
+from labkit.points import format_points
+
 
 class WorkKind(StrEnum):
     """What a student is asked for."""
@@ -44,6 +47,10 @@ class WorkItem:
     """Whether the card in the notebook is about an earlier text."""
     level: str = ""
     """How hard it is: easy, medium or hard; empty if the lab doesn't say."""
+    hidden: tuple[HiddenFinding, ...] = ()
+    """What its hidden checks found when the present text was marked."""
+    another_way: str = ""
+    """Another answer, once the present text has full marks."""
 
     @property
     def is_practice(self) -> bool:
@@ -69,6 +76,15 @@ class WorkItem:
 
 
 @dataclass(frozen=True)
+class MissedPrediction:
+    """A prediction to make again, because it was once wrong."""
+
+    name: str
+    question: str
+    """How its question begins, as plain text."""
+
+
+@dataclass(frozen=True)
 class LabProgress:
     """One lab of the course."""
 
@@ -82,8 +98,7 @@ class LabProgress:
     milestone: str
     """What the course's running example has reached after it."""
     work: tuple[WorkItem, ...]
-    missed: tuple[str, ...] = ()
-    """The predictions to make again, because they were once wrong."""
+    missed: tuple[MissedPrediction, ...] = ()
     begun: bool = False
     """Whether a cell ran or something was written."""
 
@@ -105,9 +120,18 @@ class LabProgress:
         return tuple(work for work in self.work if not work.is_practice)
 
     @property
-    def ready_count(self) -> int:
-        """How many exercises and quizzes are ready to be marked."""
-        return sum(work.is_ready for work in self.core)
+    def ready_points(self) -> float:
+        """What the exercises and quizzes are worth that are ready to be marked. Hidden checks may still take some."""
+        return sum(work.points for work in self.core if work.is_ready)
+
+    @property
+    def summary(self) -> str:
+        """The points in words: what the grader gave, and what's ready for it."""
+        total = f"{format_points(self.points)} point{'' if self.points == 1 else 's'}"
+        if not self.ready_points and all(work.state is not WorkState.MARKED for work in self.core):
+            return total
+        ready = f", {format_points(self.ready_points)} more ready to mark" if self.ready_points else ""
+        return f"{format_points(self.earned)} of {total}{ready}"
 
     @property
     def next(self) -> str:
@@ -116,7 +140,7 @@ class LabProgress:
 
     def as_dict(self) -> dict[str, Any]:
         totals = {"number": self.number, "points": self.points, "earned": round(self.earned, 4)}
-        totals |= {"ready": self.ready_count, "next": self.next}
+        totals |= {"ready": self.ready_points, "summary": self.summary, "next": self.next}
         return asdict(self) | {"work": [work.as_dict() for work in self.work]} | totals
 
 

@@ -16,13 +16,14 @@ from typing import Any
 from labkit.blame import NOT_WRITTEN
 from labkit.cause import Cause
 from labkit.cell_digests import digest_source
-from labkit.lab_progress import LabProgress, WorkItem, WorkKind, WorkState
-from labkit.mark_file import read_marks
+from labkit.lab_progress import LabProgress, MissedPrediction, WorkItem, WorkKind, WorkState
+from labkit.mark_file import ExerciseMark, read_marks
 from labkit.untrusted_json import DAMAGED, check_number, check_text, read_object
 from labkit.verdict import MIME
 
 KEY = "gradlab"
 PREDICTION = "gradlab_prediction"  # metadata key of a cell that asks for a prediction
+MAX_QUESTION = 90  # characters of a prediction's question in a list
 REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was once wrong is due again
 START = "00_start_here.ipynb"
 WORK = (WorkKind.EXERCISE, WorkKind.QUESTION)  # kinds of cell that a student writes
@@ -38,14 +39,14 @@ def read_progress(folder: Path) -> list[LabProgress]:
     return [lab for lab in labs if lab]
 
 
-def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]) -> LabProgress | None:
+def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, ExerciseMark]) -> LabProgress | None:
     """Return the progress in one notebook; None if it isn't a lab.
 
     Raises one of DAMAGED if a fact in the notebook is missing, or has a type that a page can't show.
 
     Args:
         notebook: The notebook as JSON.
-        marks: Exercise -> {source, points}, as `read_marks` returns them.
+        marks: Those of its exercises, by name.
     """
     lab = notebook.get("metadata", {}).get(KEY, {})
     if "lab" not in lab:
@@ -61,7 +62,7 @@ def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, A
             facts,
             cell,
             checks.get(name),
-            marks.get(name, {}),
+            marks.get(name),
         )
         for name, (facts, cell) in written.items()
     )
@@ -84,13 +85,20 @@ def _has_been_used(cell: Mapping[str, Any]) -> bool:
     return bool(cell.get("execution_count")) or PREDICTION in cell.get("metadata", {})
 
 
-def _find_missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[str, ...]:
-    predictions = [
-        (facts["exercise"], cell["metadata"].get(PREDICTION, {}))
+def _find_missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[MissedPrediction, ...]:
+    today = date.today()
+    return tuple(
+        MissedPrediction(check_text(facts["exercise"]), _read_question(cell))
         for facts, cell in cells
-        if facts.get("kind") == "predict"
-    ]
-    return tuple(check_text(name) for name, prediction in predictions if _is_due(prediction, date.today()))
+        if facts.get("kind") == "predict" and _is_due(cell["metadata"].get(PREDICTION, {}), today)
+    )
+
+
+def _read_question(cell: Mapping[str, Any]) -> str:
+    """Return how a prediction's question begins, without its markup."""
+    paragraph = _join_source(cell).partition("\n\n")[0].replace("**Predict.**", "")
+    words = " ".join(paragraph.replace("`", "").replace("*", "").split())
+    return words if len(words) <= MAX_QUESTION else f"{words[:MAX_QUESTION].rsplit(' ', 1)[0]} …"
 
 
 def _is_due(prediction: Mapping[str, Any], today: date) -> bool:
@@ -111,7 +119,12 @@ def _is_due(prediction: Mapping[str, Any], today: date) -> bool:
 
 
 def _build_work(
-    name: str, kind: WorkKind, facts: Mapping[str, Any], cell: Mapping[str, Any], check: Any, mark: Mapping[str, Any]
+    name: str,
+    kind: WorkKind,
+    facts: Mapping[str, Any],
+    cell: Mapping[str, Any],
+    check: Any,
+    mark: ExerciseMark | None,
 ) -> WorkItem:
     """Build the state of one exercise or question. A verdict or mark counts only if the text hasn't changed since."""
     text = _join_source(cell)
@@ -124,8 +137,12 @@ def _build_work(
     work = WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale, level=check_text(facts.get("level") or ""))
     if text.strip() == facts.get("stub", "").strip():
         return replace(work, state=WorkState.UNTOUCHED)
-    if mark.get("source") == source and not work.is_practice:
-        return replace(work, state=WorkState.MARKED, earned=float(mark["points"]), passed=passed, checks=len(outcomes))
+    if mark and mark.source == source:
+        work = replace(work, hidden=mark.hidden, another_way=mark.another_way)
+        if not work.is_practice:
+            return replace(work, state=WorkState.MARKED, earned=float(mark.points), passed=passed, checks=len(outcomes))
+        if not all(finding.passed for finding in mark.hidden):
+            return replace(work, state=WorkState.FAILING, passed=passed, checks=len(outcomes))
     if not outcomes or all(_is_blank(outcome) for outcome in outcomes):
         return work
     # The visible check of a quiz looks only at its form: passing it says nothing about the letters.

@@ -7,9 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from labkit.lab_progress import LabProgress, WorkState
+from labkit.lab_progress import LabProgress
 from labkit.notebook_progress import read_progress
-from labkit.points import format_points
 
 
 @dataclass(frozen=True)
@@ -32,20 +31,15 @@ def progress(folder: str = "") -> Progress:
 
 
 def _describe_progress(lab: LabProgress) -> str:
-    done_count = sum(work.is_done for work in lab.core)
-    points = f", {format_points(lab.earned)} of {format_points(lab.points)} points"
-    marked = points if any(work.state is WorkState.MARKED for work in lab.work) else ""
-    after = f"; next: {lab.next}" if done_count and lab.next else ""
-    return f"{done_count} of {len(lab.core)} done{marked}{after}"
+    return lab.summary + (f"; next: {lab.next}" if lab.begun and lab.next else "")
 
 
 def _render_html(labs: tuple[LabProgress, ...]) -> str:
     rows = []
     for lab in labs:
-        done_count = sum(work.is_done for work in lab.core)
         link = f'<a href="{escape(lab.path, quote=True)}">{escape(lab.title)}</a>'
         words = _describe_progress(lab)
         label = escape(f"{lab.name}: {words}", quote=True)
-        bar = f'<progress max="{len(lab.core)}" value="{done_count}" aria-label="{label}"></progress>'
+        bar = f'<progress max="{lab.points:g}" value="{lab.earned:g}" aria-label="{label}"></progress>'
         rows.append(f"<tr><td>{escape(lab.number)}</td><td>{link}</td><td>{bar}</td><td>{escape(words)}</td></tr>")
     return f"<table>{''.join(rows)}</table>"

@@ -164,7 +164,8 @@ def _render_details(outcome: Outcome, verdict: Verdict) -> str:
 def _render_row(state: str, label: str, lines: list[str], details: str = "") -> str:
     under = "".join(f'<div style="opacity:.85;white-space:pre-wrap">{escape(line)}</div>' for line in lines) + details
     word = f'<b style="color:{COLORS[state]};min-width:3em">{state}</b>'
-    return f'<div style="display:flex;gap:.8em;margin-top:.35em">{word}<div>{escape(label)}{under}</div></div>'
+    layout = "display:flex;gap:.8em;margin-top:.35em"
+    return f'<div class="gradlab-check-{state}" style="{layout}">{word}<div>{escape(label)}{under}</div></div>'
 
 
 def _format_points(points: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,10 +30,12 @@ from autograder.model.assignments import require_source
 from autograder.model.marks import Mark
 from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.nbgrader_cells import is_by_hand
+from autograder.reports.exercise_cells import find_another_way
 from autograder.reports.feedback import render_feedback_page
+from autograder.reports.student_view import build_student_view
 from autograder.sandbox import Isolation, find_layers, find_strongest_level
 from autograder.workers.task_grading import ForkServers, grade_with_retries, make_process_settings
-from labkit.mark_file import get_marks_path, get_page_path
+from labkit.mark_file import ExerciseMark, HiddenFinding, get_marks_path, get_page_path
 from labkit.notebook_progress import digest_sources
 from labkit.points import format_points
 from labkit.untrusted_json import DAMAGED
@@ -112,7 +114,7 @@ def mark(
     page = get_page_path(notebook)
     try:
         write_atomically(page, render_feedback_page(result, autograded))
-        write_atomically(get_marks_path(notebook), json.dumps(_build_marks(result, content), indent=1))
+        write_atomically(get_marks_path(notebook), json.dumps(_build_marks(result, autograded, content), indent=1))
     except OSError as error:
         raise GradlabError(
             f"the page of {notebook} can't be written: {error}", fix="make its folder writable, or free some space"
@@ -160,14 +162,18 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
     return build_result(STUDENT, lab, row, graded.result, cells)
 
 
-def _build_marks(result: SubmissionResult, content: bytes) -> dict[str, Any]:
+def _build_marks(result: SubmissionResult, notebook: NotebookNode, content: bytes) -> dict[str, Any]:
     """Build the marks by exercise; none if JupyterLab can't read the notebook, and so can't show marks in it."""
     try:
         sources = digest_sources(json.loads(content))
     except DAMAGED:
         return {}
-    return {
-        e.name: {"source": sources[e.name], "points": e.points}
-        for e in result.exercises
-        if e.points is not None and e.name in sources
-    }
+    view = build_student_view(result.exercises)
+    marks = {}
+    for exercise in result.exercises:
+        if exercise.points is not None and exercise.name in sources:
+            other = find_another_way(notebook, exercise)
+            hidden = tuple(HiddenFinding(c.label, c.passed, c.seen, c.hints) for c in view[exercise.name] if c.hidden)
+            mark = ExerciseMark(sources[exercise.name], exercise.points, hidden, other.source if other else "")
+            marks[exercise.name] = asdict(mark)
+    return marks

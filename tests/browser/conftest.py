@@ -1,4 +1,4 @@
-"""A browser, and the files that are kept in artifacts/ when a test fails."""
+"""A browser, a small lesson to open in it, and the files that are kept in artifacts/ when a test fails."""
 
 import contextlib
 import os
@@ -9,14 +9,59 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, Route, expect, sync_playwright
 
-from tests.lab_server import LabServer
+from autograder.authoring.course_folder import build_course, read_course
+from tests.lab_server import LabServer, run_lab_server
 
 ROOT = Path(__file__).parents[2]
 ARTIFACTS = ROOT / "artifacts"
 PATIENCE = 600_000  # milliseconds, of which an idle machine needs a few thousand
 QUIET = "--disable-background-networking --disable-component-update --disable-sync --disable-quic --no-first-run"
+LAB = "01_squares"
+ASKED = """
+# %% predict: sign
+# What is the sign of a sum of squares?
+# - [ ] that of the first element
+# - [x] never negative
+
+# %% example
+print("of -3 and 1:", 10)
+
+# %% [markdown]
+# Each square is never negative, and so is their sum.
+
+# %% quiz: interview points=2
+# ## A quiz
+#
+# Tick all true statements.
+#
+# **Squares**
+#
+# - [x] A square is never negative.
+#   > The product of two numbers of one sign.
+# - [ ] A square is never zero.
+#   > That of zero is.
+#
+# Hint: Think of zero.
+#
+# **Sums**
+#
+# - [ ] An empty sum is an error.
+#   > It is zero.
+# - [x] An empty sum is zero.
+#   > Nothing was added.
+#
+# Hint: What is added?
+
+# %% question: why [markdown] points=1
+# Why is a square never negative?
+#
+# ### BEGIN SOLUTION
+# Two numbers of one sign.
+# ### END SOLUTION
+"""
+QUIZ_NAMES = "assert_answered, assert_close, assert_letters, check, explain"
 
 
 # Not for the session: while Playwright is open, its event loop runs, and nothing else in this process can run one.
@@ -43,6 +88,54 @@ def page(browser: Browser) -> Iterator[Page]:
     context.route(re.compile(r"^https?://(?!127\.0\.0\.1[:/])"), _refuse)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def course(small_course: Path) -> Path:
+    """A course of one lab with an exercise, a quiz and a prediction; its student works in work/."""
+    lesson = small_course / "labs" / LAB / "lab.py"
+    text = lesson.read_text().replace("import assert_close, check, explain", f"import {QUIZ_NAMES}")
+    lesson.write_text(text.rstrip() + "\n" + ASKED)
+    build_course(read_course(small_course))
+    shutil.copytree(small_course / "release", small_course / "work")
+    return small_course
+
+
+@pytest.fixture
+def student(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    with run_lab_server(course / "work", tmp_path_factory.mktemp("home"), course=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def home_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    """A student's server without a grader, shared by the tests that need none."""
+    folder = tmp_path_factory.mktemp("alone")
+    with run_lab_server(folder, tmp_path_factory.mktemp("home"), course=True) as server:
+        yield server
+
+
+@pytest.fixture
+def grader_free_server(home_server: LabServer, course: Path) -> LabServer:
+    """The same with the labs as released, and without a kernel."""
+    home_server.end_kernels()
+    for path in home_server.folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+    shutil.copytree(course / "release", home_server.folder, dirs_exist_ok=True)
+    return home_server
+
+
+def find_card(page: Page) -> Locator:
+    return page.locator(".gradlab-card").first
+
+
+def write(page: Page, text: str, line: str) -> None:
+    """Replace the last line of the cell that contains the text."""
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text=text).locator(".cm-content").click()
+    for keys in ("ControlOrMeta+End", "Shift+Home"):
+        page.keyboard.press(keys)
+    page.keyboard.type(line)
 
 
 @pytest.hookimpl(wrapper=True)

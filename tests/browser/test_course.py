@@ -3,102 +3,18 @@
 import json
 import os
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import ARTIFACTS
-from playwright.sync_api import Locator, Page, expect
+from conftest import ARTIFACTS, LAB, find_card, write
+from playwright.sync_api import Page, expect
 
-from autograder.authoring.course_folder import build_course, read_course
 from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-LAB = "01_squares"
-ASKED = """
-# %% predict: sign
-# What is the sign of a sum of squares?
-# - [ ] that of the first element
-# - [x] never negative
-
-# %% example
-print("of -3 and 1:", 10)
-
-# %% [markdown]
-# Each square is never negative, and so is their sum.
-
-# %% quiz: interview points=2
-# ## A quiz
-#
-# Tick all true statements.
-#
-# **Squares**
-#
-# - [x] A square is never negative.
-#   > The product of two numbers of one sign.
-# - [ ] A square is never zero.
-#   > That of zero is.
-#
-# Hint: Think of zero.
-#
-# **Sums**
-#
-# - [ ] An empty sum is an error.
-#   > It is zero.
-# - [x] An empty sum is zero.
-#   > Nothing was added.
-#
-# Hint: What is added?
-
-# %% question: why [markdown] points=1
-# Why is a square never negative?
-#
-# ### BEGIN SOLUTION
-# Two numbers of one sign.
-# ### END SOLUTION
-"""
-QUIZ_NAMES = "assert_answered, assert_close, assert_letters, check, explain"
-
-
-@pytest.fixture
-def course(small_course: Path) -> Path:
-    """A course of one lab with an exercise, a quiz and a prediction; its student works in work/."""
-    lesson = small_course / "labs" / LAB / "lab.py"
-    text = lesson.read_text().replace("import assert_close, check, explain", f"import {QUIZ_NAMES}")
-    lesson.write_text(text.rstrip() + "\n" + ASKED)
-    build_course(read_course(small_course))
-    shutil.copytree(small_course / "release", small_course / "work")
-    return small_course
-
-
-@pytest.fixture
-def student(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with run_lab_server(course / "work", tmp_path_factory.mktemp("home"), course=True) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def home_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """A student's server without a grader, shared by the tests that need none."""
-    folder = tmp_path_factory.mktemp("alone")
-    with run_lab_server(folder, tmp_path_factory.mktemp("home"), course=True) as server:
-        yield server
-
-
-@pytest.fixture
-def grader_free_server(home_server: LabServer, course: Path) -> LabServer:
-    """The same with the labs as released, and without a kernel."""
-    home_server.end_kernels()
-    for path in home_server.folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-    shutil.copytree(course / "release", home_server.folder, dirs_exist_ok=True)
-    return home_server
 
 
 def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: LabServer, page: Page) -> None:
@@ -123,17 +39,19 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     page.keyboard.press("Control+Alt+c")
     expect(find_card(page)).to_contain_text("your result is 49 (expected: 25)")
     expect(work).to_contain_text("0 of 1 passed")
-    expect(find_card(page)).to_contain_text("0 of 5 points marked; next: sum_of_squares")
+    expect(find_card(page)).to_contain_text("This lab: 5 points")
     # A card fades when the text has changed since.
     write(page, "def sum_of_squares", "return (x * x).sum()")
     expect(find_card(page)).to_have_class(re.compile("gradlab-stale"))
     expect(find_card(page)).to_contain_text("run this check again")
     page.screenshot(path=ARTIFACTS / "course_stale.png")
     page.keyboard.press("Control+Alt+c")
-    expect(work).to_contain_text("checks pass")
+    expect(work).to_contain_text("ready to mark")
     expect(find_card(page)).not_to_have_class(re.compile("gradlab-stale"))
-    expect(find_card(page)).to_contain_text("0 of 5 points marked, 1 more ready to be marked; next: interview")
-    find_card(page).get_by_role("button", name="interview").click()
+    expect(find_card(page)).to_contain_text("The checks that you can see pass. Hidden checks decide its 2 points.")
+    expect(find_card(page)).to_contain_text("This lab: 0 of 5 points, 2 more ready to mark")
+    expect(find_card(page).get_by_role("button", name="Mark it now")).to_be_visible()
+    find_card(page).get_by_role("button", name="Next: interview").click()
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
     expect(find_card(page).get_by_text("later", exact=True).first).to_be_visible()
 
@@ -145,6 +63,10 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     page.get_by_label("that of the first element").check()
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("You predicted: that of the first element. It is: never negative.")).to_be_visible()
+    # The explanation opens once the code above it has run.
+    expect(page.get_by_text("Run the cell above, and the explanation opens here.")).to_be_visible()
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text='print("of -3 and 1:"').locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
     expect(answer).to_be_visible()
 
     # Ticks become letters in the cell that is graded.
@@ -167,7 +89,12 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(mark_page.get_by_text("3.11 of 5 points")).to_be_visible()
     expect(mark_page.get_by_text("Nothing was added.")).to_be_visible()
     expect(work).to_contain_text("2 of 2 points")
+    expect(find_card(page)).to_contain_text("Marked: 2 of 2 points, full marks")
+    expect(find_card(page)).to_contain_text("hidden checks passed when it was marked")
+    expect(find_card(page).get_by_text("later", exact=True).first).to_be_hidden()
     page.screenshot(path=ARTIFACTS / "course_marked.png")
+    mark_page.get_by_role("button", name="Open interview in the notebook").click()
+    expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
     faults = find_serious_faults(page, ".gradlab-Panel") + find_serious_faults(page, ".gradlab-card")
     assert not faults, faults
 
@@ -267,18 +194,6 @@ def test_without_a_grader_a_mark_is_refused_with_what_to_do(grader_free_server: 
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     page.locator('[data-command="gradlab:mark"]').click()
     expect(page.get_by_text("There's no grader here").first).to_be_visible()
-
-
-def find_card(page: Page) -> Locator:
-    return page.locator(".gradlab-card").first
-
-
-def write(page: Page, text: str, line: str) -> None:
-    """Replace the last line of the cell that contains the text."""
-    page.locator(".jp-Notebook .jp-Cell").filter(has_text=text).locator(".cm-content").click()
-    for keys in ("ControlOrMeta+End", "Shift+Home"):
-        page.keyboard.press(keys)
-    page.keyboard.type(line)
 
 
 def find_serious_faults(page: Page, within: str) -> list[str]:

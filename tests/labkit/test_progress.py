@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from labkit.cell_digests import digest_source
-from labkit.mark_file import get_marks_path
+from labkit.lab_progress import MissedPrediction
+from labkit.mark_file import ExerciseMark, HiddenFinding, get_marks_path
 from labkit.notebook_progress import START, digest_sources, parse_progress, read_progress, read_title
 from labkit.progress import progress
 from labkit.verdict import MIME
@@ -65,7 +67,7 @@ def test_a_state_follows_from_the_text_and_its_verdict(notebook: dict[str, Any],
 
 
 def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
-    marks = {"f": {"source": digest_source(MINE), "points": 2.5}}
+    marks = {"f": ExerciseMark(digest_source(MINE), 2.5)}
     progress = parse_progress(make_lab(MINE), "01_one/01_one.ipynb", marks)
     assert progress is not None
     assert progress.work[0].state == "marked"
@@ -79,7 +81,7 @@ def test_practice_is_listed_and_neither_counts_nor_delays_the_next_exercise() ->
     notebook = make_lab(MINE, make_verdict(MINE, True, False))
     notebook["cells"][1]["metadata"]["gradlab"]["level"] = "hard"
     del notebook["cells"][2]["metadata"]["gradlab"]["points"]
-    progress = parse_progress(notebook, "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 0.0}})
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {"f": ExerciseMark(digest_source(MINE), 0.0)})
     assert progress is not None
     practice = progress.work[0]
     assert practice.is_practice and practice.state == "failing" and practice.level == "hard"
@@ -96,16 +98,16 @@ def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
         data = progress.as_dict()
         states[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
     assert states == {
-        "passing": (True, False, 1, ""),
+        "passing": (True, False, 3, ""),
         "failing": (False, False, 0, "f"),
         "stale": (False, True, 0, "f"),
     }
     marked_progress = parse_progress(
-        make_lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 2.5}}
+        make_lab(MINE), "01_one/01_one.ipynb", {"f": ExerciseMark(digest_source(MINE), 2.5)}
     )
     assert marked_progress is not None and (
         marked_progress.earned,
-        marked_progress.ready_count,
+        marked_progress.ready_points,
         marked_progress.work[0].is_done,
     ) == (2.5, 0, False)
 
@@ -142,7 +144,8 @@ def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: 
         ("02_two/02_two.ipynb", ""),
     ]
     reply = progress(str(tmp_path / "01_one"))
-    assert "01_one: 1 of 2 done; next: f" in repr(reply)
+    assert "01_one: 5 points; next: f" in repr(reply)
+    assert "3 of 5 points" in repr(reply).splitlines()[1]
     assert '<a href="02_two/02_two.ipynb">' in reply._repr_mimebundle_()["text/html"]
 
 
@@ -168,7 +171,7 @@ def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) ->
     notebook = make_lab(MINE, make_verdict(MINE, True))
     notebook["cells"].append(make_cell("predict", exercise="p"))
     notebook["cells"][-1]["metadata"]["gradlab_prediction"] = {"right": True, "missed": True, "again": 1, "on": "x"}
-    mark = {"f": {"source": digest_source(MINE), "points": 2.5}}
+    mark = {"f": asdict(ExerciseMark(digest_source(MINE), 2.5, (HiddenFinding("rows", False, "0", ("Why?",)),)))}
     for value in (5, float("nan"), float("-inf"), 10**400, None, True, "x", [], {}, [{}], {"a": 1}):
         for notebook_now, marks_now in [
             *((each, mark) for each in iter_replaced(notebook, value)),
@@ -234,7 +237,43 @@ def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_interv
         notebook["cells"].append(prediction)
     progress = parse_progress(notebook, "01_one/01_one.ipynb", {})
     assert progress is not None
-    assert progress.missed == ("wrong", "right yesterday", "twice, long ago", "three times")
+    assert [each.name for each in progress.missed] == ["wrong", "right yesterday", "twice, long ago", "three times"]
+
+
+@pytest.mark.parametrize(
+    ("source", "question"),
+    [
+        ("**Predict.** What is\n`x + 1`?\n\n- [ ] 1\n- [ ] 2", "What is x + 1?"),
+        ("**Predict.** " + "word " * 40, "word " * 18 + "…"),
+        ("", ""),
+    ],
+)
+def test_a_prediction_to_make_again_is_listed_by_its_question(source: str, question: str) -> None:
+    notebook = make_lab()
+    prediction = make_cell("predict", source, exercise="p")
+    prediction["metadata"]["gradlab_prediction"] = {"right": False, "missed": True}
+    notebook["cells"].append(prediction)
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {})
+    assert progress is not None and progress.missed == (MissedPrediction("p", question),)
+
+
+def test_hidden_findings_are_shown_as_long_as_the_text_is_the_one_that_was_marked() -> None:
+    finding = HiddenFinding("rows of zeros", False, "your result is 1", ("What is 0 / 0?",))
+    marks = {"f": ExerciseMark(digest_source(MINE), 1.5, (finding,), "def f(): ...")}
+    notebook = make_lab(MINE, make_verdict(MINE, True))
+    for text, hidden, another_way in [(MINE, (finding,), "def f(): ..."), (MINE + "0", (), "")]:
+        notebook["cells"][1]["source"] = text
+        progress = parse_progress(notebook, "01_one/01_one.ipynb", marks)
+        assert progress is not None
+        assert (progress.work[0].hidden, progress.work[0].another_way) == (hidden, another_way)
+
+
+def test_practice_that_a_hidden_check_fails_is_not_ready() -> None:
+    notebook = make_lab(MINE, make_verdict(MINE, True))
+    del notebook["cells"][2]["metadata"]["gradlab"]["points"]
+    for passed, state in ((True, "passing"), (False, "failing")):
+        marks = {"f": ExerciseMark(digest_source(MINE), 0.0, (HiddenFinding("rows", passed),))}
+        assert get_state(notebook, marks) == state
 
 
 def test_a_notebook_that_is_no_lab_has_no_progress() -> None:

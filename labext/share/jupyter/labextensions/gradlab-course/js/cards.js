@@ -1,7 +1,7 @@
-// Additions to the cards below check cells: whether they are outdated, and the student's progress.
+// Additions to the cards below check cells: whether they are outdated, what a mark found, and what to do next.
 
+import { button, element, formatCount, formatPoints } from './elements.js';
 import { factsOf } from './notebook.js';
-import { describeProgress, element } from './panel.js';
 
 /** Whether the notebook shows a card that has no addition yet. */
 export function hasNewCards(panel) {
@@ -10,26 +10,74 @@ export function hasNewCards(panel) {
 
 /**
  * Update the cards of this notebook. Calling it again changes nothing.
- * lab: as the server read it from this notebook. goTo: a function that goes to an exercise.
+ * lab: as the server read it from this notebook. actions: {open: goes to an exercise, mark, showPage}.
  */
-export function updateCards(panel, lab, goTo) {
+export function updateCards(panel, lab, actions) {
   for (const cell of panel.content.widgets) {
     const { kind, exercise } = factsOf(cell);
     const card = kind === 'check' ? cell.node.querySelector('.gradlab-card') : null;
     const work = card && lab.work.find(each => each.name === exercise);
     if (!work) continue;
+    const before = card.querySelector('.gradlab-way');
+    const key = JSON.stringify([work, lab.summary, lab.next]);
+    if (before?.dataset.key === key) continue;
+    const after = element('div', '', { class: 'gradlab-way', 'data-key': key });
+    after.append(...buildAddition(work, lab, actions));
+    // Hidden checks that have run aren't "later" any more.
+    card.classList.toggle('gradlab-known', work.hidden.length > 0);
     card.classList.toggle('gradlab-stale', work.stale);
-    const words = work.stale ? 'Your cell has changed: run this check again.' : describeProgress(lab);
-    const next = work.stale ? '' : lab.next;
-    const line = card.querySelector('.gradlab-way');
-    if (line?.textContent === words + next) continue;
-    const addition = element('div', words, { class: 'gradlab-way' });
-    if (next) {
-      const button = element('button', next);
-      button.onclick = () => goTo(next);
-      addition.append(button);
-    }
-    if (line) line.replaceWith(addition);
-    else card.append(addition);
+    card.classList.toggle('gradlab-full', isFull(work));
+    card.classList.toggle('gradlab-celebrated', isFull(work) && Boolean(before) && !work.stale);
+    if (before) before.replaceWith(after);
+    else card.append(after);
   }
+}
+
+const isFull = work => work.state === 'marked' && work.done;
+
+function buildAddition(work, lab, actions) {
+  if (work.stale) return [element('p', 'Your cell has changed: run this check again.')];
+  const row = element('p', '', { class: 'gradlab-buttons' });
+  const parts = [];
+  if (work.state === 'marked') {
+    const earned = `${formatPoints(work.earned)} of ${formatCount(work.points, 'point')}`;
+    parts.push(isFull(work)
+      ? element('p', `✓ Marked: ${earned}, full marks`, { class: 'gradlab-success' })
+      : element('p', `Marked: ${earned}`, { class: 'gradlab-earned' }));
+  }
+  parts.push(...listHidden(work.hidden));
+  if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', element('pre', work.another_way)));
+  if (work.state === 'passing') {
+    const rest = work.practice ? '' : `. Hidden checks decide its ${formatCount(work.points, 'point')}`;
+    parts.push(element('p', `✓ The checks that you can see pass${rest}.`, { class: 'gradlab-success' }));
+    row.append(button('Mark it now', actions.mark));
+  }
+  if (lab.next && lab.next !== work.name && work.state !== 'failing') {
+    row.append(button(`Next: ${lab.next}`, () => actions.open(lab.next)));
+  }
+  if (work.state === 'marked') row.append(button('Show the feedback page', actions.showPage));
+  parts.push(element('p', `This lab: ${lab.summary}`, { class: 'gradlab-standing' }));
+  return row.childElementCount ? [...parts, row] : parts;
+}
+
+/** What hidden checks found: those that failed, each with its hints, and how many passed. */
+function listHidden(findings) {
+  if (!findings.length) return [];
+  const failed = findings.filter(finding => !finding.passed);
+  const list = element('ul', '', { class: 'gradlab-hidden' });
+  for (const { label, seen, hints } of failed) {
+    const item = element('li', `✗ ${label}`);
+    if (seen) item.append(element('div', seen, { class: 'gradlab-seen' }));
+    hints.forEach((hint, index) => item.append(fold(hints.length > 1 ? `Hint ${index + 1}` : 'Hint', element('div', hint))));
+    list.append(item);
+  }
+  const passed = findings.length - failed.length;
+  const words = `${passed} of ${formatCount(findings.length, 'hidden check')} passed when it was marked`;
+  return [element('p', failed.length ? `${words}. The others:` : `${words}.`), ...(failed.length ? [list] : [])];
+}
+
+function fold(title, content) {
+  const details = element('details');
+  details.append(element('summary', title), content);
+  return details;
 }

@@ -3,12 +3,13 @@
 const WIDE = 1100; // pixels: a notebook this wide has room for a page next to it
 
 export class FeedbackPages {
-  /** pageOf: returns the address of the page of the notebook at a path. */
-  constructor(app, tracker, modules, pageOf) {
+  /** pageOf: returns the address of the page of the notebook at a path. goTo: goes to an exercise of that notebook. */
+  constructor(app, tracker, modules, pageOf, goTo) {
     this.app = app;
     this.tracker = tracker;
     this.modules = modules['@jupyterlab/apputils'];
     this.pageOf = pageOf;
+    this.goTo = goTo;
     this.open = new Map(); // a lab's page, while it is open
   }
 
@@ -16,7 +17,7 @@ export class FeedbackPages {
   show(lab, path) {
     let page = this.open.get(lab);
     if (!page || page.isDisposed) {
-      page = this.createPage(lab);
+      page = this.createPage(lab, path);
       this.open.set(lab, page);
       const current = this.tracker.currentWidget;
       const hasRoom = (current?.node.clientWidth ?? 0) >= WIDE; // for two side by side
@@ -26,18 +27,32 @@ export class FeedbackPages {
     page.content.url = `${this.pageOf(path)}?at=${Date.now()}`;
   }
 
-  createPage(lab) {
+  createPage(lab, path) {
     const { IFrame, MainAreaWidget } = this.modules;
     const content = new IFrame({ sandbox: ['allow-same-origin'] });
     const frame = content.node.querySelector('iframe');
     frame.addEventListener('load', () => {
       const theme = document.body.dataset.jpThemeLight === 'false' ? 'dark' : 'light';
       frame.contentDocument.documentElement.style.colorScheme = theme; // the page has colors for both
+      this.linkHeadings(frame.contentDocument, path);
     });
     const page = new MainAreaWidget({ content });
     page.id = `gradlab-page-${lab}`;
     page.title.label = `Marked: ${lab}`;
     page.title.closable = true;
     return page;
+  }
+
+  // The page itself runs no scripts.
+  linkHeadings(page, path) {
+    for (const heading of page.querySelectorAll('h2[id]')) {
+      const link = page.createElement('button');
+      link.type = 'button';
+      link.textContent = 'Open in the notebook';
+      link.style.cssText = 'font-size: 0.875rem; font-weight: normal; margin-left: 1em;';
+      link.setAttribute('aria-label', `Open ${heading.id} in the notebook`);
+      link.addEventListener('click', () => this.goTo(path, heading.id));
+      heading.append(link);
+    }
   }
 }

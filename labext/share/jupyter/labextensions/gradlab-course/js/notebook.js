@@ -6,7 +6,7 @@ const VERDICT = 'application/vnd.gradlab.verdict+json';
 export const WRITTEN = ['exercise', 'question'];
 const PLACEHOLDER = '# YOUR CODE HERE'; // nbgrader's
 // Kinds of cell that must run before a check: course code, exercises, and cells that the student added.
-const NEEDED = [undefined, 'given', 'exercise'];
+export const NEEDED = [undefined, 'given', 'exercise'];
 
 const RESTARTED = 'Some cells above have not run since the kernel started, so their names are missing. Select this cell, '
   + 'choose Run > Run All Above Selected Cell, then run it again. The Check button of an exercise does both.';
@@ -46,7 +46,7 @@ export function currentExercise(panel) {
   return below ? factsOf(below).exercise : '';
 }
 
-/** What the server needs to compute progress: no outputs but verdicts, no sources but answers. */
+/** What the server needs to compute progress: no outputs but verdicts, no sources but answers and predictions. */
 export function extractState(panel) {
   const cells = panel.content.widgets
     .filter(cell => factsOf(cell).kind)
@@ -61,7 +61,7 @@ export function extractState(panel) {
       return {
         metadata: addPrediction({ [KEY]: facts }, cell.model.getMetadata(PREDICTION)),
         execution_count: cell.model.executionCount ?? null,
-        source: WRITTEN.includes(facts.kind) ? cell.model.sharedModel.getSource() : '',
+        source: [...WRITTEN, 'predict'].includes(facts.kind) ? cell.model.sharedModel.getSource() : '',
         outputs,
       };
     });
@@ -123,23 +123,6 @@ export class ExecutedCells {
   has(cell) {
     return this.cells.has(cell.model);
   }
-}
-
-/** Run these check cells, after the cells they need that this kernel has not run, and after their exercises in any case. */
-export async function runChecks(panel, exercises, executed, actions) {
-  const cells = panel.content.widgets;
-  const wanted = exercises.map(name => indexOf(panel, 'check', name)).filter(index => index >= 0);
-  const last = Math.max(-1, ...wanted);
-  const chosen = cells.filter((cell, index) => {
-    if (index > last || cell.model.type !== 'code') return false;
-    const { kind, exercise } = factsOf(cell);
-    if (kind === 'check') return wanted.includes(index);
-    if (!NEEDED.includes(kind)) return false;
-    return !executed.has(cell) || exercises.includes(exercise);
-  });
-  const before = panel.content.activeCellIndex;
-  await actions.runCells(panel.content, chosen, panel.sessionContext);
-  panel.content.activeCellIndex = before;
 }
 
 /** Restore the text that was handed out, and keep the student's text in a raw cell below. */

@@ -1,19 +1,17 @@
 // The side panel: where to continue, the work in the open lab, and all labs. Plain elements, with states in words.
 
+import { button as makeButton, element, formatCount, formatPoints } from './elements.js';
+
 const STATES = {
   untouched: 'not started',
   written: 'written',
   failing: 'a check fails',
-  passing: 'visible checks pass',
+  passing: 'ready to mark',
   marked: 'marked',
 };
 
 export const START = '00_start_here.ipynb';
 const PAGES = { [START]: 'How a lab works', '00_glossary.ipynb': 'Glossary' };
-
-/** Format a number of points as the feedback page does: with at most two decimals. */
-const formatPoints = number => String(Math.round(number * 100) / 100);
-const formatCount = (number, noun) => `${formatPoints(number)} ${noun}${number === 1 ? '' : 's'}`;
 
 export function makePanel({ Widget }, actions) {
   const widget = new Widget();
@@ -49,16 +47,13 @@ export function makePanel({ Widget }, actions) {
 
 function continueButton(course, open, actions) {
   if (open?.work.length && !open.next && coreOf(open).some(work => work.state !== 'marked' && work.kind !== 'question')) {
-    const button = element('button', `Mark my work in ${open.title}`, { class: 'gradlab-continue', 'data-key': 'continue' });
-    button.onclick = actions.mark;
-    return button;
+    return makeButton(`Mark my work in ${open.title}`, actions.mark, { class: 'gradlab-continue', 'data-key': 'continue' });
   }
   const lab = chooseNextLab(course, open);
   if (!lab) return element('p', course.labs.length ? 'Every exercise is done.' : 'There are no labs in this folder.');
   const words = lab.begun ? `Continue: ${lab.next} in ${lab.title}` : `Begin: ${lab.title}`;
-  const button = element('button', words, { class: 'gradlab-continue', 'data-key': 'continue' });
-  button.onclick = () => actions.open(lab, lab.begun ? lab.next : '');
-  return button;
+  const start = () => actions.open(lab, lab.begun ? lab.next : '');
+  return makeButton(words, start, { class: 'gradlab-continue', 'data-key': 'continue' });
 }
 
 /** The work that earns points. */
@@ -73,7 +68,7 @@ export function chooseNextLab(course, open) {
 
 function labSection(lab, actions) {
   const section = element('section', '', { 'aria-label': `Work in ${lab.title}` });
-  section.append(element('h3', `${lab.number} ${lab.title}`), element('p', summarizeLab(lab), { class: 'gradlab-standing' }));
+  section.append(element('h3', `${lab.number} ${lab.title}`), element('p', lab.summary, { class: 'gradlab-standing' }));
   section.append(workList(lab, coreOf(lab), actions));
   const practice = lab.work.filter(work => work.practice);
   if (practice.length) section.append(element('h4', 'Further practice'), workList(lab, practice, actions));
@@ -118,11 +113,7 @@ function links(title, buttons) {
 }
 
 /** A button that goes somewhere. key: identifies it, so it keeps the focus when the panel is redrawn. */
-function link(words, key, action) {
-  const button = element('button', words, { class: 'gradlab-again', 'data-key': key });
-  button.onclick = action;
-  return button;
-}
+const link = (words, key, action) => makeButton(words, action, { class: 'gradlab-again', 'data-key': key });
 
 /** The style of a work's dot: only full marks are green. */
 function styleOf(work) {
@@ -137,39 +128,13 @@ function stateOf(work) {
   return [word, ...(work.practice ? [] : [points]), ...(work.level ? [work.level] : [])].join(', ');
 }
 
-/** One line below a card: what was earned, what is ready to be marked, and what is next. */
-export const describeProgress = lab => [
-  `${formatPoints(lab.earned)} of ${formatCount(lab.points, 'point')} marked${lab.ready ? `, ${lab.ready} more ready to be marked` : ''}`,
-  ...(lab.next ? ['next: '] : []),
-].join('; ');
-
-/** One line about a lab: how much is done, and what was earned. */
-function summarizeLab(lab) {
-  const core = coreOf(lab);
-  const done = core.filter(work => work.done).length;
-  const marked = lab.work.some(work => work.state === 'marked');
-  const earned = marked ? `${formatPoints(lab.earned)} of ${formatCount(lab.points, 'point')} marked` : formatCount(lab.points, 'point');
-  return `${done} of ${core.length} done, ${earned}`;
-}
-
-/** A line about a lab, and a table of its work with the state of each. */
-export function listResults(lab) {
-  const table = element('table', '', { class: 'gradlab-table' });
-  for (const work of lab.work) {
-    const row = element('tr');
-    row.append(element('th', work.name, { scope: 'row' }), element('td', stateOf(work)));
-    table.append(row);
-  }
-  return [element('p', summarizeLab(lab)), table];
-}
-
 /** Wrong predictions of earlier labs, at most five, the oldest first. They come back until they are right. */
 function review(course, open, actions) {
   const at = open ? course.labs.findIndex(lab => lab.name === open.name) : course.labs.length;
-  const missed = course.labs.slice(0, at).flatMap(lab => lab.missed.map(name => ({ lab, name }))).slice(0, 5);
+  const missed = course.labs.slice(0, at).flatMap(lab => lab.missed.map(prediction => ({ lab, prediction }))).slice(0, 5);
   if (!missed.length) return null;
-  return links('Predict again', missed.map(({ lab, name }) =>
-    link(`${name}, in ${lab.title.split(':')[0]}`, `again/${lab.name}/${name}`, () => actions.open(lab, name))));
+  return links('Predict again', missed.map(({ lab, prediction: { name, question } }) =>
+    link(`Lab ${lab.number}: ${question || name}`, `again/${lab.name}/${name}`, () => actions.predictAgain(lab, name))));
 }
 
 function allLabs(course, open, actions) {
@@ -183,20 +148,23 @@ function allLabs(course, open, actions) {
     button.onclick = () => actions.open(lab, '');
     const needs = lab.needs.map(name => titles[name] ?? name).join(', ');
     const about = `${lab.minutes} minutes${needs ? `; after ${needs}` : ''}`;
-    item.append(button, element('div', `${summarizeLab(lab)}; ${about}`, { class: 'gradlab-standing' }));
+    item.append(button, element('div', `${lab.summary}; ${about}`, { class: 'gradlab-standing' }));
     if (lab.milestone) item.append(element('div', `You'll have: ${lab.milestone}`, { class: 'gradlab-standing' }));
-    const core = coreOf(lab);
-    const done = core.filter(work => work.done).length;
-    item.append(element('progress', '', { max: core.length, value: done, 'aria-label': `${done} of ${core.length} done` }));
+    item.append(pointBar(lab));
     list.append(item);
   }
   section.append(element('h3', 'All labs'), list);
   return section;
 }
 
-export function element(name, text = '', attributes = {}) {
-  const node = document.createElement(name);
-  if (text) node.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  return node;
+/** A bar of a lab's points: earned, and in a lighter color those ready to mark. */
+export function pointBar(lab) {
+  const bar = element('div', '', { class: 'gradlab-bar', role: 'img', 'aria-label': lab.summary });
+  const share = points => `${lab.points ? (100 * points) / lab.points : 0}%`;
+  for (const [name, points] of [['earned', lab.earned], ['ready', lab.ready]]) {
+    const part = element('span', '', { class: `gradlab-bar-${name}` });
+    part.style.width = share(points);
+    bar.append(part);
+  }
+  return bar;
 }

@@ -1,11 +1,13 @@
 // The plugin: commands, the panel's state, and their connection to the notebook in front.
 
 import { hasNewCards, updateCards } from './cards.js';
+import { makeCommands } from './commands.js';
 import { Course } from './course.js';
 import { FeedbackPages } from './feedback_pages.js';
-import { currentExercise, ExecutedCells, extractState, goTo, indexOf, isLab, labOf, placeOf, reset, runChecks } from './notebook.js';
-import { chooseNextLab, listResults, makePanel, START } from './panel.js';
-import { decorate } from './quiz.js';
+import { ExecutedCells, extractState, goTo, isLab, placeOf } from './notebook.js';
+import { makePanel, START } from './panel.js';
+import { askAgain, decoratePredictions } from './predictions.js';
+import { decorateQuizzes } from './quiz.js';
 
 /** Names of the shared JupyterLab modules that makePlugin() takes. */
 export const NAMES = [
@@ -36,18 +38,22 @@ export function makePlugin(modules) {
 }
 
 function activate(app, tracker, palette, launcher, modules) {
-  const { showDialog, showErrorMessage, Dialog, Notification } = modules['@jupyterlab/apputils'];
   const { NotebookActions } = modules['@jupyterlab/notebook'];
   const { LabIcon } = modules['@jupyterlab/ui-components'];
   const { Widget } = modules['@lumino/widgets'];
   const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils']);
   const executed = new ExecutedCells(NotebookActions);
+  const ids = []; // of the commands
   const now = { course: null, open: null, message: '', path: '' };
-  const pages = new FeedbackPages(app, tracker, modules, path => course.pageOf(path));
+  const pages = new FeedbackPages(app, tracker, modules, path => course.pageOf(path), (path, name) => openLab({ path }, name));
 
   const courseIcon = new LabIcon({ name: 'gradlab:course', svgstr: ICON });
   const panel = makePanel({ Widget }, {
     open: (lab, exercise) => openLab(lab, exercise),
+    predictAgain: async (lab, name) => {
+      await openLab(lab, name);
+      askAgain(front(), name);
+    },
     openFile: path => app.commands.execute('docmanager:open', { path }),
     showPage: lab => pages.show(lab.name, lab.path),
     mark: () => app.commands.execute('gradlab:mark'),
@@ -73,6 +79,11 @@ function activate(app, tracker, palette, launcher, modules) {
     if (at < 0) return;
     const same = JSON.stringify(labs[at].work) === JSON.stringify(now.open.work);
     labs[at] = { ...now.open, changed: same ? labs[at].changed : Date.now() / 1000 };
+  }
+
+  function decorate(panel) {
+    decorateQuizzes(panel);
+    decoratePredictions(panel);
   }
 
   // The notebook rendered something. New cards are updated once their state is known.
@@ -101,11 +112,18 @@ function activate(app, tracker, palette, launcher, modules) {
         now.message = `The state of this lab cannot be read: ${error.message}`;
       }
       decorate(front);
-      if (now.open && now.path === front.context.path) updateCards(front, now.open, name => openLab({ path: now.path }, name));
+      if (now.open && now.path === front.context.path) {
+        const { open, path } = now;
+        updateCards(front, open, {
+          open: name => openLab({ path }, name),
+          mark: () => app.commands.execute('gradlab:mark'),
+          showPage: () => pages.show(open.name, path),
+        });
+      }
     }
     updateOpenLab();
     draw();
-    for (const id of Object.keys(COMMANDS)) app.commands.notifyCommandChanged(id);
+    for (const id of ids) app.commands.notifyCommandChanged(id);
   }
 
   // After a double click opens a text, typing edits it instead of running commands.
@@ -140,92 +158,12 @@ function activate(app, tracker, palette, launcher, modules) {
   const front = () => tracker.currentWidget;
   const inLab = () => isLab(front());
 
-  async function check() {
-    const name = currentExercise(front());
-    if (!name) return notify('There is no exercise below this cell.');
-    await runChecks(front(), [name], executed, NotebookActions);
-    const index = indexOf(front(), 'check', name);
-    if (index >= 0) await front().content.scrollToItem(index, 'smart');
-    await readOpen();
-    const work = now.open?.work.find(each => each.name === name);
-    if (work && work.checks) notify(`${name}: ${work.passed} of ${work.checks} passed`);
-  }
-
-  async function checkAll() {
-    const names = (now.open?.work ?? []).filter(work => work.kind !== 'question').map(work => work.name);
-    await runChecks(front(), names, executed, NotebookActions);
-    await readOpen();
-    if (!now.open) return;
-    const body = new Widget();
-    body.addClass('gradlab-tablebox');
-    body.node.append(...listResults(now.open));
-    await showDialog({ title: `Checks of ${now.open.title}`, body, buttons: [Dialog.okButton()] });
-  }
-
-  async function askReset() {
-    const name = currentExercise(front());
-    if (!name) return notify('There is no exercise below this cell.');
-    const answer = await showDialog({
-      title: `Reset ${name}?`,
-      body: 'The cell returns to its original text. Your current text is kept below it in a raw cell, which is not run.',
-      buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: 'Reset' })],
-      defaultButton: 0,
-    });
-    if (answer.button.accept) reset(front(), name);
-  }
-
-  async function next() {
-    if (!inLab()) {
-      const lab = now.course && chooseNextLab(now.course, null);
-      return lab && openLab(lab, lab.next);
-    }
-    if (!now.open?.next) return notify('Every exercise of this lab is done.');
-    await openLab({ path: now.path }, now.open.next);
-  }
-
-  async function mark() {
-    const notebook = front();
-    const lab = labOf(notebook);
-    await notebook.context.save();
-    notify(`Marking ${lab}: your notebook is being graded`, 'in-progress', false);
-    try {
-      let marked = await course.mark(notebook.context.path);
-      if (marked.ask) {
-        Notification.dismiss(notification);
-        const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Submit' })];
-        const answer = await showDialog({ title: 'Mark my work', body: marked.ask, buttons });
-        if (!answer.button.accept) return;
-        notify(`Handing in ${lab}`, 'in-progress', false);
-        marked = await course.mark(notebook.context.path, true);
-      }
-      const hasMark = marked.marked !== false; // otherwise the words say when the mark arrives, or why there is none
-      notify(marked.words, hasMark ? 'success' : 'info', hasMark ? 8000 : 20000);
-      if (hasMark) pages.show(lab, marked.page);
-    } catch (error) {
-      Notification.dismiss(notification);
-      await showErrorMessage('This notebook was not marked', error);
-    }
-    await readOpen();
-  }
-
-  // One notification at a time: the next replaces the last.
-  let notification = '';
-  function notify(text, type = 'info', autoClose = 4000) {
-    if (notification) Notification.dismiss(notification);
-    notification = Notification.emit(text, type, { autoClose });
-  }
-
-  const COMMANDS = {
-    'gradlab:run-check': ['Check', 'Run the checks of this exercise, and the cells they need', check],
-    'gradlab:run-all-checks': ['Check all', 'Run all checks of this lab and list the results', checkAll],
-    'gradlab:next': ['Next', 'Go to the next unfinished exercise', next],
-    'gradlab:reset': ['Reset', 'Restore the original text of this exercise', askReset],
-    'gradlab:mark': ['Mark my work', 'Have this notebook graded, hidden checks included', mark],
-  };
-  for (const [id, [label, caption, execute]] of Object.entries(COMMANDS)) {
+  const lesson = { app, course, executed, modules, now, openLab, pages, readOpen, showPanel: () => app.shell.activateById(panel.id), tracker };
+  for (const [id, { execute, ...words }] of Object.entries(makeCommands(lesson))) {
     const isEverywhere = id === 'gradlab:next';
-    app.commands.addCommand(id, { label, caption, execute, isVisible: inLab, isEnabled: () => isEverywhere || inLab() });
+    app.commands.addCommand(id, { ...words, execute, isVisible: inLab, isEnabled: () => isEverywhere || inLab() });
     palette?.addItem({ command: id, category: 'Course' });
+    ids.push(id);
   }
   app.commands.addCommand('gradlab:show-course', {
     label: args => (args.launcher ? now.course?.title || 'Course' : 'Show the course'),

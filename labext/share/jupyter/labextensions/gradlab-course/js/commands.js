@@ -1,0 +1,116 @@
+// The commands of a lab's toolbar: check, next, reset and mark.
+
+import { firstLine, runChecks } from './check_run.js';
+import { currentExercise, indexOf, isLab, labOf, reset } from './notebook.js';
+import { chooseNextLab } from './panel.js';
+
+/**
+ * Make the commands, by id: {label, caption, execute}.
+ * lesson: {app, course, executed, modules, now, openLab, pages, readOpen, showPanel, tracker}.
+ */
+export function makeCommands(lesson) {
+  const { course, executed, modules, now, openLab, pages, readOpen, showPanel, tracker } = lesson;
+  const { showDialog, showErrorMessage, Dialog, Notification } = modules['@jupyterlab/apputils'];
+  const { NotebookActions } = modules['@jupyterlab/notebook'];
+  const front = () => tracker.currentWidget;
+
+  async function check() {
+    const name = currentExercise(front());
+    if (!name) return notify('There is no exercise below this cell.');
+    const note = await runAndReport([name]);
+    if (note === null) return;
+    const index = indexOf(front(), 'check', name);
+    if (index >= 0) await front().content.scrollToItem(index, 'smart');
+    await readOpen();
+    const work = now.open?.work.find(each => each.name === name);
+    if (work && work.checks) notify(`${name}: ${work.passed} of ${work.checks} passed.${note}`, 'info', note ? 10000 : 4000);
+  }
+
+  /** Run these checks. Returns what to add to their result, or null if a cell ended the run, which this then reports. */
+  async function runAndReport(names) {
+    const panel = front();
+    const { stop, skipped } = await runChecks(panel, names, executed, NotebookActions, line => notify(line, 'in-progress', false));
+    if (stop) {
+      await panel.content.scrollToItem(panel.content.widgets.indexOf(stop.cell), 'smart');
+      const ended = stop.interrupted ? 'was stopped' : 'ended with an error, shown below it';
+      notify(`The cell that begins with “${firstLine(stop.cell)}” ${ended}, so the checks didn't run.`, 'warning', 10000);
+      await readOpen();
+      return null;
+    }
+    if (!skipped.length) return '';
+    const cells = skipped.map(cell => `“${firstLine(cell)}”`).join(', ');
+    return ` Not run again, since it failed, asks for input or runs commands: ${cells}.`;
+  }
+
+  async function checkAll() {
+    const names = (now.open?.work ?? []).filter(work => work.kind !== 'question').map(work => work.name);
+    const note = await runAndReport(names);
+    if (note === null) return;
+    await readOpen();
+    if (!now.open) return;
+    const pass = now.open.work.filter(work => names.includes(work.name) && work.checks && work.passed === work.checks);
+    showPanel();
+    notify(`Checked all: ${pass.length} of ${names.length} pass. The Course panel lists them.${note}`, 'info', 8000);
+  }
+
+  async function askReset() {
+    const name = currentExercise(front());
+    if (!name) return notify('There is no exercise below this cell.');
+    const answer = await showDialog({
+      title: `Reset ${name}?`,
+      body: 'The cell returns to its original text. Your current text is kept below it in a raw cell, which is not run.',
+      buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: 'Reset' })],
+      defaultButton: 0,
+    });
+    if (answer.button.accept) reset(front(), name);
+  }
+
+  async function next() {
+    if (!isLab(front())) {
+      const lab = now.course && chooseNextLab(now.course, null);
+      return lab && openLab(lab, lab.next);
+    }
+    if (!now.open?.next) return notify('Every exercise of this lab is done.');
+    await openLab({ path: now.path }, now.open.next);
+  }
+
+  async function mark() {
+    const notebook = front();
+    const lab = labOf(notebook);
+    await notebook.context.save();
+    notify(`Marking ${lab}: your notebook is being graded`, 'in-progress', false);
+    try {
+      let marked = await course.mark(notebook.context.path);
+      if (marked.ask) {
+        Notification.dismiss(notification);
+        const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Submit' })];
+        const answer = await showDialog({ title: 'Mark my work', body: marked.ask, buttons });
+        if (!answer.button.accept) return;
+        notify(`Handing in ${lab}`, 'in-progress', false);
+        marked = await course.mark(notebook.context.path, true);
+      }
+      const hasMark = marked.marked !== false; // otherwise the words say when the mark arrives, or why there is none
+      notify(marked.words, hasMark ? 'success' : 'info', hasMark ? 8000 : 20000);
+      if (hasMark) pages.show(lab, marked.page);
+    } catch (error) {
+      Notification.dismiss(notification);
+      await showErrorMessage('This notebook was not marked', error);
+    }
+    await readOpen();
+  }
+
+  // One notification at a time: the next replaces the last.
+  let notification = '';
+  function notify(text, type = 'info', autoClose = 4000) {
+    if (notification) Notification.dismiss(notification);
+    notification = Notification.emit(text, type, { autoClose });
+  }
+
+  return {
+    'gradlab:run-check': { label: 'Check', caption: 'Run the checks of this exercise, and the cells they need', execute: check },
+    'gradlab:run-all-checks': { label: 'Check all', caption: 'Run all checks of this lab', execute: checkAll },
+    'gradlab:next': { label: 'Next', caption: 'Go to the next unfinished exercise', execute: next },
+    'gradlab:reset': { label: 'Reset', caption: 'Restore the original text of this exercise', execute: askReset },
+    'gradlab:mark': { label: 'Mark my work', caption: 'Have this notebook graded, hidden checks included', execute: mark },
+  };
+}

@@ -1,0 +1,20 @@
+// Small builders of page elements, and the way numbers are written.
+
+export function element(name, text = '', attributes = {}) {
+  const node = document.createElement(name);
+  if (text) node.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
+}
+
+/** A button that does this. */
+export function button(words, action, attributes = {}) {
+  const node = element('button', words, { type: 'button', ...attributes });
+  node.onclick = action;
+  return node;
+}
+
+/** Format a number of points as the feedback page does: with at most two decimals. */
+export const formatPoints = number => String(Math.round(number * 100) / 100);
+
+export const formatCount = (number, noun) => `${formatPoints(number)} ${noun}${number === 1 ? '' : 's'}`;

@@ -1,0 +1,132 @@
+// Choices for predictions, in the rendered text of their cells, and the answers below them.
+
+import { captureKeys, wrapContents } from './controls.js';
+import { button, element } from './elements.js';
+import { factsOf, PREDICTION } from './notebook.js';
+
+const AGAIN = 'You have been asked this before. Do you know it now?';
+const opened = new WeakSet(); // answers that the student chose to see
+const repeated = new WeakSet(); // predictions that are asked again and not made again yet
+
+/** Add controls to all rendered predictions of this notebook that have none yet, and hide answers not to be seen yet. */
+export function decoratePredictions(panel) {
+  panel.content.widgets.forEach((cell, at, cells) => {
+    if (factsOf(cell).kind !== 'predict') return;
+    const shown = cell.node.querySelector('.jp-RenderedMarkdown');
+    if (shown?.childElementCount && !shown.querySelector('.gradlab-prediction')) decoratePrediction(cell, shown);
+    veil(cell, cells.slice(at + 1));
+  });
+}
+
+/** Ask for a prediction again, as if for the first time: without the last one, the output and the answer. */
+export function askAgain(panel, name) {
+  const cell = panel.content.widgets.find(each => factsOf(each).kind === 'predict' && factsOf(each).exercise === name);
+  if (!cell) return;
+  repeated.add(cell.model);
+  for (const input of cell.node.querySelectorAll('.gradlab-prediction input, .gradlab-choices input')) {
+    if (input.type === 'text') input.value = '';
+    else input.checked = false;
+  }
+  const result = cell.node.querySelector('.gradlab-prediction .gradlab-message');
+  if (result) result.textContent = AGAIN;
+  decoratePredictions(panel);
+}
+
+/** Hide the answer in the view until the student has predicted and run the code between, or opens it. */
+function veil(prediction, below) {
+  const end = below.findIndex(cell => cell.model.type !== 'code');
+  const answer = below[end];
+  if (end < 0 || factsOf(answer).kind !== 'prose' || factsOf(answer).exercise || isHeading(answer)) return;
+  const between = below.slice(0, end);
+  const isAgain = repeated.has(prediction.model);
+  const isMade = !isAgain && Boolean(prediction.model.getMetadata(PREDICTION));
+  const hasRun = between.some(cell => cell.model.executionCount);
+  const isKnown = !isAgain && (hasRun || (isMade && !end) || opened.has(answer.model));
+  for (const cell of between) cell.node.classList.toggle('gradlab-output-veiled', isAgain);
+  answer.node.classList.toggle('gradlab-veiled', !isKnown);
+  const words = isMade ? 'Run the cell above, and the explanation opens here. ' : 'The answer is here. Make your prediction first. ';
+  const bar = answer.node.querySelector('.gradlab-veil');
+  if (bar?.dataset.words === words && !isKnown) return;
+  bar?.remove();
+  if (isKnown) return;
+  const notice = element('p', words, { class: 'gradlab-message gradlab-veil', 'data-words': words });
+  notice.append(button('Show it now', () => {
+    opened.add(answer.model);
+    repeated.delete(prediction.model);
+    veil(prediction, below);
+  }));
+  answer.node.append(notice);
+}
+
+/** Whether a text begins a new part of the lab, such as a task. A student never has to open that. */
+const isHeading = cell => cell.model.sharedModel.getSource().startsWith('#');
+
+function decoratePrediction(cell, shown) {
+  const wanted = factsOf(cell).answer ?? [];
+  const items = [...shown.querySelectorAll('li')].filter(item => item.querySelector('input[type=checkbox]'));
+  const form = element('form', '', { class: 'gradlab-prediction', 'aria-label': 'Your prediction' });
+  const result = element('p', '', { role: 'status', class: 'gradlab-message' });
+  const several = wanted.length > 1;
+  const group = `gradlab-${cell.model.id}`;
+  let read;
+  if (items.length) {
+    const inputs = items.map(item => {
+      const text = item.textContent.trim();
+      item.querySelector('input').remove();
+      const label = element('label');
+      const input = element('input', '', { type: several ? 'checkbox' : 'radio', name: group });
+      label.append(input, wrapContents(item));
+      item.append(label);
+      captureKeys(input);
+      return { input, text };
+    });
+    items[0].parentElement.classList.add('gradlab-choices');
+    read = () => inputs.filter(each => each.input.checked).map(each => each.text);
+  } else {
+    const input = element('input', '', { type: 'text', inputmode: 'decimal', 'aria-label': 'Your number' });
+    captureKeys(input);
+    form.append(input);
+    read = () => (input.value.trim() ? [input.value.trim()] : []);
+  }
+  form.append(element('button', 'Compare', { type: 'submit' }), result);
+  shown.append(form);
+  form.onsubmit = event => {
+    event.preventDefault();
+    const given = read();
+    if (!given.length) {
+      result.textContent = "Make a prediction first. If it's wrong, you'll remember the answer better.";
+      return;
+    }
+    const right = isRight(given, wanted);
+    const last = cell.model.getMetadata(PREDICTION);
+    const missed = !right || Boolean(last?.missed);
+    const again = right && missed ? (last?.again ?? 0) + 1 : 0; // right ones since it was wrong: they decide when it comes back
+    const on = new Date().toISOString().slice(0, 10);
+    repeated.delete(cell.model);
+    cell.model.setMetadata(PREDICTION, { given, right, missed, again, on });
+    showResult(result, { given, right }, wanted);
+  };
+  const before = cell.model.getMetadata(PREDICTION);
+  if (repeated.has(cell.model)) result.textContent = AGAIN;
+  else if (before?.right && !before.missed) showResult(result, before, wanted);
+  else if (before?.right) result.textContent = 'You were right last time, but wrong before that. Do you still know?';
+  else if (before) result.textContent = `You predicted: ${before.given.join('; ')}. That's not what happens. Predict again.`;
+}
+
+function isRight(given, wanted) {
+  if (wanted.length === 1 && wanted[0].trim() !== '' && !Number.isNaN(Number(wanted[0]))) {
+    const number = Number(wanted[0]);
+    return Math.abs(Number(given[0].replace(',', '.')) - number) <= 1e-6 + 0.01 * Math.abs(number);
+  }
+  const plain = texts => texts.map(text => text.replace(/[`*_\s]/g, '')).sort().join('|');
+  return plain(given) === plain(wanted);
+}
+
+function showResult(result, { given, right }, wanted) {
+  const prediction = given.join('; ');
+  const shown = wanted.join('; ').replaceAll('`', '');
+  result.textContent = right
+    ? `✓ You predicted: ${prediction}. That's what happens.`
+    : `✗ You predicted: ${prediction}. It is: ${shown}.`;
+}
+

@@ -1,0 +1,119 @@
+"""What Check runs and reports, what a card says after a mark, and predictions that are asked again."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import ARTIFACTS, LAB, find_card, write
+from playwright.sync_api import Page, expect
+
+from tests.lab_server import LabServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def open_lab(server: LabServer, page: Page) -> None:
+    page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
+    expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+
+
+def change_notebook(server: LabServer, *added: nbformat.NotebookNode, solution: str = "") -> Path:
+    """Write an answer into the notebook, and put these cells at its top."""
+    path = server.folder / LAB / f"{LAB}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if solution and cell.source.startswith("def sum_of_squares"):
+            cell.source = f"def sum_of_squares(x):\n    return {solution}"
+    notebook.cells[:0] = added
+    nbformat.write(notebook, path)
+    return path
+
+
+def test_check_starts_a_kernel_and_goes_on(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel, twice."""
+    change_notebook(grader_free_server, solution="(x * x).sum()")
+    open_lab(grader_free_server, page)
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_role("menuitem", name="Shut Down Kernel", exact=True).click()
+    expect(page.get_by_role("button", name="No Kernel")).to_be_visible()
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.get_by_role("alert").filter(has_text="1 of 1 passed")).to_be_visible()
+    expect(find_card(page)).to_contain_text("The checks that you can see pass")
+
+
+def test_check_leaves_out_the_cells_that_failed_and_says_so(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    failed = nbformat.v4.new_code_cell("while True:\n    pass", execution_count=1)
+    failed.outputs = [nbformat.v4.new_output("error", ename="KeyboardInterrupt", evalue="", traceback=[])]
+    cells = [failed, nbformat.v4.new_code_cell("name = input('Who? ')"), nbformat.v4.new_code_cell("offset = 1")]
+    change_notebook(grader_free_server, *cells, solution="(x * x).sum() + offset - 1")
+    open_lab(grader_free_server, page)
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
+    page.get_by_role("button", name="Check", exact=True).click()
+    report = page.get_by_role("alert").filter(has_text="1 of 1 passed")
+    expect(report).to_contain_text("“while True:”, “name = input('Who? ')”")
+    expect(report).not_to_contain_text("offset")
+
+
+def test_check_says_which_cell_it_waits_for_and_stops_with_it(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel, and waits for a cell that never ends."""
+    endless = nbformat.v4.new_code_cell("import time\nwhile True:\n    time.sleep(0.1)")
+    change_notebook(grader_free_server, endless, solution="(x * x).sum()")
+    open_lab(grader_free_server, page)
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
+    page.get_by_role("button", name="Check", exact=True).click()
+    waits = page.get_by_role("alert").filter(has_text="Still running the cell that begins with “import time”")
+    expect(waits).to_be_visible()
+    page.screenshot(path=ARTIFACTS / "course_waiting.png")
+    page.get_by_role("button", name="Interrupt the kernel").click()
+    expect(page.get_by_role("alert").filter(has_text="was stopped, so the checks didn't run")).to_be_visible()
+    expect(find_card(page)).to_have_count(0)
+
+
+def test_a_card_shows_what_a_hidden_check_found(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel and a grader."""
+    change_notebook(student, solution="(x * x).sum() if len(x) else x.sum() + 1")
+    open_lab(student, page)
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(find_card(page)).to_contain_text("The checks that you can see pass")
+    find_card(page).get_by_role("button", name="Mark it now").click()
+    expect(find_card(page)).to_contain_text("hidden check")
+    expect(find_card(page)).to_contain_text("✗")
+    expect(find_card(page).get_by_text("later", exact=True).first).to_be_hidden()
+    page.screenshot(path=ARTIFACTS / "course_hidden.png")
+    # The page leads back to the cell. Another text makes the findings outdated.
+    page.frame_locator("iframe").get_by_role("button", name="Open sum_of_squares in the notebook").click()
+    write(page, "def sum_of_squares", "return (x * x).sum()")
+    expect(find_card(page)).to_contain_text("Your cell has changed")
+    expect(find_card(page)).not_to_contain_text("✗")
+
+
+def test_a_prediction_that_is_asked_again_does_not_show_its_answer(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab."""
+    path = change_notebook(grader_free_server)
+    notebook = nbformat.read(path, as_version=4)
+    for at, cell in enumerate(notebook.cells):
+        if cell.metadata.gradlab.kind == "predict":
+            cell.metadata["gradlab_prediction"] = {
+                "given": ["that of the first element"],
+                "right": False,
+                "missed": True,
+            }
+            notebook.cells[at + 1].execution_count = 1
+            notebook.cells[at + 1].outputs = [nbformat.v4.new_output("stream", name="stdout", text="of -3 and 1: 10")]
+    nbformat.write(notebook, path)
+    page.goto(grader_free_server.address("lab") + "&reset")
+    again = page.get_by_role("region", name="Predict again")
+    again.get_by_role("button", name="What is the sign of a sum of squares?").click()
+    question = page.locator(".gradlab-prediction")
+    expect(question).to_contain_text("You have been asked this before.")
+    answer = page.locator("p").filter(has_text="Each square is never negative")
+    output = page.get_by_text("of -3 and 1: 10", exact=True)
+    expect(answer).to_be_hidden()
+    expect(output).to_be_hidden()
+    page.get_by_role("radio", name="never negative").check()
+    page.get_by_role("button", name="Compare").click()
+    expect(answer).to_be_visible()
+    expect(output).to_be_visible()
