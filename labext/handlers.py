@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from labext.grader_process import GraderProcess, GraderUnavailable
 from labext.workspace import Workspace
 from labkit.lab_progress import WorkState
 from labkit.mark_file import get_page_path, read_marks
-from labkit.notebook_progress import parse_progress, read_progress, read_title
+from labkit.notebook_progress import parse_progress, read_progress, read_start_page
 from labkit.untrusted_json import DAMAGED
 
 MAX_BYTES = 20_000_000  # of a notebook sent by the browser
@@ -41,7 +42,7 @@ def add_handlers(app: Any, workspace: Workspace) -> None:
 
 
 class CourseHandler(APIHandler):
-    """GET: {title, labs} for JupyterLab's folder. Each lab has `changed`, the time it was last saved."""
+    """GET: {title, about, labs} for JupyterLab's folder. Each lab has `changed`, the time it was last saved."""
 
     def initialize(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -53,7 +54,7 @@ class CourseHandler(APIHandler):
         for lab in read_progress(folder):
             with contextlib.suppress(*DAMAGED):  # a lab that can't be shown doesn't hide the others
                 labs.append(lab.as_dict() | {"changed": _read_change_time(folder / lab.path)})
-        self.finish({"title": read_title(folder), "labs": labs})
+        self.finish(asdict(read_start_page(folder)) | {"labs": labs})
 
 
 class StateHandler(APIHandler):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -162,11 +162,21 @@ def digest_sources(notebook: Mapping[str, Any]) -> dict[str, str]:
     return {facts["exercise"]: digest_source(_join_source(cell)) for facts, cell in cells if facts.get("kind") in WORK}
 
 
-def read_title(folder: Path) -> str:
-    """Read the course's title from its start page; empty if there is none."""
+@dataclass(frozen=True)
+class StartPage:
+    """What the course's start page says about it; empty if there is no such page."""
+
+    title: str = ""
+    about: str = ""
+    """What the course does for a student, in a sentence or two."""
+
+
+def read_start_page(folder: Path) -> StartPage:
+    """Read the start page in this folder."""
     with contextlib.suppress(*DAMAGED):
-        return check_text(read_object(folder / START)["metadata"][KEY]["title"])
-    return ""
+        facts = read_object(folder / START)["metadata"][KEY]
+        return StartPage(check_text(facts["title"]), check_text(facts.get("about", "")))
+    return StartPage()
 
 
 def _join_source(cell: Mapping[str, Any]) -> str:

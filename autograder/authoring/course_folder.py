@@ -39,7 +39,8 @@ def read_course(root: Path, further: Mapping[str, tuple[str, ...]] | None = None
         data = tomllib.loads(text)
         for entry in data.get("labs", []):
             labs.append(LabEntry(**{"seed": data.get("seed", 1), **entry}))
-        course = Course(title=data["title"], root=root, labs=tuple(labs), further=dict(further or {}))
+        about = data.get("about", "")
+        course = Course(title=data["title"], about=about, root=root, labs=tuple(labs), further=dict(further or {}))
     except FileNotFoundError:
         raise GradlabError(
             f"{path} is missing", fix="run gradlab in a course's folder, or pass it with --course"

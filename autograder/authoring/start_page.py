@@ -47,7 +47,13 @@ The next cell shows it, in any notebook. Run it again whenever you like."""
 
 
 def build_start_page(course: Course) -> NotebookNode:
-    lines = [f"# {course.title}", "", "The labs in order. Each one builds on the labs in its last column.", ""]
+    lines = [
+        f"# {course.title}",
+        "",
+        *([course.about, ""] if course.about else []),
+        "The labs in order. Each one builds on the labs in its last column.",
+        "",
+    ]
     milestones = any(entry.milestone for entry in course.labs)
     lines += [
         "| | lab | minutes | after |" + " you will have |" * milestones,
@@ -64,4 +70,4 @@ def build_start_page(course: Course) -> NotebookNode:
         nbformat.v4.new_markdown_cell(HOW, id="how"),
         nbformat.v4.new_code_cell(code, id="progress"),
     ]
-    return build_notebook(cells, {"title": course.title})
+    return build_notebook(cells, {"title": course.title, "about": course.about})

@@ -279,5 +279,7 @@ class Course(StrictModel):
     title: str
     root: Path
     labs: tuple[LabEntry, ...]
+    about: str = ""
+    """What it does for a student, in a sentence or two."""
     further: dict[str, tuple[str, ...]] = {}
     """The further exercises of each lab that earn points this term, from term.toml."""

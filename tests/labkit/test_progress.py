@@ -13,7 +13,7 @@ import pytest
 from labkit.cell_digests import digest_source
 from labkit.lab_progress import MissedPrediction
 from labkit.mark_file import ExerciseMark, HiddenFinding, get_marks_path
-from labkit.notebook_progress import START, digest_sources, parse_progress, read_progress, read_title
+from labkit.notebook_progress import START, StartPage, digest_sources, parse_progress, read_progress, read_start_page
 from labkit.progress import progress
 from labkit.verdict import MIME
 
@@ -186,7 +186,7 @@ def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) ->
             assert [each.path for each in labs_progress][-1:] == ["02_two/02_two.ipynb"]
             assert marks_now is mark or len(labs_progress) == 2, "a damaged mark costs itself"
             (tmp_path / START).write_text(json.dumps(notebook_now))
-            assert isinstance(read_title(tmp_path), str)
+            assert isinstance(read_start_page(tmp_path).title, str)
 
 
 @pytest.mark.parametrize("points", [1e308, 10**308, -1e308])
@@ -208,7 +208,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "01_one").mkdir()
     for path in (tmp_path / "01_one" / "01_one.ipynb", tmp_path / START):
         os.mkfifo(path)
-    assert read_progress(tmp_path) == [] and read_title(tmp_path) == ""
+    assert read_progress(tmp_path) == [] and read_start_page(tmp_path) == StartPage()
 
 
 def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_intervals() -> None:

@@ -140,15 +140,12 @@ function review(course, open, actions) {
 function allLabs(course, open, actions) {
   const section = element('section', '', { 'aria-label': 'All labs' });
   const list = element('ol', '', { class: 'gradlab-labs' });
-  const titles = Object.fromEntries(course.labs.map(lab => [lab.name, lab.title.split(':')[0]]));
   for (const lab of course.labs) {
     const item = element('li');
     const button = element('button', `${lab.number} ${lab.title}`, { class: 'gradlab-lab', 'data-key': lab.name });
     if (lab.name === open?.name) button.setAttribute('aria-current', 'true');
     button.onclick = () => actions.open(lab, '');
-    const needs = lab.needs.map(name => titles[name] ?? name).join(', ');
-    const about = `${lab.minutes} minutes${needs ? `; after ${needs}` : ''}`;
-    item.append(button, element('div', `${lab.summary}; ${about}`, { class: 'gradlab-standing' }));
+    item.append(button, element('div', lab.summary, { class: 'gradlab-standing' }));
     if (lab.milestone) item.append(element('div', `You'll have: ${lab.milestone}`, { class: 'gradlab-standing' }));
     item.append(pointBar(lab));
     list.append(item);

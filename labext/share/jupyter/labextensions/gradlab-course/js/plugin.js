@@ -4,6 +4,7 @@ import { hasNewCards, updateCards } from './cards.js';
 import { makeCommands } from './commands.js';
 import { Course } from './course.js';
 import { FeedbackPages } from './feedback_pages.js';
+import { makeHome } from './home.js';
 import { ExecutedCells, extractState, goTo, isLab, placeOf } from './notebook.js';
 import { makePanel, START } from './panel.js';
 import { askAgain, decoratePredictions } from './predictions.js';
@@ -23,6 +24,7 @@ export const NAMES = [
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 24 24">
 <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2"><path d="M5 19h5v-5h5V9h5"/><circle cx="5" cy="19" r="2"/>
 <circle class="jp-icon3 jp-icon-selectable" cx="20" cy="9" r="2" fill="#616161"/></g></svg>`;
+const NARROW = 700; // pixels: a window this narrow has no room for a panel next to the course
 const QUIET = 150; // milliseconds without a change before the state is requested
 
 export function makePlugin(modules) {
@@ -59,7 +61,32 @@ function activate(app, tracker, palette, launcher, modules) {
     mark: () => app.commands.execute('gradlab:mark'),
   });
   app.shell.add(panel, 'left', { rank: 90 });
-  const draw = () => panel.showCourse(now.course, now.open, now.message);
+  let home = null; // while it's open
+  const draw = () => {
+    panel.showCourse(now.course, now.open, now.message);
+    if (now.course && home && !home.isDisposed) home.showCourse(now.course);
+  };
+
+  function showHome() {
+    if (!home || home.isDisposed) {
+      home = makeHome(modules['@jupyterlab/apputils'], modules['@lumino/widgets'], {
+        open: (lab, exercise) => openLab(lab, exercise),
+        showHow: () => app.commands.execute('docmanager:open', { path: START }),
+      });
+      app.shell.add(home, 'main');
+    }
+    draw();
+    app.shell.activateById(home.id);
+  }
+
+  // The launcher that JupyterLab opens if nothing else is open gives way to the home.
+  function replaceLauncher() {
+    const isNotebook7 = Boolean(document.body.dataset.notebook);
+    const widgets = [...app.shell.widgets('main')];
+    if (isNotebook7 || !widgets.every(widget => widget.id.startsWith('launcher'))) return;
+    showHome();
+    widgets.forEach(widget => widget.close());
+  }
 
   async function readCourse() {
     try {
@@ -169,9 +196,9 @@ function activate(app, tracker, palette, launcher, modules) {
     label: args => (args.launcher ? now.course?.title || 'Course' : 'Show the course'),
     caption: 'Labs, exercises, and where to continue',
     icon: args => (args.launcher ? courseIcon : undefined),
-    execute: args => {
+    execute: () => {
       app.shell.activateById(panel.id);
-      return args.launcher ? app.commands.execute('docmanager:open', { path: START }) : undefined;
+      showHome();
     },
   });
   palette?.addItem({ command: 'gradlab:show-course', category: 'Course' });
@@ -179,6 +206,9 @@ function activate(app, tracker, palette, launcher, modules) {
 
   draw();
   Promise.all([readCourse(), app.restored]).then(() => {
-    if (now.course?.labs.length) app.shell.activateById(panel.id);
+    if (!now.course?.labs.length) return;
+    if (window.innerWidth >= NARROW) app.shell.activateById(panel.id);
+    else app.shell.collapseLeft?.();
+    replaceLauncher();
   });
 }
