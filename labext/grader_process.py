@@ -39,10 +39,10 @@ class GraderProcess:
             async with self._lock:
                 await self._start(self._course)
 
-    async def mark(self, notebook: Path) -> dict[str, Any]:
-        """Mark the notebook, and return {points, worth, words}. Raises GraderUnavailable.
+    async def ask(self, notebook: Path, **request: Any) -> dict[str, Any]:
+        """Send a request about this notebook, see serve() of the grader. Without more, the notebook is marked.
 
-        The grader writes the feedback page and the marks next to the labs.
+        The grader writes the feedback page and the marks next to the labs. Raises GraderUnavailable.
         """
         if self._course is None:
             raise GraderUnavailable(NO_COURSE)
@@ -50,7 +50,7 @@ class GraderProcess:
             process = await self._start(self._course)
             assert process.stdin is not None and process.stdout is not None
             try:
-                process.stdin.write(json.dumps({"notebook": str(notebook)}).encode() + b"\n")
+                process.stdin.write(json.dumps({"notebook": str(notebook), **request}).encode() + b"\n")
                 await process.stdin.drain()
                 line = await process.stdout.readline()
                 answer: dict[str, Any] = json.loads(line)

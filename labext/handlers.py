@@ -35,6 +35,8 @@ def add_handlers(app: Any, workspace: Workspace) -> None:
         ("course", CourseHandler, reads),
         ("state", StateHandler, marks),
         ("mark", MarkHandler, marks),
+        ("solution", SolutionHandler, marks),
+        ("own_mark", OwnMarkHandler, marks),
         ("page/(.+)", PageHandler, reads),
     ]
     base = url_path_join(app.settings["base_url"], "gradlab")
@@ -58,7 +60,10 @@ class CourseHandler(APIHandler):
 
 
 class StateHandler(APIHandler):
-    """POST {path, notebook}: the progress in one lab as it is in the browser, perhaps unsaved."""
+    """POST {path, notebook}: the progress in one lab as it is in the browser, perhaps unsaved.
+
+    `grader` is whether the course here marks it: then the student works alone, without an instructor.
+    """
 
     def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
         self.workspace, self.grader = workspace, grader
@@ -83,13 +88,10 @@ class StateHandler(APIHandler):
             lab = data = None
         if lab is None or data is None:
             raise web.HTTPError(400, "this notebook isn't a lab")
-        if (
-            own_copy
-            and self.workspace.has_grader(own_copy.stem)
-            and any(work.state is not WorkState.UNTOUCHED for work in lab.work)
-        ):
+        has_grader = own_copy is not None and self.workspace.has_grader(own_copy.stem)
+        if has_grader and any(work.state is not WorkState.UNTOUCHED for work in lab.work):
             await self.grader.begin()
-        self.finish(data)
+        self.finish(data | {"grader": has_grader})
 
 
 class MarkHandler(APIHandler):
@@ -113,10 +115,51 @@ class MarkHandler(APIHandler):
             if target and not body.get("agreed"):
                 self.finish({"ask": ASK})
                 return
-            result = await submit_notebook(target, path) if target else await self.grader.mark(path)
+            result = await submit_notebook(target, path) if target else await self.grader.ask(path)
         except (GraderUnavailable, SubmissionError) as error:
             raise web.HTTPError(409, str(error)) from None
         self.finish(result | {"page": path.relative_to(self.workspace.root).as_posix()})
+
+
+class SolutionHandler(APIHandler):
+    """POST {path, exercise}: the worked solution or model answer {solution}, for people who work on their own."""
+
+    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
+        self.workspace, self.grader = workspace, grader
+
+    @web.authenticated
+    async def post(self) -> None:
+        body = _read_request(self)
+        self.finish(await _ask_grader(self, body, solution=str(body.get("exercise", ""))))
+
+
+class OwnMarkHandler(APIHandler):
+    """POST {path, exercise, points}: save the mark that a person who works alone gives to a written answer."""
+
+    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
+        self.workspace, self.grader = workspace, grader
+
+    @web.authenticated
+    async def post(self) -> None:
+        body = _read_request(self)
+        try:
+            points = float(body.get("points", ""))
+        except (TypeError, ValueError):
+            raise web.HTTPError(400, "points isn't a number") from None
+        self.finish(await _ask_grader(self, body, own_mark=str(body.get("exercise", "")), points=points))
+
+
+async def _ask_grader(
+    handler: SolutionHandler | OwnMarkHandler, body: dict[str, Any], **request: Any
+) -> dict[str, Any]:
+    """Ask the grader of the student's own copy. Raises a 409 for anything else, and if the grader refuses."""
+    path = handler.workspace.find_own_copy(str(body.get("path", "")))
+    if path is None or not handler.workspace.has_grader(path.stem):
+        raise web.HTTPError(409, NOT_YOURS)
+    try:
+        return await handler.grader.ask(path, **request)
+    except GraderUnavailable as error:
+        raise web.HTTPError(409, str(error)) from None
 
 
 class PageHandler(JupyterHandler):

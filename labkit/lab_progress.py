@@ -51,6 +51,8 @@ class WorkItem:
     """What its hidden checks found when the present text was marked."""
     another_way: str = ""
     """Another answer, once the present text has full marks."""
+    tries: int = 0
+    """How many different answers were marked below full marks."""
 
     @property
     def is_practice(self) -> bool:

@@ -32,6 +32,10 @@ class ExerciseMark:
     hidden: tuple[HiddenFinding, ...] = ()
     another_way: str = ""
     """Another answer, shown with full marks."""
+    tries: int = 0
+    """How many different answers were marked below full marks."""
+    is_own: bool = False
+    """Whether the student marked it, comparing a written answer with the model answer."""
 
 
 def get_marks_path(notebook: Path) -> Path:
@@ -51,7 +55,14 @@ def read_marks(notebook: Path) -> Mapping[str, ExerciseMark]:
         with contextlib.suppress(*DAMAGED):
             hidden = tuple(map(_read_finding, mark.get("hidden", ())))
             another_way = check_text(mark.get("another_way", ""))
-            marks[name] = ExerciseMark(check_text(mark["source"]), check_number(mark["points"]), hidden, another_way)
+            marks[name] = ExerciseMark(
+                check_text(mark["source"]),
+                check_number(mark["points"]),
+                hidden,
+                another_way,
+                int(check_number(mark.get("tries", 0))),
+                bool(mark.get("is_own", False)),
+            )
     return marks
 
 

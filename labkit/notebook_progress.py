@@ -134,7 +134,8 @@ def _build_work(
     outcomes = verdict.get("checks", []) if verdict.get("source") == source else []
     passed = sum(bool(outcome.get("passed")) for outcome in outcomes)
     stale = verdict.get("source", source) not in ("", source)
-    work = WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale, level=check_text(facts.get("level") or ""))
+    level = check_text(facts.get("level") or "")
+    work = WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale, level=level, tries=mark.tries if mark else 0)
     if text.strip() == facts.get("stub", "").strip():
         return replace(work, state=WorkState.UNTOUCHED)
     if mark and mark.source == source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +15,7 @@ from nbgrader.utils import is_grade, is_solution
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
+from autograder.classroom.copy_marks import build_marks, read_solution, save_own_mark, write_marks
 from autograder.classroom.grading_settings import read_settings
 from autograder.forkserver.client import ForkServerClient
 from autograder.forkserver.server_process import ForkServerProcess
@@ -30,15 +31,11 @@ from autograder.model.assignments import require_source
 from autograder.model.marks import Mark
 from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.nbgrader_cells import is_by_hand
-from autograder.reports.exercise_cells import find_another_way
 from autograder.reports.feedback import render_feedback_page
-from autograder.reports.student_view import build_student_view
 from autograder.sandbox import Isolation, find_layers, find_strongest_level
 from autograder.workers.task_grading import ForkServers, grade_with_retries, make_process_settings
-from labkit.mark_file import ExerciseMark, HiddenFinding, get_marks_path, get_page_path
-from labkit.notebook_progress import digest_sources
+from labkit.mark_file import get_page_path, read_marks
 from labkit.points import format_points
-from labkit.untrusted_json import DAMAGED
 
 STUDENT = "your own copy"
 WEAK_ISOLATION = (
@@ -58,7 +55,7 @@ class CopyMark(Mark):
 
     @property
     def message(self) -> str:
-        unread = f"; {format_points(self.by_hand)} of them for your instructor to mark" if self.by_hand else ""
+        unread = f"; {format_points(self.by_hand)} of them are for written answers" if self.by_hand else ""
         return f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points{unread}"
 
 
@@ -114,7 +111,7 @@ def mark(
     page = get_page_path(notebook)
     try:
         write_atomically(page, render_feedback_page(result, autograded))
-        write_atomically(get_marks_path(notebook), json.dumps(_build_marks(result, autograded, content), indent=1))
+        write_marks(notebook, build_marks(result, autograded, content, read_marks(notebook)))
     except OSError as error:
         raise GradlabError(
             f"the page of {notebook} can't be written: {error}", fix="make its folder writable, or free some space"
@@ -124,9 +121,10 @@ def mark(
 
 
 def serve(course: Path, requests: Iterable[str], answers: IO[str], server_process: ForkServerProcess) -> None:
-    """Answer requests, lines of JSON with {notebook}, with {points, worth, words} or {refused}.
+    """Answer requests, lines of JSON, each with a line of JSON; {refused} if it can't be done.
 
-    Fork servers keep running, so later marks need no imports.
+    {notebook} is answered with {points, worth, words}; {notebook, solution: an exercise} with {solution}; and
+    {notebook, own_mark: a question, points} with {points}. Fork servers keep running, so later marks need no imports.
 
     Args:
         server_process: A running process that can become the first fork server.
@@ -136,8 +134,16 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], server_proces
         settings = read_course_settings(course)
         for line in requests:
             try:
-                marked = mark(course, Path(json.loads(line)["notebook"]), settings, fork_servers, server_process)
-                answer: dict[str, Any] = {"points": marked.points, "worth": marked.worth, "words": marked.message}
+                request = json.loads(line)
+                notebook = Path(request["notebook"])
+                if "solution" in request:
+                    answer: dict[str, Any] = {"solution": read_solution(course, notebook, request["solution"])}
+                elif "own_mark" in request:
+                    points = save_own_mark(notebook, request["own_mark"], request["points"])
+                    answer = {"points": points}
+                else:
+                    marked = mark(course, notebook, settings, fork_servers, server_process)
+                    answer = {"points": marked.points, "worth": marked.worth, "words": marked.message}
             except GradlabError as error:
                 answer = {"refused": str(error)}
             print(json.dumps(answer), file=answers, flush=True)
@@ -160,20 +166,3 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
         cells[lab, name] = GradebookCell(lab, name, metadata.points, by_hand)
     row = SubmissionRow(submitted=None, extension_end=None, seconds_late=0.0, penalty=0.0, cells=rows)
     return build_result(STUDENT, lab, row, graded.result, cells)
-
-
-def _build_marks(result: SubmissionResult, notebook: NotebookNode, content: bytes) -> dict[str, Any]:
-    """Build the marks by exercise; none if JupyterLab can't read the notebook, and so can't show marks in it."""
-    try:
-        sources = digest_sources(json.loads(content))
-    except DAMAGED:
-        return {}
-    view = build_student_view(result.exercises)
-    marks = {}
-    for exercise in result.exercises:
-        if exercise.points is not None and exercise.name in sources:
-            other = find_another_way(notebook, exercise)
-            hidden = tuple(HiddenFinding(c.label, c.passed, c.seen, c.hints) for c in view[exercise.name] if c.hidden)
-            mark = ExerciseMark(sources[exercise.name], exercise.points, hidden, other.source if other else "")
-            marks[exercise.name] = asdict(mark)
-    return marks

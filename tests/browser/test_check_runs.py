@@ -84,6 +84,7 @@ def test_a_card_shows_what_a_hidden_check_found(student: LabServer, page: Page) 
     expect(find_card(page).get_by_text("later", exact=True).first).to_be_hidden()
     page.screenshot(path=ARTIFACTS / "course_hidden.png")
     # The page leads back to the cell. Another text makes the findings outdated.
+    find_card(page).get_by_role("button", name="Show the feedback page").click()
     page.frame_locator("iframe").get_by_role("button", name="Open sum_of_squares in the notebook").click()
     write(page, "def sum_of_squares", "return (x * x).sum()")
     expect(find_card(page)).to_contain_text("Your cell has changed")
@@ -117,3 +118,37 @@ def test_a_prediction_that_is_asked_again_does_not_show_its_answer(grader_free_s
     page.get_by_role("button", name="Compare").click()
     expect(answer).to_be_visible()
     expect(output).to_be_visible()
+
+
+def test_a_lone_learner_compares_a_written_answer_and_marks_it(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel and a grader."""
+    path = change_notebook(student)
+    notebook = nbformat.read(path, as_version=4)
+    next(cell for cell in notebook.cells if cell.metadata.gradlab.kind == "question").source = "It is a product."
+    nbformat.write(notebook, path)
+    open_lab(student, page)
+    own = page.locator(".gradlab-own")
+    own.get_by_role("button", name="Compare").click()
+    expect(own).to_contain_text("Two numbers of one sign.")
+    page.screenshot(path=ARTIFACTS / "course_model_answer.png")
+    own.get_by_label("Points for why").select_option("0.5 of 1 point")
+    own.get_by_role("button", name="Save this mark").click()
+    expect(own).to_contain_text("You gave this answer 0.5 of 1 point.")
+    panel = page.get_by_role("region", name="Course", exact=True)
+    expect(panel.get_by_role("button", name="why")).to_contain_text("0.5 of 1 point")
+
+
+def test_a_solution_is_offered_after_two_marks_below_full(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel and a grader."""
+    change_notebook(student, solution="x.sum() + 0")
+    open_lab(student, page)
+    for answer in ("x.sum() + 1", "x.sum() + 2"):
+        expect(page.get_by_role("button", name="Show a solution")).to_have_count(0)
+        write(page, "def sum_of_squares", f"return {answer}")
+        page.get_by_role("button", name="Check", exact=True).click()
+        expect(find_card(page)).to_contain_text("0 of 1 check passed")
+        page.locator('[data-command="gradlab:mark"]').click()
+        expect(find_card(page)).to_contain_text("Marked: 0 of 2 points")
+    find_card(page).get_by_role("button", name="Show a solution").click()
+    find_card(page).get_by_role("button", name="Show it").click()
+    expect(find_card(page)).to_contain_text("(x * x).sum()")

@@ -85,6 +85,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
 
     # The mark counts hidden checks, and its page explains why a statement is true.
     page.keyboard.press("Control+Alt+m")
+    page.get_by_role("button", name="Show the page").click()
     mark_page = page.frame_locator("iframe")
     expect(mark_page.get_by_text("3.11 of 5 points")).to_be_visible()
     expect(mark_page.get_by_text("Nothing was added.")).to_be_visible()
@@ -183,6 +184,7 @@ def test_a_saved_notebook_shows_its_state_again_in_every_theme(
         faults = find_serious_faults(page, ".gradlab-Panel")
         assert not faults, faults
         page.locator('[data-command="gradlab:mark"]').click()
+        page.get_by_role("button", name="Show the page").click()
         paper = "rgb(255, 255, 255)" if theme == "JupyterLab Light" else "rgb(21, 25, 30)"
         expect(page.frame_locator("iframe").locator("body")).to_have_css("background-color", paper)
         page.screenshot(path=ARTIFACTS / f"course_marked_{theme.replace(' ', '_')}.png")

@@ -44,6 +44,6 @@ def test_without_a_course_nothing_starts_and_a_mark_says_what_to_do(tmp_path: Pa
             await grader.begin()
             assert list_graders() == []
             with pytest.raises(GraderUnavailable, match="submit the notebook"):
-                await grader.mark(tmp_path / "01_first" / "01_first.ipynb")
+                await grader.ask(tmp_path / "01_first" / "01_first.ipynb")
 
     asyncio.run(ask())

@@ -3,6 +3,8 @@
 import { button, element, formatCount, formatPoints } from './elements.js';
 import { factsOf } from './notebook.js';
 
+const TRIES = 2; // marks below full before the solution is offered; the server checks it too
+
 /** Whether the notebook shows a card that has no addition yet. */
 export function hasNewCards(panel) {
   return [...panel.content.node.querySelectorAll('.gradlab-card')].some(card => !card.querySelector('.gradlab-way'));
@@ -10,7 +12,8 @@ export function hasNewCards(panel) {
 
 /**
  * Update the cards of this notebook. Calling it again changes nothing.
- * lab: as the server read it from this notebook. actions: {open: goes to an exercise, mark, showPage}.
+ * lab: as the server read it from this notebook.
+ * actions: {open: goes to an exercise, mark, showPage, readSolution: returns an exercise's, if it's time}.
  */
 export function updateCards(panel, lab, actions) {
   for (const cell of panel.content.widgets) {
@@ -56,6 +59,7 @@ function buildAddition(work, lab, actions) {
     row.append(button(`Next: ${lab.next}`, () => actions.open(lab.next)));
   }
   if (work.state === 'marked') row.append(button('Show the feedback page', actions.showPage));
+  if (lab.grader && work.tries >= TRIES && !work.done && work.kind === 'exercise') row.append(solutionButton(work, actions));
   parts.push(element('p', `This lab: ${lab.summary}`, { class: 'gradlab-standing' }));
   return row.childElementCount ? [...parts, row] : parts;
 }
@@ -74,6 +78,22 @@ function listHidden(findings) {
   const passed = findings.length - failed.length;
   const words = `${passed} of ${formatCount(findings.length, 'hidden check')} passed when it was marked`;
   return [element('p', failed.length ? `${words}. The others:` : `${words}.`), ...(failed.length ? [list] : [])];
+}
+
+/** A button that shows the worked solution, below a question whether the student is sure. */
+function solutionButton(work, actions) {
+  const show = button('Show a solution', async () => {
+    const box = element('div');
+    show.replaceWith(box);
+    box.append(
+      element('span', 'Sure? You learn more from one more try. '),
+      button('Show it', async () => {
+        const { solution, error } = await actions.readSolution(work.name);
+        box.replaceChildren(error ? element('p', error) : element('pre', solution));
+      }),
+    );
+  });
+  return show;
 }
 
 function fold(title, content) {

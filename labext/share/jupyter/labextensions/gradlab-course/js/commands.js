@@ -90,8 +90,9 @@ export function makeCommands(lesson) {
         marked = await course.mark(notebook.context.path, true);
       }
       const hasMark = marked.marked !== false; // otherwise the words say when the mark arrives, or why there is none
-      notify(marked.words, hasMark ? 'success' : 'info', hasMark ? 8000 : 20000);
-      if (hasMark) pages.show(lab, marked.page);
+      const isShown = hasMark && pages.showBeside(lab, marked.page);
+      const actions = hasMark && !isShown ? [{ label: 'Show the page', callback: () => pages.show(lab, marked.page) }] : [];
+      notify(marked.words, hasMark ? 'success' : 'info', isShown ? 8000 : 20000, actions);
     } catch (error) {
       Notification.dismiss(notification);
       await showErrorMessage('This notebook was not marked', error);
@@ -101,9 +102,9 @@ export function makeCommands(lesson) {
 
   // One notification at a time: the next replaces the last.
   let notification = '';
-  function notify(text, type = 'info', autoClose = 4000) {
+  function notify(text, type = 'info', autoClose = 4000, actions = []) {
     if (notification) Notification.dismiss(notification);
-    notification = Notification.emit(text, type, { autoClose });
+    notification = Notification.emit(text, type, { autoClose, actions });
   }
 
   return {

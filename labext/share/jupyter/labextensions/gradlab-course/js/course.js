@@ -24,6 +24,16 @@ export class Course {
     return this.request('state', { path, notebook });
   }
 
+  /** Read the worked solution of an exercise, or the model answer to a question: {solution}. */
+  solution(path, exercise) {
+    return this.request('solution', { path, exercise });
+  }
+
+  /** Save the points that the student gives to a written answer: {points}. */
+  saveOwnMark(path, exercise, points) {
+    return this.request('own_mark', { path, exercise, points });
+  }
+
   /** Have a saved notebook marked: {words, page}. In a class, answer {ask} first; once agreed, submit it. */
   mark(path, agreed = false) {
     return this.request('mark', { path, agreed });

@@ -15,14 +15,31 @@ export class FeedbackPages {
 
   /** Show the latest page of this lab, whose notebook is at this path. */
   show(lab, path) {
+    this.refresh(lab, path);
+    this.app.shell.activateById(this.open.get(lab).id);
+  }
+
+  /** Show it next to the notebook if there's room. Returns whether it can be seen. */
+  showBeside(lab, path) {
+    const width = this.tracker.currentWidget?.node.clientWidth ?? 0;
+    if (!this.isOpen(lab) && width < WIDE) return false;
+    this.refresh(lab, path);
+    return this.open.get(lab).isVisible;
+  }
+
+  isOpen(lab) {
+    return Boolean(this.open.get(lab) && !this.open.get(lab).isDisposed);
+  }
+
+  refresh(lab, path) {
     let page = this.open.get(lab);
-    if (!page || page.isDisposed) {
+    if (!this.isOpen(lab)) {
       page = this.createPage(lab, path);
       this.open.set(lab, page);
       const current = this.tracker.currentWidget;
       const hasRoom = (current?.node.clientWidth ?? 0) >= WIDE; // for two side by side
       const mode = hasRoom ? 'split-right' : 'tab-after';
-      this.app.shell.add(page, 'main', { mode, ref: current?.id, activate: !hasRoom });
+      this.app.shell.add(page, 'main', { mode, ref: current?.id, activate: false });
     }
     page.content.url = `${this.pageOf(path)}?at=${Date.now()}`;
   }

@@ -6,6 +6,7 @@ import { Course } from './course.js';
 import { FeedbackPages } from './feedback_pages.js';
 import { makeHome } from './home.js';
 import { ExecutedCells, extractState, goTo, isLab, placeOf } from './notebook.js';
+import { updateOwnAnswers } from './own_answers.js';
 import { makePanel, START } from './panel.js';
 import { askAgain, decoratePredictions } from './predictions.js';
 import { decorateQuizzes } from './quiz.js';
@@ -141,16 +142,37 @@ function activate(app, tracker, palette, launcher, modules) {
       decorate(front);
       if (now.open && now.path === front.context.path) {
         const { open, path } = now;
-        updateCards(front, open, {
-          open: name => openLab({ path }, name),
-          mark: () => app.commands.execute('gradlab:mark'),
-          showPage: () => pages.show(open.name, path),
-        });
+        const actions = makeActions(front, open, path);
+        updateCards(front, open, actions);
+        updateOwnAnswers(front, open, actions);
       }
     }
     updateOpenLab();
     draw();
     for (const id of ids) app.commands.notifyCommandChanged(id);
+  }
+
+  // What cards and written answers offer. The server reads the saved notebook.
+  function makeActions(panel, lab, path) {
+    const ask = async request => {
+      try {
+        await panel.context.save();
+        return await request();
+      } catch (error) {
+        return { error: error.message };
+      }
+    };
+    return {
+      open: name => openLab({ path }, name),
+      mark: () => app.commands.execute('gradlab:mark'),
+      showPage: () => pages.show(lab.name, path),
+      readSolution: name => ask(() => course.solution(path, name)),
+      saveOwnMark: async (name, points) => {
+        const reply = await ask(() => course.saveOwnMark(path, name, points));
+        await readOpen();
+        return reply;
+      },
+    };
   }
 
   // After a double click opens a text, typing edits it instead of running commands.

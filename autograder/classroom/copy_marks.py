@@ -1,0 +1,122 @@
+"""The marks of a student's own copy, next to the labs, and help for students who are stuck.
+
+A person who works alone has no instructor. So the worked solution of an exercise is shown after two marks below full,
+and written answers are marked by the student, who sees the model answer first. In a class, students have no source/.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from autograder.authoring.regions import strip_markers
+from autograder.base.atomic_files import write_atomically
+from autograder.base.errors import GradlabError
+from autograder.gradebook.notebook_file import read_course_notebook
+from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
+from autograder.model.assignments import require_source
+from autograder.model.course import CellKind
+from autograder.model.metadata import read_cell_metadata
+from autograder.reports.exercise_cells import find_another_way
+from autograder.reports.student_view import build_student_view
+from labkit.lab_progress import WorkItem, WorkKind, WorkState
+from labkit.mark_file import ExerciseMark, HiddenFinding, get_marks_path, read_marks
+from labkit.notebook_progress import digest_sources, parse_progress
+from labkit.untrusted_json import DAMAGED, read_object
+
+TRIES = 2  # marks below full before the solution is shown
+WRITTEN = (CellKind.EXERCISE, CellKind.QUESTION)
+
+
+def build_marks(
+    result: SubmissionResult, notebook: NotebookNode, content: bytes, before: Mapping[str, ExerciseMark]
+) -> dict[str, ExerciseMark]:
+    """Build the marks by exercise; none if JupyterLab can't read the notebook, and so can't show marks in it.
+
+    Args:
+        notebook: The autograded notebook.
+        content: The notebook as the student saved it.
+        before: The marks so far. Tries are counted on, and the student's own marks of unchanged answers are kept.
+    """
+    try:
+        sources = digest_sources(json.loads(content))
+    except DAMAGED:
+        return {}
+    view = build_student_view(result.exercises)
+    marks = {name: mark for name, mark in before.items() if mark.is_own and mark.source == sources.get(name)}
+    for exercise in result.exercises:
+        if exercise.points is None or exercise.name not in sources:
+            continue
+        other = find_another_way(notebook, exercise)
+        marks[exercise.name] = ExerciseMark(
+            sources[exercise.name],
+            exercise.points,
+            tuple(HiddenFinding(c.label, c.passed, c.seen, c.hints) for c in view[exercise.name] if c.hidden),
+            other.source if other else "",
+            _count_tries(exercise, sources[exercise.name], before.get(exercise.name)),
+        )
+    return marks
+
+
+def write_marks(notebook: Path, marks: Mapping[str, ExerciseMark]) -> None:
+    """Write the marks of the notebook at this path. Raises OSError."""
+    data = {name: asdict(mark) for name, mark in marks.items()}
+    write_atomically(get_marks_path(notebook), json.dumps(data, indent=1))
+
+
+def read_solution(course: Path, notebook: Path, name: str) -> str:
+    """Return the worked solution of an exercise, or the model answer to a question.
+
+    Raises:
+        GradlabError: If it's too early for it: see TRIES. A question has to be answered first.
+    """
+    work = _find_work(notebook, name)
+    if work.kind is WorkKind.QUESTION and work.state is WorkState.UNTOUCHED:
+        raise GradlabError("Write your answer first. You'll learn more from the model answer then.")
+    if work.kind is not WorkKind.QUESTION and work.tries < TRIES:
+        raise GradlabError(f"The solution can be shown after {TRIES} different answers were marked below full marks.")
+    lab = notebook.stem
+    require_source(course, lab)
+    for cell in read_course_notebook(course / "source" / lab / f"{lab}.ipynb").cells:
+        metadata = read_cell_metadata(cell)
+        if metadata and metadata.kind in WRITTEN and metadata.exercise == name:
+            begin, end = "### BEGIN SOLUTION", "### END SOLUTION"
+            answer = cell.source.partition(begin)[2].partition(end)[0]  # without the question, if that's in the cell
+            return (answer if metadata.kind is CellKind.QUESTION else strip_markers(cell.source)).strip()
+    raise GradlabError(f"the course has no solution of {name}", fix="run gradlab build in the course's folder")
+
+
+def save_own_mark(notebook: Path, name: str, points: float) -> float:
+    """Save the mark that a student gives to a written answer, and return it. Raises GradlabError."""
+    work = _find_work(notebook, name)
+    if work.kind is not WorkKind.QUESTION or work.state is WorkState.UNTOUCHED:
+        raise GradlabError("Only a written answer can be marked by yourself, once it's written.")
+    if not 0 <= points <= work.points:
+        raise GradlabError(f"Choose a number of points from 0 to {work.points:g}.")
+    source = digest_sources(read_object(notebook))[name]
+    write_marks(notebook, {**read_marks(notebook), name: ExerciseMark(source, points, is_own=True)})
+    return points
+
+
+def _find_work(notebook: Path, name: str) -> WorkItem:
+    try:
+        progress = parse_progress(read_object(notebook), notebook.name, read_marks(notebook))
+    except DAMAGED:
+        progress = None
+    work = next((work for work in progress.work if work.name == name), None) if progress else None
+    if work is None:
+        raise GradlabError(f"{notebook.name} has no exercise {name}", fix="save the notebook and try again")
+    return work
+
+
+def _count_tries(exercise: GradedCellResult, source: str, before: ExerciseMark | None) -> int:
+    is_full = exercise.points >= exercise.worth if exercise.worth and exercise.points is not None else None
+    if is_full is None:
+        is_full = all(check.passed for check in exercise.checks)
+    earlier = before.tries if before else 0
+    is_new = before is None or before.source != source
+    return earlier + (not is_full and is_new)

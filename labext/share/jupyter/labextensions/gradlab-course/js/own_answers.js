@@ -1,0 +1,52 @@
+// For people who work alone: a written answer is compared with the model answer, and marked by its writer.
+
+import { button, element, formatCount, formatPoints } from './elements.js';
+import { factsOf } from './notebook.js';
+
+/**
+ * Update what's below the written answers of this notebook. Calling it again changes nothing.
+ * lab: as the server read it. actions: {readSolution, saveOwnMark: both take an exercise's name, and return {error} if refused}.
+ */
+export function updateOwnAnswers(panel, lab, actions) {
+  for (const cell of panel.content.widgets) {
+    const { kind, exercise } = factsOf(cell);
+    const work = kind === 'question' && lab.grader && lab.work.find(each => each.name === exercise);
+    if (!work) continue;
+    const before = cell.node.querySelector('.gradlab-own');
+    const key = JSON.stringify([work.state, work.earned]);
+    if (before?.dataset.key === key) continue;
+    before?.remove();
+    if (work.state === 'untouched') continue;
+    const box = element('div', '', { class: 'gradlab-message gradlab-own', 'data-key': key });
+    fill(box, work, actions);
+    cell.node.append(box);
+  }
+}
+
+function fill(box, work, actions) {
+  const marked = work.state === 'marked';
+  const words = marked
+    ? `You gave this answer ${formatPoints(work.earned)} of ${formatCount(work.points, 'point')}. `
+    : 'Once you have said all you know, compare your answer with a model answer, and mark it. ';
+  const compare = button(marked ? 'Compare again' : 'Compare', async () => {
+    const { solution, error } = await actions.readSolution(work.name);
+    if (error) return box.replaceChildren(element('p', error));
+    box.replaceChildren(element('div', solution, { class: 'gradlab-model' }), chooser(work, actions));
+  });
+  box.replaceChildren(element('span', words), compare);
+}
+
+/** Choices from no points to all of them, in halves. */
+function chooser(work, actions) {
+  const row = element('div', '', { class: 'gradlab-buttons' });
+  const select = element('select', '', { 'aria-label': `Points for ${work.name}` });
+  for (let points = 0; points <= work.points; points += 0.5) {
+    select.append(element('option', `${formatPoints(points)} of ${formatCount(work.points, 'point')}`, { value: points }));
+  }
+  const save = button('Save this mark', async () => {
+    const { error } = await actions.saveOwnMark(work.name, Number(select.value));
+    if (error) row.append(element('span', error));
+  });
+  row.append(select, save);
+  return row;
+}
