@@ -74,27 +74,30 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 
 # %% [markdown]
 # The script gets only 10% right, no better than guessing, with no error or warning. If a network doesn't learn, look at
-# its input first. According to the comment, `pixels` ranges from -1 to 1. Does it?
+# its input first. According to the comment, `pixels` ranges from -1 to 1. Does it? Print `scans.dtype`, one row of an
+# image, `scans[0, 0]`, and `(scans - 8)[0, 0]`, too. What happened to the zeros, and how would you fix that?
 
 # %% scratch
 print("smallest", pixels.min().item(), " largest", pixels.max().item())
 
-# %% [markdown]
+# %% answer [markdown]
 # It ranges from 0 to 31.875. The elements of `scans` are stored as uint8, a type that holds only the integers from 0 to
 # 255. So for a white pixel, `0 - 8` isn't -8 but wraps around to 248, and 248 / 8 is 31. (31.875 comes from a pixel of
-# 7.) The learning rate `lr=0.3` suits inputs from -1 to 1, but is far too large for these.
-#
+# 7.) The learning rate `lr=0.3` suits inputs from -1 to 1, but is far too large for these. Replace `(scans - 8)` with
+# `(scans.float() - 8)`, which computes with floats.
+
+# %% [markdown]
 # Now change three lines of the script, one at a time, and rerun it after each change.
 #
 # | | change | accuracy |
 # |---|---|---|
-# | 1 | replace `(scans - 8)` with `(scans.float() - 8)`, which computes with floats | 74% to 80% |
+# | 1 | the one that you've just found | 74% to 80% |
 # | 2 | insert the line `optimizer.zero_grad()` above `loss.backward()`, with the same indentation | 80% |
 # | 3 | delete `, nn.Softmax(dim=1)` | 88% |
 #
 # (The accuracy after change 1 depends on the number of threads, because rounding differences grow during training.)
 # Change 2 seems to matter little, but only because the softmax hides its effect: in a network without one, the same
-# line raises the accuracy from 54% to 88%.
+# line raises the accuracy from about 50% to 88%.
 #
 # You've trained your first network. This lab explains changes 1 and 3; lab 3 explains change 2.
 
@@ -209,11 +212,11 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 # %% [markdown]
 # ## What dtypes do to your numbers
 #
-# In the script, the result of `scans - 8` didn't fit its dtype. To foresee that, you need to know which dtype PyTorch
-# computes in.
+# A tensor is a block of bytes, a dtype that interprets them, and strides that say where each element is. This section
+# and the next two are about these parts.
 #
-# When you combine two dtypes, PyTorch computes in a common one, which is called *type promotion*. Three rules determine
-# it:
+# In the script, the result of `scans - 8` didn't fit its dtype. When you combine two dtypes, PyTorch computes in a
+# common one, which is called *type promotion*. For the dtypes in the table above, three rules determine it:
 #
 # - Every dtype belongs to a category: bool, integer, float or complex, from lowest to highest. The higher category
 #   wins: int64 and float16 give float16.
@@ -221,7 +224,7 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 # - A Python number, or a *0-dim* tensor (one of shape `()`), changes the dtype of a tensor with dimensions only if its
 #   category is higher. A Python float then gives the default dtype.
 #
-# Below, `u` is uint8 and `h` is float16. Predict the dtype of each result.
+# Predict the dtype of each result below.
 
 # %% predict: sum_in_uint8
 # **Predict.** What does the first line, `u + 10`, return for `u = torch.tensor([250, 30], dtype=torch.uint8)`?
@@ -255,17 +258,21 @@ for text, result in {
 # around. In the last two lines, both categories are float: `torch.tensor(1.0)` is 0-dim, so `h` keeps its dtype, but
 # `torch.ones(2)` has a dimension, so float32 wins.
 #
-# `+=` can't change a tensor's dtype: `u += 10` wraps around too, and `u += 1.5` raises an error. (The newer uint16,
-# uint32 and uint64 don't follow these rules: combining one with another integer dtype, or with bool, raises an error.)
+# `+=` can't change a tensor's dtype: `u += 10` wraps around too, and `u += 1.5` raises an error.
 #
-# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)` or `t.float()`. A cast from float to uint8 drops
-# the fractional part, and if a number is out of range, the result is undefined. So first round with `t.round()`, which
-# rounds ties to the even integer (2.5 to 2), and limit the range with `t.clamp(0, 255)`.
+# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)` or `t.float()`. What does one to uint8 do with a
+# fraction?
+
+# %% example
+print(torch.tensor([2.5, 2.9]).to(torch.uint8).tolist(), torch.tensor([2.5, 2.9]).round().tolist())
+
+# %% [markdown]
+# It drops the fraction. If a number is out of range, the result is undefined. So first round with `t.round()`, which
+# rounds ties to the even integer, and limit the range with `t.clamp(0, 255)`.
 #
 # ### Your turn: brighten
 # Brighten an image with the formula $\text{gain} \cdot (\text{pixel} + \text{offset})$. Anything brighter than white
-# becomes white, and anything darker than black becomes black. Don't worry about ties: 0.3 times 95 is 28.5, but float32
-# gives 28.500002, so the checks accept both 28 and 29.
+# becomes white, and anything darker than black becomes black.
 
 # %% given
 hint(
@@ -459,6 +466,16 @@ print("torch.where(valid, values, 0):", torch.where(valid, values, 0).tolist())
 # values: it takes `a` where the condition is True, and `b` elsewhere. `x.masked_fill(mask, 0)` returns a copy of `x`
 # with 0 where the mask is True, and `masked_fill_` and `x[mask] = 0` write to `x` itself.
 #
+# `None` in an index adds a dimension of size 1. So below, `lengths[:, None]` has shape (2, 1): one number next to each
+# row, as with `keepdim=True`. Where is the mask True?
+
+# %% example
+lengths = torch.tensor([1, 3])
+print((torch.arange(3) < lengths[:, None]).tolist())
+
+# %% [markdown]
+# In row i, at the first `lengths[i]` positions.
+#
 # ### Your turn: blank_padding_
 # Sentences of different lengths share one tensor of shape (n, t, d): sentence i has `lengths[i]` steps of d numbers
 # each. The other steps contain leftovers, which can be anything, even NaN. Set them to zero in the tensor itself.
@@ -494,8 +511,8 @@ print("probs.gather(1, labels[:, None])[:, 0]:", probs.gather(1, labels[:, None]
 # are paired up: `probs[torch.arange(4), labels]` reads `probs[0, 0]`, `probs[1, 2]`, `probs[2, 0]` and `probs[3, 1]`.
 #
 # For each row of `probs`, `gather(1, index)` picks the columns that are listed in the same row of `index`: `out[i, j]`
-# is `probs[i, index[i, j]]`. Here, one column per row is enough. So `labels[:, None]` turns the labels into an index of
-# shape (4, 1), and `[:, 0]` turns the result back into shape (4,).
+# is `probs[i, index[i, j]]`. Here, one column per row is enough, so the index `labels[:, None]` has shape (4, 1), and
+# `[:, 0]` turns the result back into shape (4,).
 #
 # Totals per class go the other way: several numbers are added at the same position.
 
