@@ -377,6 +377,9 @@ print(f"right: {matches.float().mean():.1%}")
 # %% [markdown]
 # ## Attention
 #
+# Next come about ten lines in which you can make both mistakes that you've just met: a wrong split and an unintended
+# broadcast.
+#
 # A network represents each word of a text by a row of numbers. In *a tired cat*, the row for *cat* should come to say
 # that the cat is tired, but a layer that handles each word alone can't do that. *Attention* can: it lets each position
 # in a sequence collect information from others, as a weighted mean. Every transformer is built around it.
@@ -387,9 +390,9 @@ print(f"right: {matches.float().mean():.1%}")
 #
 # | | key | score: query · key | $e^{\text{score}}$ | weight | value |
 # |---|---|---|---|---|---|
-# | *a* | (0, 1) | 0 | 1 | 1 / 9.4 = 0.11 | (0, 0) |
-# | *tired* | (1, 0) | 2 | 7.4 | 7.4 / 9.4 = 0.79 | (10, 0) |
-# | *cat* | (0, 0) | 0 | 1 | 1 / 9.4 = 0.11 | (0, 10) |
+# | *a* | (0, 1) | 0 | 1 | 1 / 9.389 = 0.1065 | (0, 0) |
+# | *tired* | (1, 0) | 2 | 7.389 | 7.389 / 9.389 = 0.7870 | (10, 0) |
+# | *cat* | (0, 0) | 0 | 1 | 1 / 9.389 = 0.1065 | (0, 10) |
 #
 # The *score* of a word is the dot product of the query with its key. A softmax turns the scores into *weights* that add
 # up to 1. The weighted mean of the values is what *cat* gets. Compute it by hand before you run the cell.
@@ -418,7 +421,7 @@ for text, mixing in {"equal weights": torch.ones(297, 1500) / 1500, "attention":
 # 93%. With equal weights, the guess is the same for every image. Attention gives more weight to images whose dot
 # product with the query is large: those that look like it, and those with large numbers. It doesn't show that training
 # is useless: this lookup keeps all 1,500 images (it's a soft *nearest-neighbor* search), and the network had only ten
-# passes. In a transformer, training also decides what the queries look for.
+# passes.
 #
 # ### All positions at once
 # Every position i of a sequence has a query, a key and a value: row i of the matrices `q`, `k` and `v`. For `n`
@@ -446,20 +449,24 @@ print(tuple((torch.zeros(2, 4, 5, 3) @ torch.zeros(4, 3, 7)).shape))
 # $$\text{softmax}\left(q\,k^T / \sqrt d\right) v$$
 #
 # Why divide by $\sqrt d$? For random queries and keys of 64 numbers, how large are a typical score and the largest of
-# ten weights?
+# ten weights? (The slope is $p (1 - p)$, by which a weight $p$ reacts to its own score.)
 
 # %% example
 generator = torch.Generator().manual_seed(0)
 some_queries, some_keys = torch.randn(2, 1000, 10, 64, generator=generator)
 some_scores = some_queries @ some_keys.mT
 for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 64**0.5}.items():
-    largest = scores.softmax(dim=-1).amax(dim=-1).mean()
-    print(f"scores {text:12} standard deviation {scores.std():.1f}, largest weight {largest:.2f} on average")
+    p = scores.softmax(dim=-1)
+    largest, slope = p.amax(dim=-1).mean(), (p * (1 - p)).mean()
+    print(f"{text:12}  standard deviation {scores.std():.1f}; means: largest weight {largest:.2f}, slope {slope:.3f}")
 
 # %% [markdown]
 # A product of two independent standard normal numbers has a variance of 1, and a score is the sum of `d` of them. So
 # its variance is `d` and its standard deviation $\sqrt d$, here 8. Without the division, one position gets nearly all
-# the weight, and training slows, because weights near 0 or 1 hardly react to their scores.
+# the weight, and weights near 0 or 1 hardly react to their scores: the mean slope is 0.019 instead of 0.081.
+#
+# In the digits lookup, dividing would be a mistake: 85% instead of 93%. Nothing is trained there, so nothing can make
+# the scores larger again. In a network, dividing lets training start where gradients flow.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
 # attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
@@ -471,8 +478,6 @@ later = torch.ones(4, 4, dtype=torch.bool).triu(1)  # above the diagonal: j > i
 print(equal.masked_fill(later, float("-inf")).softmax(dim=-1))
 
 # %% [markdown]
-# In each row, the weights of the visible positions add up to 1.
-#
 # ### Your turn: attention
 # Put the steps together. You can compare your results with `nn.functional.scaled_dot_product_attention`, but don't call
 # it in your function.
@@ -481,17 +486,20 @@ print(equal.masked_fill(later, float("-inf")).softmax(dim=-1))
 hint(
     "Write down the shape after each step. Which dimension of the scores is for the querying position, and which "
     "is for the positions it looks at?",
-    "scores = q @ k.mT / sqrt(d); if causal, scores = scores.masked_fill(mask, -inf), which returns a new tensor; then "
-    "take the softmax over the last dimension, and multiply by v with @.",
+    "There are four steps: scores, mask, weights, mixture. Which of them does causal affect? Does that one come before "
+    "or after the softmax?",
 )
 
 # %% exercise: attention points=3 level=medium
 
 # %% [markdown]
-# The causal mask never hides a whole row of scores, because each position sees itself. A mask for padding can, and then
-# the row's weights are NaN: the softmax subtracts the largest score, and -inf - (-inf) is NaN. Leave the scores of such
+# The causal mask never hides a whole row of scores, because each position sees itself. What if a padding mask does?
+
+# %% answer [markdown]
+# The row's weights are NaN: the softmax subtracts the largest score, and -inf - (-inf) is NaN. Leave the scores of such
 # rows finite, and set their results to 0.
-#
+
+# %% [markdown]
 # ### Your turn: multi_head_attention
 # A single head has only one set of weights for each position. With two heads, one can look at the previous word while
 # the other looks further back. Now assemble a transformer's attention layer:
@@ -517,9 +525,24 @@ hint(
 # %% exercise: multi_head_attention points=3 level=medium
 
 # %% [markdown]
-# To merge, undo both steps in reverse order: `transpose(1, 2)`, then `flatten(2)`. `nn.MultiheadAttention` computes the
-# same as your function if you pass `bias=False`, and no dropout.
-#
+# To merge, undo both steps in reverse order: `transpose(1, 2)`, then `flatten(2)`. PyTorch's `nn.MultiheadAttention`
+# stores its matrices transposed, as `nn.Linear` does, and takes the causal mask as `attn_mask`. Does it compute the
+# same?
+
+# %% example
+torch.manual_seed(0)
+mha = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
+matrices = [w.T for w in (*mha.in_proj_weight.chunk(3), mha.out_proj.weight)]
+words, later = torch.randn(3, 5, 8), torch.ones(5, 5, dtype=torch.bool).triu(1)
+try:
+    for causal, mask in ((False, None), (True, later)):
+        theirs = mha(words, words, words, attn_mask=mask)[0]
+        same = torch.allclose(multi_head_attention(words, matrices, 2, causal), theirs, atol=1e-6)
+        print(f"causal {causal!s:5}  the same: {same}")
+except NotImplementedError:
+    print("This cell needs your multi_head_attention.")
+
+# %% [markdown]
 # ### Put your attention to work
 # Can your function learn something that no single position knows? Each sequence below consists of eight random digits,
 # and at each position, the task is to name the *previous* digit. Guessing gets 10% right. The four matrices are trained
