@@ -37,6 +37,7 @@ def add_handlers(app: Any, workspace: Workspace) -> None:
         ("mark", MarkHandler, marks),
         ("solution", SolutionHandler, marks),
         ("own_mark", OwnMarkHandler, marks),
+        ("quiz_key", QuizKeyHandler, marks),
         ("page/(.+)", PageHandler, reads),
     ]
     base = url_path_join(app.settings["base_url"], "gradlab")
@@ -149,8 +150,21 @@ class OwnMarkHandler(APIHandler):
         self.finish(await _ask_grader(self, body, own_mark=str(body.get("exercise", "")), points=points))
 
 
+class QuizKeyHandler(APIHandler):
+    """POST {path, exercise, question}: a question's {statements}, for people who work on their own."""
+
+    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
+        self.workspace, self.grader = workspace, grader
+
+    @web.authenticated
+    async def post(self) -> None:
+        body = _read_request(self)
+        quiz, question = str(body.get("exercise", "")), str(body.get("question", ""))
+        self.finish(await _ask_grader(self, body, quiz=quiz, question=question))
+
+
 async def _ask_grader(
-    handler: SolutionHandler | OwnMarkHandler, body: dict[str, Any], **request: Any
+    handler: SolutionHandler | OwnMarkHandler | QuizKeyHandler, body: dict[str, Any], **request: Any
 ) -> dict[str, Any]:
     """Ask the grader of the student's own copy. Raises a 409 for anything else, and if the grader refuses."""
     path = handler.workspace.find_own_copy(str(body.get("path", "")))

@@ -10,7 +10,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.regions import strip_markers
@@ -20,8 +22,9 @@ from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from autograder.model.assignments import require_source
 from autograder.model.course import CellKind
-from autograder.model.metadata import read_cell_metadata
-from autograder.reports.exercise_cells import find_another_way
+from autograder.model.metadata import CellMetadata, read_cell_metadata
+from autograder.rendering.prose import render_prose
+from autograder.reports.exercise_cells import find_another_way, read_ticks
 from autograder.reports.student_view import build_student_view
 from labkit.lab_progress import WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, HiddenFinding, get_marks_path, read_marks
@@ -55,7 +58,11 @@ def build_marks(
         marks[exercise.name] = ExerciseMark(
             sources[exercise.name],
             exercise.points,
-            tuple(HiddenFinding(c.label, c.passed, c.seen, c.hints) for c in view[exercise.name] if c.hidden),
+            tuple(
+                HiddenFinding(c.label, c.passed, "\n".join(filter(None, (c.unearned, c.seen))), c.hints)
+                for c in view[exercise.name]
+                if c.hidden
+            ),
             other.source if other else "",
             _count_tries(exercise, sources[exercise.name], before.get(exercise.name)),
         )
@@ -79,14 +86,40 @@ def read_solution(course: Path, notebook: Path, name: str) -> str:
         raise GradlabError("Write your answer first. You'll learn more from the model answer then.")
     if work.kind is not WorkKind.QUESTION and work.tries < TRIES:
         raise GradlabError(f"The solution can be shown after {TRIES} different answers were marked below full marks.")
+    cell, metadata = _read_source_cell(course, notebook, name)
+    begin, end = "### BEGIN SOLUTION", "### END SOLUTION"
+    answer = cell.source.partition(begin)[2].partition(end)[0]  # without the question, if that's in the cell
+    return (answer if metadata.kind is CellKind.QUESTION else strip_markers(cell.source)).strip()
+
+
+def read_key(course: Path, notebook: Path, name: str, question: str) -> list[dict[str, Any]]:
+    """Return the statements of a quiz's question: {letter, true, reason as HTML}.
+
+    Raises:
+        GradlabError: If the saved notebook has no letters for this question, so there's nothing to compare.
+    """
+    try:
+        letters = read_ticks(nbformat.reads(notebook.read_text(encoding="utf-8"), as_version=4), name) or {}
+    except (OSError, *DAMAGED):  # nbformat's errors are ValueErrors
+        letters = {}
+    if not letters.get(question):
+        raise GradlabError("Tick at least one statement first.")
+    _, metadata = _read_source_cell(course, notebook, name)
+    return [
+        {"letter": each.letter, "true": each.true, "reason": str(render_prose(each.reason))}
+        for each in metadata.quiz
+        if each.question == question
+    ]
+
+
+def _read_source_cell(course: Path, notebook: Path, name: str) -> tuple[NotebookNode, CellMetadata]:
+    """Return the cell that an exercise or question has in the instructor's notebook, and its metadata."""
     lab = notebook.stem
     require_source(course, lab)
     for cell in read_course_notebook(course / "source" / lab / f"{lab}.ipynb").cells:
         metadata = read_cell_metadata(cell)
         if metadata and metadata.kind in WRITTEN and metadata.exercise == name:
-            begin, end = "### BEGIN SOLUTION", "### END SOLUTION"
-            answer = cell.source.partition(begin)[2].partition(end)[0]  # without the question, if that's in the cell
-            return (answer if metadata.kind is CellKind.QUESTION else strip_markers(cell.source)).strip()
+            return cell, metadata
     raise GradlabError(f"the course has no solution of {name}", fix="run gradlab build in the course's folder")
 
 

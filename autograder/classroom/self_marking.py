@@ -15,7 +15,7 @@ from nbgrader.utils import is_grade, is_solution
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.copy_marks import build_marks, read_solution, save_own_mark, write_marks
+from autograder.classroom.copy_marks import build_marks, read_key, read_solution, save_own_mark, write_marks
 from autograder.classroom.grading_settings import read_settings
 from autograder.forkserver.client import ForkServerClient
 from autograder.forkserver.server_process import ForkServerProcess
@@ -55,7 +55,7 @@ class CopyMark(Mark):
 
     @property
     def message(self) -> str:
-        unread = f"; {format_points(self.by_hand)} of them are for written answers" if self.by_hand else ""
+        unread = f", {format_points(self.by_hand)} of them for written answers" if self.by_hand else ""
         return f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points{unread}"
 
 
@@ -123,8 +123,9 @@ def mark(
 def serve(course: Path, requests: Iterable[str], answers: IO[str], server_process: ForkServerProcess) -> None:
     """Answer requests, lines of JSON, each with a line of JSON; {refused} if it can't be done.
 
-    {notebook} is answered with {points, worth, words}; {notebook, solution: an exercise} with {solution}; and
-    {notebook, own_mark: a question, points} with {points}. Fork servers keep running, so later marks need no imports.
+    {notebook} is answered with {points, worth, words}; {notebook, solution: an exercise} with {solution}; {notebook,
+    quiz, question} with {statements}; and {notebook, own_mark: a question, points} with {points}. Fork servers keep
+    running, so later marks need no imports.
 
     Args:
         server_process: A running process that can become the first fork server.
@@ -138,6 +139,8 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], server_proces
                 notebook = Path(request["notebook"])
                 if "solution" in request:
                     answer: dict[str, Any] = {"solution": read_solution(course, notebook, request["solution"])}
+                elif "quiz" in request:
+                    answer = {"statements": read_key(course, notebook, request["quiz"], request["question"])}
                 elif "own_mark" in request:
                     points = save_own_mark(notebook, request["own_mark"], request["points"])
                     answer = {"points": points}

@@ -1,32 +1,13 @@
 """What Check runs and reports, what a card says after a mark, and predictions that are asked again."""
 
-from pathlib import Path
-
 import nbformat
 import pytest
-from conftest import ARTIFACTS, LAB, find_card, write
+from conftest import ARTIFACTS, change_notebook, find_card, open_lab, write
 from playwright.sync_api import Page, expect
 
 from tests.lab_server import LabServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-def open_lab(server: LabServer, page: Page) -> None:
-    page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
-    expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
-
-
-def change_notebook(server: LabServer, *added: nbformat.NotebookNode, solution: str = "") -> Path:
-    """Write an answer into the notebook, and put these cells at its top."""
-    path = server.folder / LAB / f"{LAB}.ipynb"
-    notebook = nbformat.read(path, as_version=4)
-    for cell in notebook.cells:
-        if solution and cell.source.startswith("def sum_of_squares"):
-            cell.source = f"def sum_of_squares(x):\n    return {solution}"
-    notebook.cells[:0] = added
-    nbformat.write(notebook, path)
-    return path
 
 
 def test_check_starts_a_kernel_and_goes_on(grader_free_server: LabServer, page: Page) -> None:
@@ -118,37 +99,3 @@ def test_a_prediction_that_is_asked_again_does_not_show_its_answer(grader_free_s
     page.get_by_role("button", name="Compare").click()
     expect(answer).to_be_visible()
     expect(output).to_be_visible()
-
-
-def test_a_lone_learner_compares_a_written_answer_and_marks_it(student: LabServer, page: Page) -> None:
-    """Slow: starts JupyterLab, a kernel and a grader."""
-    path = change_notebook(student)
-    notebook = nbformat.read(path, as_version=4)
-    next(cell for cell in notebook.cells if cell.metadata.gradlab.kind == "question").source = "It is a product."
-    nbformat.write(notebook, path)
-    open_lab(student, page)
-    own = page.locator(".gradlab-own")
-    own.get_by_role("button", name="Compare").click()
-    expect(own).to_contain_text("Two numbers of one sign.")
-    page.screenshot(path=ARTIFACTS / "course_model_answer.png")
-    own.get_by_label("Points for why").select_option("0.5 of 1 point")
-    own.get_by_role("button", name="Save this mark").click()
-    expect(own).to_contain_text("You gave this answer 0.5 of 1 point.")
-    panel = page.get_by_role("region", name="Course", exact=True)
-    expect(panel.get_by_role("button", name="why")).to_contain_text("0.5 of 1 point")
-
-
-def test_a_solution_is_offered_after_two_marks_below_full(student: LabServer, page: Page) -> None:
-    """Slow: starts JupyterLab, a kernel and a grader."""
-    change_notebook(student, solution="x.sum() + 0")
-    open_lab(student, page)
-    for answer in ("x.sum() + 1", "x.sum() + 2"):
-        expect(page.get_by_role("button", name="Show a solution")).to_have_count(0)
-        write(page, "def sum_of_squares", f"return {answer}")
-        page.get_by_role("button", name="Check", exact=True).click()
-        expect(find_card(page)).to_contain_text("0 of 1 check passed")
-        page.locator('[data-command="gradlab:mark"]').click()
-        expect(find_card(page)).to_contain_text("Marked: 0 of 2 points")
-    find_card(page).get_by_role("button", name="Show a solution").click()
-    find_card(page).get_by_role("button", name="Show it").click()
-    expect(find_card(page)).to_contain_text("(x * x).sum()")

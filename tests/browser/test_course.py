@@ -72,6 +72,8 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     # Ticks become letters in the cell that is graded.
     panel.get_by_role("button", name=re.compile("^interview")).click()
     page.get_by_label("q1 a").check()
+    expect(page.get_by_label("q2 a")).to_be_hidden()
+    page.get_by_role("button", name="Next question").click()
     page.get_by_label("q2 a").check()
     expect(page.locator(".cm-content").filter(has_text='"q1": "a", "q2": "a"')).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_quiz.png")

@@ -9,7 +9,7 @@ import pytest
 
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.base.errors import GradlabError
-from autograder.classroom.copy_marks import build_marks, read_solution, save_own_mark, write_marks
+from autograder.classroom.copy_marks import build_marks, read_key, read_solution, save_own_mark, write_marks
 from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
 from labkit.mark_file import ExerciseMark, read_marks
 from labkit.outcome import Outcome
@@ -23,6 +23,27 @@ QUESTION = """
 # Two numbers of one sign.
 # ### END SOLUTION
 """
+QUIZ = """
+# %% quiz: interview points=2
+# **Squares**
+#
+# - [x] A square is never negative.
+#   > The product of two numbers of one sign.
+# - [ ] A square is never below its root.
+#   > Between 0 and `1` it is.
+#
+# Hint: Think of zero.
+#
+# **Sums**
+#
+# - [ ] An empty sum is an error.
+#   > It is zero.
+# - [x] An empty sum is zero.
+#   > Nothing was added.
+#
+# Hint: What is added?
+"""
+QUIZ_NAMES = "assert_answered, assert_close, assert_letters, check, explain"
 Write = Callable[[str, str], Path]
 
 
@@ -98,3 +119,19 @@ def test_only_work_of_the_notebook_has_a_solution(small_course: Path, write: Wri
     copy = write("why", "Because.")
     with pytest.raises(GradlabError, match="has no exercise"):
         read_solution(small_course, copy, "other")
+
+
+def test_a_question_of_a_quiz_has_to_be_answered_before_it_is_compared(small_course: Path, write: Write) -> None:
+    lesson = small_course / "labs" / LAB / "lab.py"
+    text = lesson.read_text().replace("import assert_close, check, explain", f"import {QUIZ_NAMES}")
+    lesson.write_text(text.rstrip() + "\n" + QUIZ)
+    build_course(read_course(small_course))
+    shutil.rmtree(small_course / "work")
+    shutil.copytree(small_course / "release", small_course / "work")
+    copy = write("interview", 'def interview():\n    return {"q1": "b", "q2": ""}')
+    statements = read_key(small_course, copy, "interview", "q1")
+    assert [(each["letter"], each["true"]) for each in statements] == [("a", True), ("b", False)]
+    assert "<code>1</code>" in statements[1]["reason"]
+    for question in ("q2", "q9"):
+        with pytest.raises(GradlabError, match="Tick at least one"):
+            read_key(small_course, copy, "interview", question)

@@ -29,6 +29,11 @@ export class Course {
     return this.request('solution', { path, exercise });
   }
 
+  /** Read which statements of a quiz's question are true, and why: {statements: [{letter, true, reason}]}. */
+  quizKey(path, exercise, question) {
+    return this.request('quiz_key', { path, exercise, question });
+  }
+
   /** Save the points that the student gives to a written answer: {points}. */
   saveOwnMark(path, exercise, points) {
     return this.request('own_mark', { path, exercise, points });

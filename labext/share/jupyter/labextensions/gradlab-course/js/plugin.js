@@ -110,7 +110,8 @@ function activate(app, tracker, palette, launcher, modules) {
   }
 
   function decorate(panel) {
-    decorateQuizzes(panel);
+    const isOpen = now.open?.grader && now.path === panel.context.path;
+    decorateQuizzes(panel, isOpen ? makeActions(panel, now.open, now.path).readKey : null);
     decoratePredictions(panel);
   }
 
@@ -166,6 +167,7 @@ function activate(app, tracker, palette, launcher, modules) {
       open: name => openLab({ path }, name),
       mark: () => app.commands.execute('gradlab:mark'),
       showPage: () => pages.show(lab.name, path),
+      readKey: (name, question) => ask(() => course.quizKey(path, name, question)),
       readSolution: name => ask(() => course.solution(path, name)),
       saveOwnMark: async (name, points) => {
         const reply = await ask(() => course.saveOwnMark(path, name, points));

@@ -1,20 +1,32 @@
-// Check boxes for quizzes, in the rendered text of their cells.
+// Quizzes in the rendered text of their cells: one question at a time, with check boxes, and why once it's compared.
 // A quiz's letters are written into the exercise's cell, as if typed: only the notebook holds the answer.
 
 import { captureKeys, wrapContents } from './controls.js';
-import { element } from './elements.js';
+import { button, element } from './elements.js';
 import { factsOf, indexOf } from './notebook.js';
 
 const RETURN = /^ {4}return (\{.*\}) *$/m;
 const STUB = /^ {4}# YOUR CODE HERE\n {4}raise NotImplementedError\(\) *$/m;
+const COMPARED = 'gradlab_compared'; // metadata key: the letters of each question when it was compared, which then stay
 
-/** Add controls to all rendered quizzes of this notebook that have none yet. */
-export function decorateQuizzes(panel) {
+const places = new WeakMap(); // the question that each quiz shows
+
+/**
+ * Add controls to all rendered quizzes of this notebook that have none yet.
+ * readKey: (exercise, question) -> {statements: [{letter, true, reason}]} or {error}; null where no grader is.
+ */
+export function decorateQuizzes(panel, readKey) {
   for (const cell of panel.content.widgets) {
     const { kind, exercise } = factsOf(cell);
     if (kind !== 'prose' || !exercise) continue;
     const shown = cell.node.querySelector('.jp-RenderedMarkdown');
-    if (shown?.childElementCount && !shown.querySelector('.gradlab-choices')) decorateQuiz(panel, exercise, shown);
+    if (!shown?.childElementCount) continue;
+    const answer = panel.content.widgets[indexOf(panel, 'exercise', exercise)];
+    const isNew = !shown.querySelector('.gradlab-choices');
+    if (answer && (isNew || shown.dataset.comparable !== String(Boolean(readKey)))) {
+      if (isNew) new Quiz(cell, answer, shown).attach(exercise, readKey);
+      else shown.quiz.attach(exercise, readKey);
+    }
   }
 }
 
@@ -35,55 +47,131 @@ export function writeLetters(source, letters) {
   return source.replace(RETURN.test(source) ? RETURN : STUB, line);
 }
 
-function decorateQuiz(panel, exercise, shown) {
-  const cell = panel.content.widgets[indexOf(panel, 'exercise', exercise)];
-  if (!cell) return;
-  const shared = cell.model.sharedModel;
-  const boxes = [];
-  let question = '';
-  for (const node of shown.children) {
+class Quiz {
+  /** cell: the questions. answer: the exercise's cell. shown: the rendered questions. */
+  constructor(cell, answer, shown) {
+    Object.assign(this, { cell, answer, shown, shared: answer.model.sharedModel, questions: groupQuestions(shown) });
+    shown.quiz = this;
+    this.note = element('p', '', { class: 'gradlab-message', role: 'status' });
+    this.pager = element('div', '', { class: 'gradlab-buttons gradlab-pager' });
+    shown.append(this.pager, this.note);
+    for (const question of this.questions) {
+      for (const { box, letter } of question.boxes) box.onchange = () => this.choose(question, letter, box.checked);
+    }
+    answer.model.contentChanged.connect(() => this.refresh());
+  }
+
+  attach(exercise, readKey) {
+    this.exercise = exercise;
+    this.readKey = readKey;
+    this.shown.dataset.comparable = String(Boolean(readKey));
+    this.refresh();
+  }
+
+  get letters() {
+    return readLetters(this.shared.getSource());
+  }
+
+  get place() {
+    return Math.min(places.get(this.cell.model) ?? 0, this.questions.length - 1);
+  }
+
+  choose(question, letter, isChosen) {
+    const before = this.letters ?? {};
+    const letters = Object.fromEntries(this.questions.map(({ name }) => [name, before[name] ?? '']));
+    const chosen = new Set(letters[question.name]);
+    if (isChosen) chosen.add(letter);
+    else chosen.delete(letter);
+    letters[question.name] = [...chosen].sort().join('');
+    this.shared.setSource(writeLetters(this.shared.getSource(), letters));
+  }
+
+  go(place) {
+    places.set(this.cell.model, place);
+    this.refresh();
+    this.questions[this.place].boxes[0]?.box.focus();
+  }
+
+  /** Show the question in turn, with its boxes as the cell has them. */
+  refresh() {
+    const { letters, place } = this;
+    const compared = this.answer.model.getMetadata(COMPARED) ?? {};
+    this.questions.forEach((question, index) => {
+      question.section.hidden = index !== place;
+      for (const { box, letter } of question.boxes) {
+        box.disabled = letters === null || question.name in compared;
+        box.checked = (letters?.[question.name] ?? '').includes(letter);
+      }
+    });
+    const { name } = this.questions[place];
+    const back = button('Back', () => this.go(place - 1), { 'aria-label': 'Previous question' });
+    const next = button('Next', () => this.go(place + 1), { 'aria-label': 'Next question' });
+    back.disabled = place === 0;
+    next.disabled = place === this.questions.length - 1;
+    const parts = [back, element('span', `Question ${place + 1} of ${this.questions.length}`), next];
+    if (this.readKey && letters?.[name]) {
+      parts.push(button(name in compared ? 'Show why' : 'Compare', () => this.compare(this.questions[place])));
+    }
+    this.pager.replaceChildren(...parts);
+    this.note.textContent = letters === null ? 'You changed the form of the cell below, so change your letters there.' : '';
+  }
+
+  /** Show which statements are true, and why. The first comparison fixes the letters: that try counts. */
+  async compare(question) {
+    const compared = this.answer.model.getMetadata(COMPARED) ?? {};
+    this.answer.model.setMetadata(COMPARED, { ...compared, [question.name]: this.letters[question.name] });
+    const { statements, error } = await this.readKey(this.exercise, question.name);
+    this.refresh();
+    if (error) {
+      this.note.textContent = error;
+      return;
+    }
+    let wrong = 0;
+    for (const { box, letter, label } of question.boxes) {
+      const statement = statements.find(each => each.letter === letter);
+      const isRight = box.checked === statement.true;
+      wrong += !isRight;
+      label.parentElement.querySelector('.gradlab-why')?.remove();
+      const why = element('div', '', { class: `gradlab-why ${isRight ? 'gradlab-right' : 'gradlab-wrong'}` });
+      why.append(element('strong', `${isRight ? '✓' : '✗'} ${statement.true ? 'True' : 'False'}. `));
+      const reason = element('span');
+      reason.innerHTML = statement.reason; // the course's own text, rendered and cleaned by the grader
+      why.append(reason);
+      label.after(why);
+    }
+    const count = question.boxes.length;
+    this.note.textContent = wrong ? `✗ You misjudged ${wrong} of ${count} statements.` : `✓ You judged all ${count} statements correctly.`;
+  }
+}
+
+/** Put each question's elements into a section, and a check box before each statement. */
+function groupQuestions(shown) {
+  const questions = [];
+  for (const node of [...shown.children]) {
     const title = /^(q\d+)\./.exec(node.querySelector('strong')?.textContent ?? '');
-    if (title) question = title[1];
-    if (node.tagName !== 'UL' || !question) continue;
+    if (title && node.tagName !== 'UL') {
+      const section = element('section', '', { class: 'gradlab-question', 'aria-label': `Question ${title[1]}` });
+      node.before(section);
+      questions.push({ name: title[1], section, boxes: [] });
+    }
+    const question = questions.at(-1);
+    if (!question) continue;
+    question.section.append(node);
+    if (node.tagName !== 'UL') continue;
     node.classList.add('gradlab-choices');
     for (const item of node.children) {
       const letter = /^\s*([a-e])\. /.exec(item.textContent)?.[1];
-      if (letter) boxes.push(checkbox(item, `${question} ${letter}`, question, letter));
+      if (letter) question.boxes.push(addCheckbox(item, `${question.name} ${letter}`, letter));
     }
   }
-  const note = element('p', '', { class: 'gradlab-message', role: 'status' });
-  shown.append(note);
-  const refresh = () => {
-    const letters = readLetters(shared.getSource());
-    for (const { box, question, letter } of boxes) {
-      box.disabled = letters === null;
-      box.checked = (letters?.[question] ?? '').includes(letter);
-    }
-    note.textContent = letters === null ? 'You changed the form of the cell below, so change your letters there.' : '';
-  };
-  for (const { box, question, letter } of boxes) {
-    box.onchange = () => {
-      const source = shared.getSource();
-      const names = [...new Set(boxes.map(each => each.question))];
-      const before = readLetters(source) ?? {};
-      const letters = Object.fromEntries(names.map(name => [name, before[name] ?? '']));
-      const chosen = new Set(letters[question]);
-      if (box.checked) chosen.add(letter);
-      else chosen.delete(letter);
-      letters[question] = [...chosen].sort().join('');
-      shared.setSource(writeLetters(source, letters));
-    };
-  }
-  cell.model.contentChanged.connect(refresh);
-  refresh();
+  return questions;
 }
 
-function checkbox(item, name, question, letter) {
+function addCheckbox(item, name, letter) {
   const label = element('label');
   const box = element('input', '', { type: 'checkbox', 'aria-label': `${name}: ${item.textContent.trim().slice(3)}` });
   label.append(box, wrapContents(item));
   item.append(label);
   captureKeys(box);
-  return { box, question, letter };
+  return { box, label, letter };
 }
-

@@ -1,0 +1,65 @@
+"""What people who work alone get instead of an instructor: solutions, model answers, and a quiz that says why."""
+
+import nbformat
+import pytest
+from conftest import ARTIFACTS, change_notebook, find_card, open_lab, write
+from playwright.sync_api import Page, expect
+
+from tests.lab_server import LabServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def test_a_lone_learner_compares_a_written_answer_and_marks_it(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel and a grader."""
+    path = change_notebook(student)
+    notebook = nbformat.read(path, as_version=4)
+    next(cell for cell in notebook.cells if cell.metadata.gradlab.kind == "question").source = "It is a product."
+    nbformat.write(notebook, path)
+    open_lab(student, page)
+    own = page.locator(".gradlab-own")
+    own.get_by_role("button", name="Compare").click()
+    expect(own).to_contain_text("Two numbers of one sign.")
+    page.screenshot(path=ARTIFACTS / "course_model_answer.png")
+    own.get_by_label("Points for why").select_option("0.5 of 1 point")
+    own.get_by_role("button", name="Save this mark").click()
+    expect(own).to_contain_text("You gave this answer 0.5 of 1 point.")
+    panel = page.get_by_role("region", name="Course", exact=True)
+    expect(panel.get_by_role("button", name="why")).to_contain_text("0.5 of 1 point")
+
+
+def test_a_solution_is_offered_after_two_marks_below_full(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel and a grader."""
+    change_notebook(student, solution="x.sum() + 0")
+    open_lab(student, page)
+    for answer in ("x.sum() + 1", "x.sum() + 2"):
+        expect(page.get_by_role("button", name="Show a solution")).to_have_count(0)
+        write(page, "def sum_of_squares", f"return {answer}")
+        page.get_by_role("button", name="Check", exact=True).click()
+        expect(find_card(page)).to_contain_text("0 of 1 check passed")
+        page.locator('[data-command="gradlab:mark"]').click()
+        expect(find_card(page)).to_contain_text("Marked: 0 of 2 points")
+    find_card(page).get_by_role("button", name="Show a solution").click()
+    find_card(page).get_by_role("button", name="Show it").click()
+    expect(find_card(page)).to_contain_text("(x * x).sum()")
+
+
+def test_a_quiz_says_why_and_the_first_try_counts(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel and a grader."""
+    open_lab(student, page)
+    page.get_by_role("region", name="Course", exact=True).get_by_role("button", name="interview").click()
+    pager = page.locator(".gradlab-pager")
+    expect(pager).to_contain_text("Question 1 of 2")
+    for letter in "ab":
+        page.get_by_label(f"q1 {letter}").check()
+    pager.get_by_role("button", name="Compare").click()
+    question = page.get_by_role("region", name="Question q1")
+    expect(question).to_contain_text("✓ True. The product of two numbers of one sign.")
+    expect(question).to_contain_text("✗ False. That of zero is.")
+    expect(page.get_by_text("✗ You misjudged 1 of 2 statements.")).to_be_visible()
+    page.screenshot(path=ARTIFACTS / "course_quiz_compared.png")
+    expect(page.get_by_label("q1 b")).to_be_disabled()
+    expect(page.locator(".cm-content").filter(has_text='"q1": "ab", "q2": ""')).to_be_visible()
+    page.get_by_role("button", name="Next question").click()
+    expect(page.get_by_label("q2 a")).to_be_focused()
+    expect(page.get_by_label("q2 a")).to_be_enabled()
