@@ -55,15 +55,20 @@ class GraderProcess:
                 line = await process.stdout.readline()
                 answer: dict[str, Any] = json.loads(line)
             except (OSError, ValueError):  # it ended, or printed something else
-                self._process = None
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
+                self.cancel()
                 raise GraderUnavailable(
                     "The grader stopped. Try again, or run `gradlab mark` in a terminal to see why."
                 ) from None
         if "refused" in answer:
             raise GraderUnavailable(str(answer["refused"]))
         return answer
+
+    def cancel(self) -> None:
+        """End the process, and with it whatever it's doing. The next request starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
 
     async def _start(self, course: Path) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:

@@ -35,6 +35,7 @@ def add_handlers(app: Any, workspace: Workspace) -> None:
         ("course", CourseHandler, reads),
         ("state", StateHandler, marks),
         ("mark", MarkHandler, marks),
+        ("cancel", CancelHandler, marks),
         ("solution", SolutionHandler, marks),
         ("own_mark", OwnMarkHandler, marks),
         ("quiz_key", QuizKeyHandler, marks),
@@ -120,6 +121,18 @@ class MarkHandler(APIHandler):
         except (GraderUnavailable, SubmissionError) as error:
             raise web.HTTPError(409, str(error)) from None
         self.finish(result | {"page": path.relative_to(self.workspace.root).as_posix()})
+
+
+class CancelHandler(APIHandler):
+    """POST: end the mark that's being computed, if there is one."""
+
+    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
+        self.grader = grader
+
+    @web.authenticated
+    async def post(self) -> None:
+        self.grader.cancel()
+        self.finish({})
 
 
 class SolutionHandler(APIHandler):

@@ -63,3 +63,19 @@ def test_a_quiz_says_why_and_the_first_try_counts(student: LabServer, page: Page
     page.get_by_role("button", name="Next question").click()
     expect(page.get_by_label("q2 a")).to_be_focused()
     expect(page.get_by_label("q2 a")).to_be_enabled()
+
+
+def test_a_mark_can_be_cancelled_and_the_next_one_arrives(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel, and two graders, and waits for a cell that never ends."""
+    change_notebook(student, nbformat.v4.new_code_cell("while True:\n    pass"), solution="(x * x).sum()")
+    open_lab(student, page)
+    mark = page.locator('[data-command="gradlab:mark"]')
+    mark.click()
+    expect(page.get_by_role("alert").filter(has_text="Marking 01_squares: 2 s")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("alert").filter(has_text="Not marked: you cancelled it.")).to_be_visible()
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="while True").locator(".cm-content").click()
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type("offset = 0")
+    mark.click()
+    expect(page.get_by_role("alert").filter(has_text="2 of 5 points")).to_be_visible()

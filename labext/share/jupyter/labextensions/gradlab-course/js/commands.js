@@ -78,26 +78,46 @@ export function makeCommands(lesson) {
     const notebook = front();
     const lab = labOf(notebook);
     await notebook.context.save();
-    notify(`Marking ${lab}: your notebook is being graded`, 'in-progress', false);
+    let isCancelled = false;
+    const cancel = () => {
+      isCancelled = true;
+      course.cancel();
+    };
+    const ended = showElapsed(`Marking ${lab}`, [{ label: 'Cancel', callback: cancel }]);
     try {
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {
-        Notification.dismiss(notification);
+        ended();
         const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Submit' })];
         const answer = await showDialog({ title: 'Mark my work', body: marked.ask, buttons });
         if (!answer.button.accept) return;
         notify(`Handing in ${lab}`, 'in-progress', false);
         marked = await course.mark(notebook.context.path, true);
       }
+      ended();
       const hasMark = marked.marked !== false; // otherwise the words say when the mark arrives, or why there is none
       const isShown = hasMark && pages.showBeside(lab, marked.page);
       const actions = hasMark && !isShown ? [{ label: 'Show the page', callback: () => pages.show(lab, marked.page) }] : [];
       notify(marked.words, hasMark ? 'success' : 'info', isShown ? 8000 : 20000, actions);
     } catch (error) {
-      Notification.dismiss(notification);
-      await showErrorMessage('This notebook was not marked', error);
+      ended();
+      if (isCancelled) notify('Not marked: you cancelled it.');
+      else await showErrorMessage('This notebook was not marked', error);
     }
     await readOpen();
+  }
+
+  /** Show a message with the seconds since. Returns a function that removes it. */
+  function showElapsed(text, actions) {
+    const begin = Date.now();
+    const id = Notification.emit(`${text} …`, 'in-progress', { autoClose: false, actions });
+    const timer = setInterval(() => {
+      Notification.update({ id, message: `${text}: ${Math.round((Date.now() - begin) / 1000)} s`, actions });
+    }, 1000);
+    return () => {
+      clearInterval(timer);
+      Notification.dismiss(id);
+    };
   }
 
   // One notification at a time: the next replaces the last.

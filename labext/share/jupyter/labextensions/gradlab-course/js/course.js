@@ -24,6 +24,11 @@ export class Course {
     return this.request('state', { path, notebook });
   }
 
+  /** End the mark that's being computed. */
+  cancel() {
+    return this.request('cancel', {});
+  }
+
   /** Read the worked solution of an exercise, or the model answer to a question: {solution}. */
   solution(path, exercise) {
     return this.request('solution', { path, exercise });
