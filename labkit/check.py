@@ -16,8 +16,10 @@ from types import TracebackType
 from typing import NamedTuple
 
 from labkit.blame import blame_exception, shorten_text
+from labkit.cause import Cause
 from labkit.cell_digests import digest_cell
 from labkit.comparison import Mismatch
+from labkit.failed_call import describe_call
 from labkit.outcome import Outcome, compute_earned
 from labkit.tensor_difference import compute_difference
 from labkit.verdict import Verdict
@@ -99,6 +101,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         elif error is not None:
             found = blame_exception(error, trace, self._cell)
             outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = found
+        if error is not None and not _recorders and outcome.cause is not Cause.UNWRITTEN:
+            outcome.call = describe_call(trace, self._cell)
         outcome.notes = [shorten_text(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
             outcome.notes.append(shorten_text(text, 2_000))

@@ -16,6 +16,7 @@ from labkit.outcome import Outcome, select_earning, select_hints
 from labkit.points import format_points
 
 MIME = "application/vnd.gradlab.verdict+json"
+NAMES = ("call", "expected")  # of lines that a card sets apart
 NO_RETURN = "Your function returned None. Does every path through it end with a return?"
 
 
@@ -55,7 +56,9 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
         "earned": verdict.earned,
         "hidden_present": verdict.hidden_present,
         "source": verdict.source_digest,
-        "checks": [o.as_dict() | ({"difference": None} if verdict.hidden_present else {}) for o in verdict.outcomes],
+        "checks": [
+            o.as_dict() | ({"difference": None, "call": ""} if verdict.hidden_present else {}) for o in verdict.outcomes
+        ],
         "later": list(verdict.later),
     }
 
@@ -90,9 +93,12 @@ def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
             lines.append("earns points once the failed checks pass")
         return lines
     failures = [outcome.misconception] if outcome.misconception else []
+    if outcome.call and not verdict.hidden_present:
+        failures.append(f"call: {outcome.call}")
     if outcome.seen and not (outcome.misconception and verdict.hidden_present):
-        expected = f" (expected: {outcome.expected})" if outcome.expected and not verdict.hidden_present else ""
-        failures.append(outcome.seen + expected)
+        failures.append(outcome.seen)
+        if outcome.expected and not verdict.hidden_present:
+            failures.append(f"expected: {outcome.expected}")
     if difference := select_difference(outcome, verdict):
         failures += _format_forms(difference)
     if outcome.cause is Cause.NOTHING:
@@ -135,7 +141,13 @@ def render_html(verdict: Verdict) -> str:
     """Render the card without scripts or tables, so JupyterLab, nbgrader's pages and nbviewer show the same."""
     shown = [] if is_blank(verdict) else verdict.outcomes
     rows = [
-        _render_row("pass" if o.passed else "fail", o.label, list_details(o, verdict), _render_details(o, verdict))
+        _render_row(
+            "pass" if o.passed else "fail",
+            o.label,
+            list_details(o, verdict),
+            _render_details(o, verdict),
+            belief=o.misconception,
+        )
         for o in shown
     ]
     waiting = [_render_row("later", o.label, []) for o in verdict.outcomes if not shown]
@@ -161,11 +173,19 @@ def _render_details(outcome: Outcome, verdict: Verdict) -> str:
     return matrices + fold_hints(hints)
 
 
-def _render_row(state: str, label: str, lines: list[str], details: str = "") -> str:
-    under = "".join(f'<div style="opacity:.85;white-space:pre-wrap">{escape(line)}</div>' for line in lines) + details
+def _render_row(state: str, label: str, lines: list[str], details: str = "", belief: str = "") -> str:
+    under = "".join(_render_line(line, line == belief) for line in lines) + details
     word = f'<b style="color:{COLORS[state]};min-width:3em">{state}</b>'
     layout = "display:flex;gap:.8em;margin-top:.35em"
     return f'<div class="gradlab-check-{state}" style="{layout}">{word}<div>{escape(label)}{under}</div></div>'
+
+
+def _render_line(line: str, is_belief: bool) -> str:
+    """Render a line below a label. A belief is set apart, and so is the word before a colon that names what follows."""
+    name, _, rest = line.partition(": ")
+    shown = f"<b>{name}:</b> {escape(rest)}" if name in NAMES else escape(line)
+    shown = f"<b>{shown}</b>" if is_belief else shown
+    return f'<div style="opacity:.9;white-space:pre-wrap">{shown}</div>'
 
 
 def _format_points(points: float) -> str:

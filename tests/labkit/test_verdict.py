@@ -32,7 +32,7 @@ def test_the_plain_form_in_a_notebook_is_the_points() -> None:
 def test_the_card_shows_labels_results_and_hints_escaped() -> None:
     html = make_verdict(GOOD, BAD)._repr_mimebundle_()["text/html"]
     assert "rows sum to &lt;one&gt;" in html
-    assert "your result is nan (expected: 0.5)" in html
+    assert "your result is nan</div>" in html and "<b>expected:</b> 0.5</div>" in html
     assert "<details><summary>Hint 1</summary>" in html and "What is exp(1000)?" in html
     assert "note: UserWarning: careful" in html
     assert 'role="group" aria-label="Checks of row_softmax"' in html
@@ -50,6 +50,14 @@ def test_expected_values_are_not_shown_if_hidden_checks_ran() -> None:
     verdict = make_verdict(GOOD, BAD, later=())
     assert "expected" not in verdict._repr_mimebundle_()["text/html"]
     assert "expected" not in repr(verdict)
+
+
+def test_the_call_that_failed_is_shown_only_with_checks_that_can_be_read() -> None:
+    outcome = Outcome("a", seen="your result is 2", expected="1", call="f(x), with x = 1", misconception="a belief")
+    html = make_verdict(outcome)._repr_mimebundle_()["text/html"]
+    assert "<b>a belief</b>" in html and "<b>call:</b> f(x), with x = 1</div>" in html
+    for shown in make_verdict(outcome, later=())._repr_mimebundle_().values():
+        assert "f(x)" not in str(shown)
 
 
 def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> None:
@@ -82,7 +90,7 @@ def test_an_exercise_that_is_not_written_is_one_line_and_no_failure() -> None:
 def test_a_misconception_precedes_the_difference_and_replaces_it_if_hidden_checks_ran() -> None:
     outcome = Outcome("a", seen="your result is 2", expected="1", misconception="exactly twice the right one")
     text = repr(make_verdict(outcome))
-    assert text.index("exactly twice the right one") < text.index("your result is 2 (expected: 1)")
+    assert text.index("exactly twice the right one") < text.index("your result is 2") < text.index("expected: 1")
     assert "your result is 2" not in repr(make_verdict(outcome, later=()))
 
 
@@ -99,7 +107,8 @@ def render_verdict_html(*outcomes: Outcome, later: tuple[str, ...] = LATER) -> s
 def test_two_matrices_are_side_by_side_with_words_for_screen_readers() -> None:
     want = torch.arange(12.0).reshape(3, 4)
     html = render_verdict_html(compare_tensors(want.where(want != 6, -1.0), want))
-    assert "your result is -1 at index (1, 2); 1 of 12 values differ (expected: 6 at index (1, 2))" in html
+    assert "your result is -1 at index (1, 2); 1 of 12 values differ</div>" in html
+    assert "<b>expected:</b> 6 at index (1, 2)</div>" in html
     assert "both: shape (3, 4), float32" in html
     assert html.count("<svg") == 2 and "<script" not in html
     words = re.findall(r'role="img" aria-label="([^"]*)"', html)
