@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import linecache
 import sysconfig
 from pathlib import Path
@@ -61,6 +62,7 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
         if is_unwritten:
             return unwritten
         file, line = student_frames[-1]
+        text = _add_suggestion(text, error, trace)
         source = linecache.getline(file, line).strip()
         place = f", at your line: {source}" if source else ""
         return Attribution(f"raised {kind}: {text}{place}", kind, Blame.STUDENT)
@@ -74,6 +76,17 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
     if "'NoneType' object" in str(error):
         return Attribution(f"the result, or a part of it, is None: {kind}: {text}", kind, blame)
     return Attribution(f"your result could not be used: {kind}: {text}", kind, blame)
+
+
+def _add_suggestion(text: str, error: BaseException, trace: TracebackType | None) -> str:
+    """Add the name that was probably meant, if a name was misspelt."""
+    if not isinstance(error, NameError) or trace is None:
+        return text
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    names = {*trace.tb_frame.f_locals, *trace.tb_frame.f_globals}
+    close = difflib.get_close_matches(error.name or "", sorted(names), n=1, cutoff=0.75)
+    return f"{text}. Did you mean {close[0]}?" if close else text
 
 
 def _list_frames(trace: TracebackType | None) -> list[tuple[str, int]]:

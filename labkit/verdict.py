@@ -17,6 +17,7 @@ from labkit.points import format_points
 
 MIME = "application/vnd.gradlab.verdict+json"
 NAMES = ("call", "expected")  # of lines that a card sets apart
+SAME_ERROR = "the same error as above"
 NO_RETURN = "Your function returned None. Does every path through it end with a return?"
 
 
@@ -92,6 +93,11 @@ def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
         if verdict.worth and verdict.outcomes and outcome not in select_earning(verdict.outcomes):
             lines.append("earns points once the failed checks pass")
         return lines
+    if (
+        outcome.error
+        and next(o for o in verdict.outcomes if (o.error, o.seen) == (outcome.error, outcome.seen)) is not outcome
+    ):
+        return [SAME_ERROR, *lines]
     failures = [outcome.misconception] if outcome.misconception else []
     if outcome.call and not verdict.hidden_present:
         failures.append(f"call: {outcome.call}")

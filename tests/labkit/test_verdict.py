@@ -52,6 +52,13 @@ def test_expected_values_are_not_shown_if_hidden_checks_ran() -> None:
     assert "expected" not in repr(verdict)
 
 
+def test_an_error_that_stops_several_checks_is_shown_once() -> None:
+    error = "raised NameError: name 'a' is not defined"
+    outcomes = [Outcome(name, seen=error, error="NameError") for name in "abc"]
+    assert repr(make_verdict(*outcomes)).count("NameError") == 1
+    assert repr(make_verdict(*outcomes)).count("the same error as above") == 2
+
+
 def test_the_call_that_failed_is_shown_only_with_checks_that_can_be_read() -> None:
     outcome = Outcome("a", seen="your result is 2", expected="1", call="f(x), with x = 1", misconception="a belief")
     html = make_verdict(outcome)._repr_mimebundle_()["text/html"]
