@@ -63,6 +63,9 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     page.get_by_label("that of the first element").check()
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("You predicted: that of the first element. It is: never negative.")).to_be_visible()
+    choices = page.locator(".gradlab-choices li")
+    expect(choices.filter(has_text="that of the first element").get_by_role("img", name="wrong")).to_be_visible()
+    expect(choices.filter(has_text="never negative").get_by_role("img", name="right")).to_be_visible()
     # The explanation opens once the code above it has run.
     expect(page.get_by_text("Run the cell above, and the explanation opens here.")).to_be_visible()
     page.locator(".jp-Notebook .jp-Cell").filter(has_text='print("of -3 and 1:"').locator(".cm-content").click()

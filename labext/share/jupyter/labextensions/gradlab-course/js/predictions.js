@@ -27,6 +27,7 @@ export function askAgain(panel, name) {
     if (input.type === 'text') input.value = '';
     else input.checked = false;
   }
+  cell.node.querySelectorAll('.gradlab-choice').forEach(mark => mark.remove());
   const result = cell.node.querySelector('.gradlab-prediction .gradlab-message');
   if (result) result.textContent = AGAIN;
   decoratePredictions(panel);
@@ -64,13 +65,15 @@ const isHeading = cell => cell.model.sharedModel.getSource().startsWith('#');
 function decoratePrediction(cell, shown) {
   const wanted = factsOf(cell).answer ?? [];
   const items = [...shown.querySelectorAll('li')].filter(item => item.querySelector('input[type=checkbox]'));
-  const form = element('form', '', { class: 'gradlab-prediction', 'aria-label': 'Your prediction' });
+  const question = shown.querySelector('p')?.textContent.replace('Predict.', '').trim().slice(0, 60) ?? '';
+  const form = element('form', '', { class: 'gradlab-prediction', 'aria-label': `Your prediction: ${question}` });
   const result = element('p', '', { role: 'status', class: 'gradlab-message' });
   const several = wanted.length > 1;
   const group = `gradlab-${cell.model.id}`;
   let read;
+  let inputs = [];
   if (items.length) {
-    const inputs = items.map(item => {
+    inputs = items.map(item => {
       const text = item.textContent.trim();
       item.querySelector('input').remove();
       const label = element('label');
@@ -105,12 +108,25 @@ function decoratePrediction(cell, shown) {
     repeated.delete(cell.model);
     cell.model.setMetadata(PREDICTION, { given, right, missed, again, on });
     showResult(result, { given, right }, wanted);
+    markChoices(inputs, wanted);
   };
   const before = cell.model.getMetadata(PREDICTION);
   if (repeated.has(cell.model)) result.textContent = AGAIN;
   else if (before?.right && !before.missed) showResult(result, before, wanted);
   else if (before?.right) result.textContent = 'You were right last time, but wrong before that. Do you still know?';
   else if (before) result.textContent = `You predicted: ${before.given.join('; ')}. That's not what happens. Predict again.`;
+}
+
+/** Put a check mark before each right choice, and a cross before a wrong one that was chosen. */
+function markChoices(inputs, wanted) {
+  for (const { input, text } of inputs) {
+    const isWanted = isRight([text], wanted) || wanted.some(each => isRight([text], [each]));
+    input.parentElement.querySelector('.gradlab-choice')?.remove();
+    if (!isWanted && !input.checked) continue;
+    const mark = element('span', isWanted ? '✓' : '✗', { class: `gradlab-choice gradlab-${isWanted ? 'right' : 'wrong'}`, role: 'img' });
+    mark.setAttribute('aria-label', isWanted ? 'right' : 'wrong');
+    input.before(mark);
+  }
 }
 
 function isRight(given, wanted) {
