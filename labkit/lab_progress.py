@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from labkit.mark_file import HiddenFinding
 from labkit.points import format_points
 
 
@@ -26,6 +25,17 @@ class WorkState(StrEnum):
     FAILING = "failing"
     PASSING = "passing"
     MARKED = "marked"
+
+
+@dataclass(frozen=True)
+class HiddenFinding:
+    """What a hidden check found when the notebook was marked, as the feedback page shows it."""
+
+    label: str
+    passed: bool
+    seen: str = ""
+    """A message about the student's own result, if the check failed."""
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

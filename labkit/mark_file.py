@@ -8,18 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit.lab_progress import HiddenFinding
 from labkit.untrusted_json import DAMAGED, check_number, check_text, read_object
-
-
-@dataclass(frozen=True)
-class HiddenFinding:
-    """What a hidden check found when the notebook was marked, as the feedback page shows it."""
-
-    label: str
-    passed: bool
-    seen: str = ""
-    """A message about the student's own result, if the check failed."""
-    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

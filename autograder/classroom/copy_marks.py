@@ -26,8 +26,8 @@ from autograder.model.metadata import CellMetadata, read_cell_metadata
 from autograder.rendering.prose import render_prose
 from autograder.reports.exercise_cells import find_another_way, read_ticks
 from autograder.reports.student_view import build_student_view
-from labkit.lab_progress import WorkItem, WorkKind, WorkState
-from labkit.mark_file import ExerciseMark, HiddenFinding, get_marks_path, read_marks
+from labkit.lab_progress import HiddenFinding, WorkItem, WorkKind, WorkState
+from labkit.mark_file import ExerciseMark, get_marks_path, read_marks
 from labkit.notebook_progress import digest_sources, parse_progress
 from labkit.untrusted_json import DAMAGED, read_object
 

@@ -55,6 +55,20 @@ def build(
 
 
 @app.command(rich_help_panel="Write a course")
+def pages(
+    folder: Annotated[Path, typer.Argument(help="Where to write them, such as the folder of a web server.")],
+    course: CoursePath = Path("."),
+) -> None:
+    """Write web pages with the labs' texts, to read without installing anything."""
+    from autograder.authoring.course_folder import read_course
+    from autograder.reports.lab_pages import write_lab_pages
+
+    require_labs(course)
+    written = write_lab_pages(read_course(course, read_term(course).further), folder)
+    out.print(f"wrote {format_count(len(written), 'page')}. Next: open {folder / 'index.html'}", markup=False)
+
+
+@app.command(rich_help_panel="Write a course")
 def release(
     folder: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written next to it.")],
     labs: LabNames = None,

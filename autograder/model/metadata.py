@@ -100,6 +100,11 @@ def read_kind(cell: NotebookNode) -> CellKind | None:
     return None if metadata is None else CellKind(metadata["kind"])
 
 
+def read_title(notebook: NotebookNode) -> str:
+    """Read the lab's title; empty in a notebook that Gradlab's builder didn't make."""
+    return str(notebook.metadata.get(KEY, {}).get("title", ""))
+
+
 def is_built(notebook: NotebookNode) -> bool:
     """Return whether Gradlab's builder made this notebook, and so recorded what its cells are for."""
     return KEY in notebook.metadata

@@ -22,7 +22,7 @@ from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.assignments import AssignmentKind
 from autograder.model.course import CellKind
-from autograder.model.metadata import KEY, read_cell_metadata
+from autograder.model.metadata import read_cell_metadata, read_title
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
 from autograder.rendering.prose import limit_page, render_prose
@@ -149,7 +149,7 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         cells, others = {e.name: render_student_cells(notebook, e) for e in result.exercises}, []
     shows_all = tell == "all"  # a quiz's key, or another answer, would reveal the rest
     values = {
-        "title": notebook.metadata.get(KEY, {}).get("title") or result.lab,
+        "title": read_title(notebook) or result.lab,
         "checks": build_student_view(whole.exercises, tell),
         "cells": cells,
         "other_cells": [render_cell(cell) for cell in others],

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from labkit.cell_digests import digest_source
-from labkit.lab_progress import MissedPrediction
-from labkit.mark_file import ExerciseMark, HiddenFinding, get_marks_path
+from labkit.lab_progress import HiddenFinding, MissedPrediction
+from labkit.mark_file import ExerciseMark, get_marks_path
 from labkit.notebook_progress import START, StartPage, digest_sources, parse_progress, read_progress, read_start_page
 from labkit.progress import progress
 from labkit.verdict import MIME
