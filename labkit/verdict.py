@@ -139,6 +139,7 @@ COLORS = {
     "pass": "var(--jp-success-color1, #1a7f37)",
     "fail": "var(--jp-error-color1, #b42318)",
     "later": "var(--jp-content-font-color2, #5c6670)",
+    "to do": "var(--jp-content-font-color2, #5c6670)",
 }
 CARD = "border:1px solid var(--jp-border-color1, #c3cad1);border-radius:4px;padding:.5em .8em;max-width:60em"
 
@@ -156,7 +157,7 @@ def render_html(verdict: Verdict) -> str:
         )
         for o in shown
     ]
-    waiting = [_render_row("later", o.label, []) for o in verdict.outcomes if not shown]
+    waiting = [_render_row("to do", o.label, []) for o in verdict.outcomes if not shown]
     waiting += [_render_row("later", label, []) for label in verdict.later]
     head = f"<b>{escape(verdict.exercise)}</b>: {escape(summarize(verdict))}"
     label = escape(f"Checks of {verdict.exercise}", quote=True)
@@ -183,7 +184,7 @@ def _render_row(state: str, label: str, lines: list[str], details: str = "", bel
     under = "".join(_render_line(line, line == belief) for line in lines) + details
     word = f'<b style="color:{COLORS[state]};min-width:3em">{state}</b>'
     layout = "display:flex;gap:.8em;margin-top:.35em"
-    return f'<div class="gradlab-check-{state}" style="{layout}">{word}<div>{escape(label)}{under}</div></div>'
+    return f'<div class="gradlab-check-{state.replace(' ', '-')}" style="{layout}">{word}<div>{escape(label)}{under}</div></div>'
 
 
 def _render_line(line: str, is_belief: bool) -> str:
