@@ -183,8 +183,8 @@ def _render_details(outcome: Outcome, verdict: Verdict) -> str:
 def _render_row(state: str, label: str, lines: list[str], details: str = "", belief: str = "") -> str:
     under = "".join(_render_line(line, line == belief) for line in lines) + details
     word = f'<b style="color:{COLORS[state]};min-width:3em">{state}</b>'
-    layout = "display:flex;gap:.8em;margin-top:.35em"
-    return f'<div class="gradlab-check-{state.replace(' ', '-')}" style="{layout}">{word}<div>{escape(label)}{under}</div></div>'
+    layout, name = "display:flex;gap:.8em;margin-top:.35em", state.replace(" ", "-")
+    return f'<div class="gradlab-check-{name}" style="{layout}">{word}<div>{escape(label)}{under}</div></div>'
 
 
 def _render_line(line: str, is_belief: bool) -> str:
