@@ -614,7 +614,7 @@ for text, last in {"scores": nn.Identity(), "their softmax": nn.Softmax(dim=1)}.
 #
 # ### Your turn: cross_entropy
 # Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,
-# `logsumexp` or loss functions. This is a common interview question.
+# `logsumexp`, `nll_loss` or `cross_entropy`. This is a common interview question.
 
 # %% given
 hint(

@@ -1,3 +1,12 @@
+# %% given
+# The checks call your function through this probe, too.
+@probes.probe
+def blanked_twice(function, x, lengths, later):
+    """The result of a second call, with the same tensor of lengths, but later numbers in it."""
+    function(x, lengths)
+    return function(x, lengths.copy_(later))
+
+
 # %% exercise
 def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     """Set x[i, j] to zero for all j >= lengths[i], in place. Returns x itself.
@@ -5,7 +14,8 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
     x is (n, t, d). lengths is (n,) int64, each from 0 to t. The elements to blank may be NaN or inf.
 
     Details:
-    - x: any dtype. Any strides are allowed, as long as no two elements share a slot.
+    - x: any dtype but float8 and unsigned integers other than uint8. It doesn't require grad. Any strides are allowed,
+      as long as no two elements share a slot.
     - Nothing else changes: neither NaN and inf within the length nor, if x is a view, the slots that it skips.
     - lengths may have any strides and isn't changed.
     - Each of n, t and d may be 0.
@@ -24,6 +34,7 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
 # lengths is (n,) -> keeps_input
 # The elements to blank -> nan, view
 # x: any dtype -> dtypes
+# It doesn't require grad -> dtypes
 # Any strides are allowed -> view
 # Nothing else changes -> view, keeps_input
 # lengths may have -> keeps_input
@@ -40,6 +51,7 @@ DTYPES = "float64 float16 bfloat16 complex64 bool uint8 int8 int16 int32 int64"
     *("one sentence", "one step", "one number", "no sentence", "no step"),
     *("no number", "no number, some blank", "no number, some full"),
     *("transposed", "reversed dimensions", "slice"),
+    *(f"junk, {dtype}" for dtype in DTYPES.split()[:4]),
 )
 def arguments(draw, edge):
     n, t, d = draw(st.integers(2, 5)), draw(st.integers(3, 5)), draw(st.integers(1, 4))
@@ -52,15 +64,16 @@ def arguments(draw, edge):
     if "blank" in edge or "full" in edge:
         lengths[:: 2 if "some" in edge else 1] = 0 if "blank" in edge else t
     x = torch.rand(n, t, d, dtype=torch.float64, generator=g) * 100 + 1
-    x = x.to(getattr(torch, edge if edge in DTYPES.split() else "float32"))
-    if edge == "complex64":
+    dtype = edge.removeprefix("junk, ")
+    x = x.to(getattr(torch, dtype if dtype in DTYPES.split() else "float32"))
+    if dtype == "complex64":
         x *= 1 - 2j
     if edge == "int64":
         x += 2**53
     odd = torch.tensor([float("nan"), float("inf"), -float("inf"), 5.0])
     inside = torch.arange(t) < lengths[:, None]
-    if edge in ("junk", "NaN inside"):
-        x[inside if edge == "NaN inside" else ~inside] = odd
+    if edge.startswith(("junk", "NaN")):
+        x[inside if edge == "NaN inside" else ~inside] = odd.to(x.dtype)
     if edge == "transposed":
         x = x.transpose(0, 1).contiguous().transpose(0, 1)
     if edge == "reversed dimensions":
@@ -145,6 +158,9 @@ with check(
             "one step too many was kept: the last index inside a sentence is its length minus 1": one_more,
         },
     )
+    t = torch.ones(3, 4, 2)
+    want = (torch.arange(4) < torch.tensor([[1], [0], [3]]))[:, :, None].expand(3, 4, 2).float()
+    assert_close(blanked_twice(blank_padding_, t, torch.tensor([2, 1, 4]), torch.tensor([1, 0, 3])), want)
     arguments.assert_results(blank_padding_, "", "some blank", "all blank", "some full", "all full")
 with check(
     "returns_x",
@@ -179,6 +195,7 @@ with check(
     )
     assert_close(whole, want)
     arguments.assert_results(blank_padding_, "junk", "NaN inside", "transposed", "reversed dimensions", "slice")
+    arguments.assert_results(blank_padding_, *(f"junk, {dtype}" for dtype in DTYPES.split()[:4]))
 with check("dtypes", "integers, booleans, complex and other floating-point numbers keep their dtype"):
     arguments.assert_results(blank_padding_, *DTYPES.split())
 with check("equal_sizes", "as many steps as sentences", hint="Which dimension does lengths belong to?"):

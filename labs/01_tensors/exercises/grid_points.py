@@ -161,8 +161,11 @@ with check(
                 assert_close(grid_points(start, stop, n, endpoint), want, check_dtype=False)
     assert_points(grid_points, "n is 2", "n is 2, no end", "steps below float64")
 with check("new_tensor", "a new tensor at each call", hint="Who may write to a tensor that your function returned?"):
-    assert_close(asked_twice(grid_points, 1.0, 3.0, 5, True), torch.tensor([1.0, 1.5, 2.0, 2.5, 3.0]))
-    assert_close(asked_twice(grid_points, 1.0, 3.0, 4, False), torch.tensor([1.0, 1.5, 2.0, 2.5]))
+    for start, stop, n in ((1.0, 3.0, 5), (0.0, 1.0, 5), (-1.0, 1.0, 5), (2.0, 2.0, 3)):
+        for endpoint in (True, False):
+            step = (stop - start) / max(n - endpoint, 1)
+            want = torch.tensor([start + i * step for i in range(n)])
+            assert_close(asked_twice(grid_points, start, stop, n, endpoint), want)
 with check("none_or_one", "no points, and one point", weight=2, hint="What is (stop - start) / (n - 1) for n = 1?"):
     assert_points(grid_points, "n is 0", "n is 1", "n is 1, no end")
 with check("same_ends", "start equal to stop", hint="What is the step here? Which functions reject such a step?"):

@@ -5,7 +5,7 @@ def mean_of_batches(batches: list[Tensor]) -> float:
     batches: up to 1,000 float16 tensors with finite elements, at least one in all.
 
     Details:
-    - The tensors may have any shapes and strides, and some may be 0-dim or empty.
+    - The tensors may have any shapes and strides, and some may be 0-dim or empty. None of them requires grad.
     - Neither the list nor any tensor is changed.
     - The precision is required only if all elements have the same sign.
     """
@@ -20,6 +20,7 @@ def mean_of_batches(batches: list[Tensor]) -> float:
 # The mean over all elements -> result_type, example, uneven_batches, overflow, long_total, between_float16
 # batches: up to 1,000 -> extremes, overflow
 # The tensors may have -> shapes
+# None of them requires -> between_float16
 # Neither the list nor -> keeps_input
 # The precision is required -> between_float16, extremes
 
