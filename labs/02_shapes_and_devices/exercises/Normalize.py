@@ -35,12 +35,15 @@ def normalised_in_evaluation(make, mean, std, x):
 
 @probes.probe
 def normalised_after_loading(make, mean, std, x, other_mean, other_std):
-    """The output of a module that loaded another's state_dict after a call, and the names and values in it."""
+    """The outputs of a module that loads another's state_dict, then its own after a cast."""
     module, other = make(mean, std), make(other_mean, other_std)
+    own = {name: value.clone() for name, value in module.state_dict().items()}
     first = module(x)
     module.load_state_dict(other.state_dict())
     saved = {name: value.flatten() for name, value in other.state_dict().items()}
-    return {"first": first, "output": module(x), "other": other(x), "names": sorted(saved), "saved": saved}
+    outputs = {"first": first, "output": module(x), "other": other(x)}
+    module.double().to(x.dtype).load_state_dict(own)
+    return outputs | {"again": module(x), "names": sorted(saved), "saved": saved}
 
 
 @probes.probe

@@ -53,6 +53,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
         "all equal",
         "large scores, causal",
         "low scores, causal",
+        "many positions, causal",
     ),
     *("transposed", "features first", "every second feature", "expanded"),
 )
@@ -61,7 +62,9 @@ def arguments(draw, edge):
     n = {"no sample": 0, "all equal": 4}.get(edge, n)
     heads = {"one head": 1, "as many heads as positions": t, "all equal": 4}.get(edge, heads)
     d = {"one feature": 1, "as many features as positions": t, "all equal": 4}.get(edge, 4 if "scores" in edge else d)
-    t = {"one position": 1, "all equal": 4}.get(edge, t)
+    t = {"one position": 1, "all equal": 4, "causal": 7, "causal, float64": 7, "many positions, causal": 300}.get(
+        edge, t
+    )
     q, k, v = (torch.randn(n, heads, t, d, dtype=torch.float64, generator=draw.make_generator()) for _ in range(3))
     if "large scores" in edge:  # integers, so scores are exact
         q, k = (q * 20).round(), (k * 20).round()
@@ -142,7 +145,7 @@ with check(
 ):
     arguments.assert_results(attention, "", "float64")
 with check("causal", "a causal mask, with more positions", weight=2, hint="Which positions can position 2 see?"):
-    arguments.assert_results(attention, "causal", "causal, float64")
+    arguments.assert_results(attention, "causal, float64", "causal", "many positions, causal")
 with check(
     "equal_sizes", "equal sizes", hint="If two sizes are equal, a wrong dimension works too. Which one do you use?"
 ):

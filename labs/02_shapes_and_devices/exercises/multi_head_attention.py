@@ -24,6 +24,7 @@ def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: b
     - x and the matrices: all float32 or all float64, any strides. The matrices may share memory.
     - x, the matrices and the list aren't changed.
     - n may be 0; t and f are at least 1. heads divides f, and may be 1 or f.
+    - A position's scores may be up to 1e5 apart.
     """
     ### BEGIN SOLUTION
     query, key, value, output = weights
@@ -46,6 +47,7 @@ def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: b
 # x, the matrices and the list -> keeps_input
 # n may be 0 -> empty, sizes_of_one
 # heads divides f -> sizes_of_one
+# A position's scores -> causal
 
 
 # %% domain
@@ -53,7 +55,7 @@ def multi_head_attention(x: Tensor, weights: list[Tensor], heads: int, causal: b
     reference,
     *("float64", "causal", "causal, float64", "one position", "one sample", "no sample", "one head", "f heads"),
     *("as many heads as positions", "as many samples as heads", "features as positions", "all equal"),
-    *("causal, scores far apart",),
+    *("causal, scores far apart", "causal, many positions"),
     *("positions first", "features first", "every second feature", "stored by columns", "slices of one matrix"),
     *("key is query.T", "value is query.T"),
 )
@@ -61,6 +63,7 @@ def arguments(draw, edge):
     n, heads, d, t = draw(st.integers(2, 3)), draw(st.integers(4, 5)), draw(st.integers(2, 3)), draw(st.integers(6, 7))
     n = {"one sample": 1, "no sample": 0, "as many samples as heads": heads, "all equal": 3}.get(edge, n)
     t = {"one position": 1, "as many heads as positions": heads, "features as positions": d}.get(edge, t)
+    t = {"causal": 7, "causal, float64": 7, "causal, many positions": 300}.get(edge, t)
     heads, d, t = {"one head": (1, 6, t), "f heads": (6, 1, t), "all equal": (3, 3, 3)}.get(edge, (heads, d, t))
     f, g = heads * d, draw.make_generator()
     x, w = (torch.randn(shape, dtype=torch.float64, generator=g) for shape in ((n, t, f), (4, f, f)))
@@ -143,7 +146,8 @@ with check(
 ):
     arguments.assert_results(multi_head_attention, "", "float64")
 with check("causal", "a causal mask, with more positions", weight=2, hint="Which positions can position 2 see?"):
-    arguments.assert_results(multi_head_attention, "causal", "causal, float64", "causal, scores far apart")
+    arguments.assert_results(multi_head_attention, "causal, float64", "causal", "causal, scores far apart")
+    arguments.assert_results(multi_head_attention, "causal, many positions")
 with check(
     "equal_sizes",
     "equal sizes",

@@ -2,11 +2,11 @@
 def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
     """The mean squared error of N predictions, as a 0-dim tensor.
 
-    predicted and target each have shape (N,) or (N, 1), in any combination. N is at least 1, and the same for both.
+    predicted and target each have shape (N,) or (N, 1), in any combination, with the same N.
     Raises ValueError for any other pair of shapes.
 
     Details:
-    - Both are float32 or both float64, with any strides. The result has that dtype. Neither is changed.
+    - Both are float32 or both float64, with any strides. No size is 0. The result has that dtype. Neither is changed.
     - The result is exact except for rounding, even if predicted and target are large and close together.
     """
     ### BEGIN SOLUTION
@@ -22,9 +22,9 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
 # %% promises
 # The mean squared error -> column_row, shape_pairs
 # predicted and target each -> column_row, shape_pairs, one_sample
-# N is at least 1 -> one_sample, shape_pairs
 # Raises ValueError -> raises_count, raises_shape
 # Both are float32 -> float64, non_contiguous
+# No size is 0 -> one_sample, shape_pairs
 # The result has that -> float64
 # Neither is changed -> keeps_input
 # The result is exact -> float64
@@ -43,6 +43,7 @@ def safe_mse(predicted: Tensor, target: Tensor) -> Tensor:
         "columns of a table",
         "every second one",
         "expanded",
+        "equal",
     ),
 )
 def arguments(draw, edge):
@@ -57,6 +58,8 @@ def arguments(draw, edge):
     if "close in pairs" in edge:  # far from each other, and from their mean
         pair[1] = pair[0] * (1e9 if "float64" in edge else 1e4)
         pair[0] = pair[1] + torch.randn(n, dtype=dtype, generator=g)
+    if edge == "equal":
+        pair[1] = pair[0].clone()
     if edge == "columns of a table":
         pair = list(torch.stack([*pair, pair[0] * 2], 1).T[:2])
     if edge == "every second one":
@@ -124,7 +127,7 @@ with check(
         torch.tensor(want),
         {"every prediction was compared with every target": (p[:, None] - t).square().mean()},
     )
-    arguments.assert_results(safe_mse, "", "rows", "columns", "column and row", "row and column")
+    arguments.assert_results(safe_mse, "", "rows", "columns", "column and row", "row and column", "equal")
 with check(
     "float64",
     "digits are kept: in float64, and if numbers are close together",

@@ -6,8 +6,8 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
     Raises ValueError if heads doesn't divide the number of features, even if batch or time is 0.
 
     Details:
-    - x: any dtype, values and strides. batch and time may be 0. It isn't changed.
-    - heads and features are at least 1.
+    - x: any values, any strides, and any dtype but float8 and unsigned integers other than uint8. It isn't changed.
+    - batch and time may be 0. heads and features are at least 1.
     - The result may be a view of x or a copy.
     """
     ### BEGIN SOLUTION
@@ -23,9 +23,9 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 # x has shape -> other_cases, non_contiguous
 # Returns shape (batch -> shape, other_cases, equal_sizes
 # Raises ValueError -> raises
-# x: any dtype -> other_cases, non_contiguous
-# batch and time may -> empty
+# x: any values -> other_cases, non_contiguous
 # It isn't changed -> keeps_input, example
+# batch and time may -> empty
 # heads and features -> one_head
 # The result may be -> non_contiguous
 

@@ -19,8 +19,8 @@ def to_device(batch: Any, device: torch.device | str, dtype: torch.dtype | None)
     Returns the same nesting, with containers of the same types. A named tuple keeps its class.
 
     Details:
-    - batch has no other containers: no subclass of list or dict, no deque, and named tuples are the only subclasses of
-      tuple. It contains no classes either.
+    - batch has no other containers: no subclass of list or dict, no deque, and no subclass of tuple but named tuples
+      with at least one field. It contains no classes either.
     - The lists and dicts returned are new ones, even if nothing had to be moved. batch, its containers and its tensors
       aren't changed. A tensor that needs no change may be returned as is.
     """

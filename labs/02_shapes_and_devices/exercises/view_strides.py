@@ -108,6 +108,7 @@ def arguments(draw, edge):
         "a small gap",
         "a gap of one slot",
         "a small overlap",
+        "a row and a half",
     ),
     *("outer dimensions swapped", "middle dimensions swapped", "middle dimensions swapped, in two"),
 )
@@ -123,6 +124,7 @@ def impossible(draw, edge):
             "a small gap": [torch.Size(size).numel()],
             "a gap of one slot": [torch.Size(size).numel()],
             "a small overlap": [torch.Size(size).numel()],
+            "a row and a half": [],
             "first factor dropped": (first + last)[1:],
             "last factor dropped": (first + last)[:-1],
             "a factor in front": [2, *first, *last],
@@ -136,6 +138,9 @@ def impossible(draw, edge):
     if edge == "a gap of one slot":
         n, k = draw(st.permutations([2, 3, 4]))[:2]
         size, stride, shape = [n, k], [2 * k + 1, 2], [n * k]
+    if edge == "a row and a half":  # along each new dimension alone, the steps are equally long
+        n, step = draw(st.integers(1, 2)), draw(st.integers(1, 3))
+        size, stride, shape = [3, 4 * n], [4 * n * step + draw(st.integers(1, 9)), step], [2, 2, 3 * n]
     if edge in ("a small gap", "a small overlap"):  # less than a step of the inner block
         stride[place:] = [2 * n for n in stride[place:]]
         step = size[place] * stride[place] + (1 if edge == "a small gap" else -1) * draw(
@@ -213,6 +218,7 @@ with check(
     hint="Which adjacent old dimensions can be joined? Does every new dimension stay within a joined block?",
 ):
     impossible.assert_results(view_strides, "", "flat", "a small gap", "a gap of one slot", "a small overlap")
+    impossible.assert_results(view_strides, "a row and a half")
     impossible.assert_results(view_strides, "outer dimensions swapped", "middle dimensions swapped")
     impossible.assert_results(view_strides, "middle dimensions swapped, in two")
 with check(

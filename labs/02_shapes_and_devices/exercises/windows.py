@@ -7,7 +7,8 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
     Raises ValueError or RuntimeError if k is above n.
 
     Details:
-    - x has at least one dimension, any dtype and any strides; sizes may be 0. It isn't changed.
+    - x has at least one dimension, any dtype but complex, and any strides; sizes may be 0. It isn't changed.
+    - If x requires grad, gradients go back to it.
     - k and step are at least 1.
     """
     ### BEGIN SOLUTION
@@ -26,6 +27,7 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
 # Window i is -> other_cases, none_or_one
 # Raises ValueError -> none_or_one
 # x has at least one -> more_dimensions, non_contiguous, other_cases, empty
+# If x requires grad -> shares_memory
 # It isn't changed -> empty, other_cases, shares_memory, non_contiguous, more_dimensions
 # k and step are -> none_or_one
 
@@ -34,7 +36,7 @@ def windows(x: Tensor, k: int, step: int) -> Tensor:
 @domain(
     reference,
     *("a rest", "gaps", "step 1", "step above n", "k = n", "one window and a rest", "k = 1"),
-    *("two dimensions", "no row", "int64", "bool", "bfloat16", "complex64"),
+    *("two dimensions", "no row", "int64", "bool", "bfloat16", "requires grad"),
     *("every second element", "slice", "transposed", "permuted", "expanded", "expanded to the right"),
 )
 def arguments(draw, edge):
@@ -61,7 +63,7 @@ def arguments(draw, edge):
         x = x[:1].expand(x.shape)
     if edge == "expanded to the right":
         x = x[:2, None].expand(2, n)
-    return x, k, step
+    return draw.apply_gradient_state(x, edge), k, step
 
 
 @domain(reference, "much longer", "no element", "no row", errors=(ValueError, RuntimeError))
@@ -109,7 +111,7 @@ with check(
         {"the windows have a step of 1": t.unfold(0, 3, 1)},
     )
     arguments.assert_results(windows, "", "a rest", "gaps", "step 1", "step above n")
-    arguments.assert_results(windows, "int64", "bool", "bfloat16", "complex64")
+    arguments.assert_results(windows, "int64", "bool", "bfloat16", "requires grad")
 with check(
     "shares_memory",
     "a write to x appears in the windows",
@@ -125,6 +127,7 @@ with check(
         t.mul_(-2).add_(1)
         assert_close(got, want)
     arguments.assert_memory(windows, "", "a rest", "gaps", "step 1", "k = n", "k = 1", "bool")
+    arguments.assert_gradients(windows, "requires grad")
 with check(
     "non_contiguous",
     "an x that is a slice or a column",

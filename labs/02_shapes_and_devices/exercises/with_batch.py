@@ -3,13 +3,14 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
     """f(x), even if x is a single sample without a batch dimension.
 
     f takes a batch of ndim dimensions and returns a tensor; dimension 0 of both is the batch.
-    If x has ndim dimensions, it's a batch: returns f's result unchanged.
+    If x has ndim dimensions, it's a batch: returns f(x).
     With one dimension less, x is a single sample: returns f's result for a batch of only this sample, but without
     dimension 0.
     Raises ValueError for any other number of dimensions.
 
     Details:
     - ndim is at least 1. x has any dtype and strides, and its sizes may be 0 or 1. It isn't changed.
+    - If x requires grad, gradients go back to it.
     - f doesn't change its input, and may return it. An exception that f raises is propagated.
     """
     ### BEGIN SOLUTION
@@ -30,6 +31,7 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 # ndim is at least 1 -> zero_dim
 # x has any dtype -> other_cases, one_sample, size_one_input, zero_dim, empty
 # It isn't changed -> keeps_input, example
+# If x requires grad -> other_cases
 # f doesn't change -> other_cases, same_tensor
 # An exception that f raises -> passes_on
 
@@ -38,6 +40,7 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 @domain(
     reference,
     *("samples", "totals of a sample", "one channel", "sizes of 1", "empty sample", "one result for a sample"),
+    *("requires grad", "batch, requires grad", "a batch in reverse"),
     *("batch of one", "batch of one, sizes of 1", "empty batch", "no dimension", "another function"),
     *("bool samples", "int64 batches", "int64 samples", "float64 batches"),
     *("transposed", "every second column", "expanded"),
@@ -57,11 +60,11 @@ def arguments(draw, edge):
     dtype = dtypes.get(edge, "float32")
     f = given.get(edge) or draw(st.sampled_from([mirrored, row_totals] + [channel_means] * ("float" in dtype)))
     ndim = {torch.exp: 1, row_totals: 2, row_spread: 2}.get(f, 4)
-    if edge == "another function":
+    if edge in ("another function", "a batch in reverse"):
         ndim = 3
 
         def f(batch):
-            return batch.flip(1)
+            return batch.flip(0 if "batch" in edge else 1)
 
     if "f raises" in edge:
 
@@ -88,7 +91,7 @@ def arguments(draw, edge):
     if edge == "expanded":
         x = x[:1].expand(x.shape)
     is_batch = "batch" in edge or (edge in ("", "transposed") and draw(st.booleans()))
-    return f, x if is_batch else x[-1], ndim
+    return f, draw.apply_gradient_state(x if is_batch else x[-1], edge), ndim
 
 
 @domain(reference, "one of one", "two too many", "two too few", "none at all")
@@ -128,6 +131,8 @@ with check(
     hint="Does every number in the result come from f and x?",
 ):
     arguments.assert_results(with_batch, "", "samples", "totals of a sample", "another function")
+    arguments.assert_results(with_batch, "requires grad", "batch, requires grad", "a batch in reverse")
+    arguments.assert_gradients(with_batch, "requires grad", "batch, requires grad")
     arguments.assert_results(with_batch, "bool samples", "int64 batches", "int64 samples", "float64 batches")
     arguments.assert_results(with_batch, "transposed", "every second column", "expanded")
 with check(
@@ -235,7 +240,7 @@ def with_batch(f, x, ndim):
     return f(x if x.dim() == ndim else x.unsqueeze(0))
 
 
-# %% wrong "a batch is its samples, one by one" fails=empty raises=RuntimeError
+# %% wrong "a batch is its samples, one by one" fails=other_cases,empty raises=RuntimeError
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
