@@ -10,6 +10,7 @@ from tests.lab_server import LabServer
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+@pytest.mark.gate
 def test_check_starts_a_kernel_and_goes_on(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel, twice."""
     change_notebook(grader_free_server, solution="(x * x).sum()")
@@ -37,6 +38,7 @@ def test_check_leaves_out_the_cells_that_failed_and_says_so(grader_free_server: 
     expect(report).not_to_contain_text("offset")
 
 
+@pytest.mark.gate
 def test_check_says_which_cell_it_waits_for_and_stops_with_it(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel, and waits for a cell that never ends."""
     endless = nbformat.v4.new_code_cell("import time\nwhile True:\n    time.sleep(0.1)")

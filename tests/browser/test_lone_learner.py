@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.lab_server import LabServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.gate]
 
 
 def test_a_lone_learner_compares_a_written_answer_and_marks_it(student: LabServer, page: Page) -> None:
