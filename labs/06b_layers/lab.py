@@ -81,20 +81,6 @@ hint(
 # Now you can compute the size that a convolution returns, unless it's *dilated*, with gaps between its taps. Pooling
 # counts its windows the same way, and its stride defaults to the kernel size.
 #
-# How many pixels can an output depend on? These are its *receptive field*: after one 3 x 3 convolution, 3 x 3 pixels.
-# In a second convolution, each tap reads such an output, so together the taps reach 5 x 5. With pooling in between,
-# they're two pixels apart and reach further. Each layer adds (kernel - 1) times the distance between its taps:
-#
-# | after | distance between taps | receptive field |
-# |---|---|---|
-# | 3 x 3 convolution | 1 | 3 x 3 |
-# | 2 x 2 pooling | 1 | 4 x 4 |
-# | 3 x 3 convolution | 2 | 8 x 8 |
-# | 2 x 2 pooling | 2 | 10 x 10 |
-#
-# On an 8 x 8 scan, the last of these windows extend past the edge, so each of their 2 x 2 outputs depends on only 7 x 7
-# pixels. The linear layer at the end is the first that sees the whole scan.
-#
 # ## Right in training, wrong in use
 #
 # The digit reader below has these four layers, and it's the one that gets a digit in thirteen wrong. Besides ReLUs, it
@@ -116,8 +102,8 @@ scans = (torch.tensor(load_digits().images, dtype=torch.float32)[order, None] - 
 digits = torch.tensor(load_digits().target)[order]
 
 
-def make_reader():
-    torch.manual_seed(0)
+def make_reader(seed=0):
+    torch.manual_seed(seed)
     return nn.Sequential(  # the stars insert each row's layers
         *(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
@@ -125,10 +111,10 @@ def make_reader():
     )
 
 
-def measure(network, size):
+def measure(network, size, x=scans):
     """The share of the last 297 scans that the network gets right, given `size` scans at a time."""
     with torch.no_grad():
-        guesses = torch.cat([network(part).argmax(dim=1) for part in scans[1500:].split(size)])
+        guesses = torch.cat([network(part).argmax(dim=1) for part in x[1500:].split(size)])
     return (guesses == digits[1500:]).float().mean().item()
 
 
@@ -176,6 +162,47 @@ with torch.no_grad():
         print("This cell needs your convolve.")
 
 # %% [markdown]
+# ### What are neighbors worth?
+#
+# The next cell shuffles the pixels of all scans alike. On plain and on shuffled scans, it trains the reader and a fully
+# connected network of about the same size, which has a batch norm too.
+
+# %% predict: shuffled_pixels
+# **Predict.** Which network reads fewer digits correctly if the pixels are shuffled?
+#
+# - [ ] neither
+# - [x] only the one with convolutions
+# - [ ] only the fully connected one
+# - [ ] both
+
+
+# %% example
+def make_connected(seed):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 80), nn.BatchNorm1d(80), nn.ReLU(), nn.Linear(80, 10))
+
+
+def trained(network, x):
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.3)
+    for rows in torch.arange(1500).split(100) * 10:  # ten epochs
+        loss = nn.functional.cross_entropy(network(x[rows]), digits[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return network.eval()
+
+
+shuffled = scans.flatten(2)[:, :, torch.randperm(64, generator=torch.Generator().manual_seed(0))].view_as(scans)
+for make in (make_reader, make_connected):
+    print(make.__name__, sum(p.numel() for p in make(0).parameters()), "parameters")
+    for text, x in {"plain": scans, "shuffled": shuffled}.items():
+        shares = [measure(trained(make(seed), x), 297, x) for seed in range(3)]
+        print(f"    {text:9} three seeds:", *(f"{share:.1%}" for share in shares))
+
+# %% [markdown]
+# Shuffled, the reader falls from 98 or 99% to about 97%, which is what the fully connected network gets either way.
+# That was so with each of ten seeds. What a convolution gains, it gains from neighbors.
+#
 # ## What a layer promises
 #
 # Three questions about each layer would have prevented the mistake. *What shape does it take, and what does it return?
@@ -198,7 +225,8 @@ with torch.no_grad():
 # %% [markdown]
 # The optimizer changes the *parameters*. It doesn't change the *buffers*, which also belong to the model. Here, the
 # forward pass does: in training mode, it moves the running mean and variance a tenth of the way toward the batch's
-# values, even under `no_grad`. So the mean went from 0 to 1. In evaluation mode, nothing moved. `state_dict()` contains
+# values, even under `no_grad`. So the mean went from 0 to 1. (That's its `momentum=0.1`, the weight of the *new* value.
+# An optimizer's momentum is the weight of the old ones.) In evaluation mode, nothing moved. `state_dict()` contains
 # parameters and buffers, so a loaded model normalizes as the saved one did. (The running variance is unbiased, dividing
 # by n - 1, but the batch itself is normalized with the biased variance.)
 #
@@ -257,6 +285,11 @@ print("the LSTM's state is two tensors:", *(tuple(part.shape) for part in reader
 # The last one is a trap. Without `batch_first=True`, they also accept (N, T, F), but mistake samples for steps and mix
 # them.
 #
+# From step to step, an LSTM passes two vectors with `hidden` numbers each, its *state*; one of the two is also its
+# output. Stacked layers each have their own, and so does the other direction with `bidirectional=True`. So the table's
+# last line shows two tensors (layers times directions, N, hidden), however long the sequence. `batch_first` moves the
+# axes of the input and the output, but not those of the state.
+#
 # *What does `eval()` change?* Two of the eight: batch norm uses its running values, and dropout does nothing. Settings
 # can add others: `nn.MultiheadAttention` and `nn.LSTM` have their own `dropout`, 0 by default (an LSTM's acts only
 # between stacked layers), and `nn.InstanceNorm2d` has running values if you pass `track_running_stats=True`. If a layer
@@ -284,10 +317,29 @@ plt.show()
 # %% [markdown]
 # *In words:* each norm has a row of panels, one for each sample. The output at [1, 2, 3] depends on the colored inputs.
 # Batch norm takes axis 1 for channels, so it averages row 2 of all three samples. The others treat axis 1 as the steps
-# and average only row 2 of sample 1.
+# and average only row 2 of sample 1. So only batch norm mixes samples.
 #
-# So only batch norm mixes samples. How far is a small batch's mean from the mean of all 297 unseen scans? The next cell
-# asks the reader's second batch norm, whose input has 4 x 4 numbers per scan and channel.
+# The pixels that an output can depend on are its *receptive field*. How large is it after each convolution and each
+# pooling of your reader?
+
+# %% answer [markdown]
+# After one 3 x 3 convolution, 3 x 3 pixels. In a second convolution, each tap reads such an output, so together the
+# taps reach 5 x 5. With pooling in between, they're two pixels apart and reach further. Each layer adds (kernel - 1)
+# times the distance between its taps:
+#
+# | after | distance between taps | receptive field |
+# |---|---|---|
+# | 3 x 3 convolution | 1 | 3 x 3 |
+# | 2 x 2 pooling | 1 | 4 x 4 |
+# | 3 x 3 convolution | 2 | 8 x 8 |
+# | 2 x 2 pooling | 2 | 10 x 10 |
+#
+# On an 8 x 8 scan, the last of these windows extend past the edge, so each of their 2 x 2 outputs depends on only 7 x 7
+# pixels. The linear layer at the end is the first that sees the whole scan.
+
+# %% [markdown]
+# How far is a small batch's mean from the mean of all 297 unseen scans? The next cell asks the reader's second batch
+# norm, whose input has 4 x 4 numbers per scan and channel.
 
 # %% example
 with torch.no_grad():
@@ -305,7 +357,9 @@ for size in (1, 4, 16, 64):
 # you seven points.
 #
 # Layer norm returns the same for a sample whatever else is in the batch, so it has nothing to store and nothing to
-# switch. In a language model, batch norm has another fault: in training, a token's output would depend on later tokens.
+# switch. If your batches of images must be small, use `nn.GroupNorm`, which has the same advantage: it normalizes
+# groups of channels within each sample. In a language model, batch norm has another fault: in training, a token's
+# output would depend on later tokens.
 #
 # Let $\mu$ and $\sigma^2$ be the mean and variance of the numbers that share a mean. Layer norm and batch norm compute
 # $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, multiply by `weight`, and add `bias`. The small $\epsilon$ prevents
@@ -327,25 +381,44 @@ hint(
 # %% [markdown]
 # ## A state to pass along
 #
-# Batch norm's output for a sample depends on what else is in the call. What other layers' outputs do? Those that read
-# sequences: a step's output depends on earlier steps, in this call or before. A model that writes text computes one
-# *token*, a word or a part of one, appends it, and repeats. For each token, it needs something from the earlier ones,
-# its *state*. If you compute that anew each time, it's slow.
+# The reader was wrong because an output depended on other samples in the call. Here, an output *should* depend on
+# earlier calls, and the mistake is the opposite one: to forget them. A model that writes text computes one *token*, a
+# word or a part of one, appends it, and repeats. For each token, it needs a state from the earlier ones, and if you
+# compute that again each time, it's slow.
 #
-# An LSTM reads one step at a time. From the step's features and its state, two vectors with `hidden` numbers each, it
-# computes the next state; one of the two vectors is also its output. Layers can be stacked, and with
-# `bidirectional=True`, each also reads the steps in the other direction, with a state of its own. So the state, printed
-# in the table's last line, is two tensors (layers times directions, N, hidden), however long the sequence.
-# `batch_first` moves the axes of the input and the output, but not those of the state.
+# An LSTM's state keeps its size. Attention's state grows, because it compares each token with all earlier ones. In each
+# head (lab 2), a token has a query, a key, and a value: products of its features with three weights, the *projections*.
+# Its output is a weighted mean of values, its own and the earlier ones. The weights come from its query and these
+# tokens' keys.
 #
-# Attention's state grows, because it compares each token with all earlier ones. In each head (lab 2), a token has a
-# query, a key, and a value: products of its features with three weights, the *projections*. Its output is a weighted
-# mean of values, its own and the earlier ones. The weights come from its query and these tokens' keys.
-#
-# So the next token needs the earlier keys and values, but not the earlier queries. Can you store them? In the first
-# layer, yes: they depend only on their own token. In later layers, they're computed from the outputs of the layer
-# before, so they stay the same only if no token sees later ones, in *causal* attention. Stored keys and values are a
-# *KV cache*.
+# So the next token needs the earlier keys and values, but not the earlier queries. Can you store them, or does a new
+# token change them? The next cell computes the keys of two layers for 4 tokens, and then for 5. Are the first 4 keys
+# the same?
+
+# %% example
+generator = torch.Generator().manual_seed(0)
+projections = torch.randn(2, 3, 8, 8, generator=generator)  # for each of two layers: to queries, keys, and values
+five_tokens = torch.randn(1, 5, 8, generator=generator)
+
+
+def keys_of_layers(tokens, is_causal):
+    found = []
+    for weights in projections:
+        query, key, value = tokens @ weights[:, None]
+        found.append(key)
+        tokens = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
+    return found
+
+
+for is_causal in (True, False):
+    pairs = zip(keys_of_layers(five_tokens[:, :4], is_causal), keys_of_layers(five_tokens, is_causal), strict=True)
+    same = [torch.allclose(four, five[:, :4], atol=1e-5) for four, five in pairs]
+    print(f"{'with' if is_causal else 'without':7} a causal mask: the same in layer 1 {same[0]}, in layer 2 {same[1]}")
+
+# %% [markdown]
+# In the first layer, a key depends only on its own token. In later layers, it's computed from an output of the layer
+# before, so it stays the same only if no token sees later ones, in *causal* attention. That holds for values, too.
+# Stored keys and values are a *KV cache*.
 #
 # Several new tokens in one call need a mask, because none may see a later one. `tril(k)` keeps the numbers on diagonal
 # k and to its left, and `triu(k + 1)` keeps the others. Diagonal 0 starts in the top left corner.
@@ -413,7 +486,8 @@ except NotImplementedError:
 # and values.
 #
 # PyTorch's `scaled_dot_product_attention` doesn't know about the cache: with `is_causal=True`, a single new query would
-# see only key 0, and you'd get no error.
+# see only key 0, and you'd get no error. Pass it `attn_mask=torch.ones(t, s + t, dtype=torch.bool).tril(s)`, or
+# `torch.nn.attention.bias.causal_lower_right(t, s + t)`.
 #
 # ## A good place to stop
 #
@@ -540,13 +614,12 @@ except NotImplementedError:
 # | the same with `eval()` | 99% |
 # | two convolutions with the repaired `ScanNorm`, in either mode | 98 to 99% |
 #
-# One layer in the wrong mode cost seven points. Compared with that, the two points between the first row and the third
-# mean little: they're about six scans, hardly more than chance, and the optimizer and the epochs differ too.
+# One layer in the wrong mode cost seven points. The two points between the first row and the third are only about six
+# scans, and the optimizer and the epochs differ too. That convolutions gain something, you know from the shuffled
+# pixels, with more seeds and equal training.
 
 # %% quiz: interview points=3
 # ## Interview questions
-#
-# For each question, find *all* true statements, among a to d.
 #
 # **Layers**
 # - [x] Under `torch.no_grad()`, a batch norm in training mode still changes its buffers.
