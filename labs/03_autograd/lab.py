@@ -1186,6 +1186,11 @@ def total(params):
     return sum(((k + 1) * p).sum() for k, p in enumerate(params))
 
 
+def with_squares(params):
+    """The total of a longer list: the parameters and their squares."""
+    return total(params + [p.square() for p in params])
+
+
 def fit(params):
     """Uses two parameters: a vector and a number."""
     w, offset = params

@@ -63,7 +63,7 @@ class MyScaler:
     """Scales losses for one optimizer, as torch.amp.GradScaler does.
 
     There's one difference: a step in which no parameter has a gradient is an ordinary step. GradScaler raises
-    AssertionError. Scalers don't share any state.
+    AssertionError. Scalers don't share any state. The optimizer's parameters are float32.
     """
 
     def __init__(
@@ -145,6 +145,7 @@ class MyScaler:
 # There's one difference -> no_gradient
 # GradScaler raises -> no_gradient
 # Scalers don't share -> like_torch, scale
+# The optimizer's parameters -> like_torch
 # init_scale: the initial -> like_torch, other_cases
 # The others determine -> other_cases, like_torch
 # Return the current -> like_torch, other_cases

@@ -17,8 +17,9 @@ class Routed(nn.Module):
     """A model that defines its parts in one order and runs them along a route.
 
     parts: pairs of a name and a layer to call, the weight of a linear layer, the name of an earlier part to use again,
-    or a list of layers, which is a block. route: pairs of a name and the numbers of the results that it takes; x is
-    the first result.
+    a list of layers, which is a block, or a tuple of a layer to call that lacks an optional part of its own. route: a
+    name, the numbers of the results that it takes (x is the first), and, if it runs only in one mode, whether that's
+    training.
     """
 
     def __init__(self, parts, route):
@@ -29,14 +30,19 @@ class Routed(nn.Module):
 
     def forward(self, x):
         results = [x]
-        for name, taken in self.route:
-            results.append(getattr(self, name)(*[results[n] for n in taken]))
+        for name, taken, *when in self.route:
+            if self.training in (when or (True, False)):
+                results.append(getattr(self, name)(*[results[n] for n in taken]))
         return results[-1]
 
 
 def made_of(part):
     if isinstance(part, list):
         return nn.Sequential(*map(made_of, part))
+    if isinstance(part, tuple):
+        made = Called(*part)
+        made.register_module("absent", None)
+        return made
     return linear_of(part) if isinstance(part, Tensor) else Called(part)
 
 
@@ -76,8 +82,8 @@ def dtypes_seen(function, parts, route, x, dtype, training=()):
 def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, torch.dtype]:
     """Return the dtype of each layer's output in one call model(x) under autocast: {name: dtype}.
 
-    The layers are the submodules without children, by their names in model.named_modules(). Each returns one tensor.
-    Autocast uses dtype and the device of x.
+    The layers are the submodules without children, by their names in model.named_modules(). Each returns one tensor, of
+    any dtype. The model is called in its current modes. Autocast uses dtype and the device of x.
 
     Details:
     - dtype: float16 or bfloat16.
@@ -113,6 +119,7 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
 # Return the dtype of each -> example, layer_kinds, nested, one_layer
 # The layers are the -> example, nested
 # Each returns one tensor -> layer_kinds, nested
+# The model is called -> layer_kinds
 # Autocast uses dtype -> example, layer_kinds, nested, one_layer
 # dtype: float16 or -> layer_kinds, nested, one_layer
 # A layer that doesn't run -> layer_kinds
@@ -129,6 +136,7 @@ def amp_dtypes(model: nn.Module, x: Tensor, dtype: torch.dtype) -> dict[str, tor
     *("float16", "bfloat16", "no rows", "never runs", "the last run is float32", "the first run is float32"),
     *("nested", "deeply nested", "two names", "names begin alike", "one layer", "one layer without weights"),
     *("training mode", "evaluation mode", "only the model in training mode", "an error", "an error in a block"),
+    *("runs in training mode", "runs in evaluation mode", "an absent part", "no floats"),
     call=dtypes_seen,
 )
 def arguments(draw, edge):
@@ -158,6 +166,15 @@ def arguments(draw, edge):
         route = [(b, [0]), (a, [1]), (c, [1, 0]), (a, [3]), (e, [4])]
     if edge == "the first run is float32":
         route = [(a, [0]), (c, [1, 0]), (b, [2]), (a, [3]), (e, [4])]
+    more = {
+        "runs in training mode": (function, True),
+        "runs in evaluation mode": (function, False),
+        "an absent part": ((function,),),
+        "no floats": (draw(st.sampled_from([torch.argmax, torch.isnan])),),
+    }
+    if edge in more:
+        part, *when = more[edge]
+        parts, route = [*parts, ("more", part)], [*route, ("more", [4], *when)]
     parts = draw(st.permutations(parts))
     if edge == "two names":
         parts, route = [*parts, ("twin", b)], [*route[:1], ("twin", [1]), *route[2:]]
@@ -168,6 +185,8 @@ def arguments(draw, edge):
         "training mode": ["", a, b, c, e],
         "evaluation mode": [],
         "only the model in training mode": [""],
+        "runs in training mode": ["", a],
+        "runs in evaluation mode": [b, e],
     }.get(edge, training)
     return parts, route, x, dtype, training
 
@@ -246,7 +265,8 @@ with check(
     assert [call.autocast for call in seen.calls] == [True] * 8, "the model didn't run exactly once under autocast"
     assert_dtypes(amp_dtypes, "", "float16", "bfloat16", "no rows", "never runs")
     assert_dtypes(amp_dtypes, "the last run is float32", "the first run is float32")
-    assert_dtypes(amp_dtypes, "training mode", "evaluation mode", "only the model in training mode")
+    assert_dtypes(amp_dtypes, "training mode", "evaluation mode", "only the model in training mode", "no floats")
+    assert_dtypes(amp_dtypes, "runs in training mode", "runs in evaluation mode", "an absent part")
 with check(
     "nested", "layers inside layers, in float16", weight=2, required=True, hint="Is a layer with children in your dict?"
 ):
@@ -437,6 +457,7 @@ def dtypes_seen(function, parts, route, x, dtype, training=()):
             for n, one in enumerate(part):
                 inputs = (run(one, f"{name}.{n}".lstrip("."), *inputs),)
             return inputs[0]
+        part = part[0] if isinstance(part, tuple) else part
         out = F.linear(*inputs, part) if isinstance(part, Tensor) else part(*inputs)
         shared = [n for n, p in parts if p is part]
         found[shared[0] if shared else name] = out.dtype
@@ -447,8 +468,9 @@ def dtypes_seen(function, parts, route, x, dtype, training=()):
             results = [x]
             if not route:
                 run(parts[0][1], "", x)
-            for name, taken in route:
-                results.append(run(dict(parts)[name], name, *[results[n] for n in taken]))
+            for name, taken, *when in route:
+                if ("" in training) in (when or (True, False)):
+                    results.append(run(dict(parts)[name], name, *[results[n] for n in taken]))
     except ArithmeticError:
         raised = True
     names += [n for n, _ in parts]

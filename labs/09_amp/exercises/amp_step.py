@@ -56,7 +56,8 @@ def amp_step(
 
     Details:
     - x, y: on the model's device.
-    - optimizer: has all the model's parameters. A parameter that doesn't contribute to the loss doesn't change.
+    - optimizer: has all the model's parameters and no others. A parameter that doesn't contribute to the loss doesn't
+      change.
     - scaler: new, or update was called since its last step. The scaler may be turned off (enabled=False): then the step
       is an ordinary one, also clipped, and always taken. After a skipped step, the norm returned is inf or nan.
     - clip: 0.001 or more.
@@ -243,7 +244,7 @@ with check("scale", "the scale after each step", weight=2, required=True, hint="
 
         def product(x, weight, bias):
             out = F.linear(x, weight, bias)
-            passes.append((torch.is_autocast_enabled(here.type), weight.dtype, out.dtype))
+            passes.append((torch.is_autocast_enabled(here.type), x.dtype, weight.dtype, out.dtype))
             met.append([weight.detach().cpu().clone(), bias.detach().cpu().clone()])
             return out
 
@@ -253,8 +254,8 @@ with check("scale", "the scale after each step", weight=2, required=True, hint="
         assert_close(got["scale"], want["scale"], name="the scales")
         assert factors == [scale, *want["scale"]][:-1], "the loss wasn't multiplied by the scale of its step"
         assert modes == [True] * 3, "autocast was off when the loss was computed"
-        assert passes == [(True, torch.float32, low)] * 3, (
-            "autocast was off, or a weight or product had the wrong dtype"
+        assert passes == [(True, torch.float32, torch.float32, low)] * 3, (
+            "autocast was off, or x, a weight or a product had the wrong dtype"
         )
         weights = [start, *want["weights"]][:-1]
         assert_close(met, weights, rtol=2e-2, atol=1e-2, name="the weights at each forward pass")

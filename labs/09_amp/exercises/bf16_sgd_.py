@@ -25,8 +25,8 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
     """Take a plain SGD step on bfloat16 parameters, such that small steps add up.
 
     params are changed in place, in their own memory, so their views change too. A parameter whose .grad is None doesn't
-    change. After any number of calls, each element is what SGD in float32 gives with the same start, gradients and
-    rates, up to an error of two bfloat16 spacings at the largest value that it had.
+    change. After each of up to 1,000 calls, each element is what SGD in float32 gives with the same start, gradients
+    and rates, up to an error of two bfloat16 spacings at the largest value that it had.
     state: yours, and the only place where you may store something: numbers, tensors, and lists, tuples and dicts of
     these. It's empty before the first call.
 
@@ -53,7 +53,7 @@ def bf16_sgd_(params: list[Tensor], state: dict, lr: float) -> None:
 # Take a plain SGD step -> example, other_cases, no_gradient, empty_state, copies, same_leaves
 # params are changed in place -> same_leaves
 # A parameter whose .grad -> no_gradient
-# After any number of calls -> other_cases, no_gradient, empty_state
+# After each of up to 1,000 calls -> other_cases, no_gradient, empty_state
 # state: yours -> empty_state, copies
 # It's empty before -> empty_state
 # params: leaves that -> other_cases, same_leaves
@@ -82,7 +82,7 @@ def draw_numbers(draw, shapes, unit=1.0):
         "no axes",
         "some without elements",
         "negative",
-        "values below 1",
+        "tiny values",
     ),
     *("another rate in each call", "rate 0 in between"),
     *("gradients now and then", "no gradient at first", "never a gradient", "again from an empty state"),
@@ -96,7 +96,7 @@ def run_arguments(draw, edge):
     steps, lr = 1 if edge == "one call" else draw(st.integers(30, 34)), draw(st.sampled_from([0.007, 0.008, 0.01]))
     runs = []
     for _ in range(3 if edge == "again from an empty state" else 1):
-        values, draw_gradients = draw_numbers(draw, shapes, 2.0**-6 if edge == "values below 1" else 1.0)
+        values, draw_gradients = draw_numbers(draw, shapes, 2.0**-20 if edge == "tiny values" else 1.0)
         if edge == "negative":
             values = [-t for t in values]
         if edge == "equal parameters":
@@ -194,7 +194,7 @@ with check(
     hint="Where does your float32 copy come from in the second call? Does each parameter have its own?",
 ):
     assert_runs(bf16_sgd_, "", "one call", "one parameter", "equal parameters", "no axes", "some without elements")
-    assert_runs(bf16_sgd_, "negative", "values below 1", "another rate in each call", "rate 0 in between")
+    assert_runs(bf16_sgd_, "negative", "tiny values", "another rate in each call", "rate 0 in between")
     cycle = [[torch.tensor([g, -g]).bfloat16()] for g in (3.9375, -0.5, -3.4375)]  # they add up to zero
     t = [([torch.ones(2).bfloat16()], cycle * 200, [0.019] * 600)]
     want = [[torch.ones(2).bfloat16()]]  # and their products with 0.019 in bfloat16 don't

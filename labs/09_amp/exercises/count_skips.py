@@ -2,9 +2,9 @@
 def count_skips(scales: list[float]) -> int:
     """Return the smallest number of skipped steps that explains a log of loss scales.
 
-    scales: floats between 1e-100 and 1e100 that get_scale() returned now and then, in order; there may be one or none.
-    The list isn't changed. Between two of them, there may have been any number of steps. A skipped step halves the
-    scale. The scale also doubles after good steps.
+    scales: floats between 1e-100 and 1e100 that get_scale() returned now and then, in order; there may be one, none or
+    thousands. The list isn't changed. Between two of them, there may have been any number of steps. A skipped step
+    halves the scale. The scale also doubles after good steps.
     """
     ### BEGIN SOLUTION
     return sum(max(0, round(math.log2(before / after))) for before, after in pairwise(scales))
@@ -24,17 +24,19 @@ def count_skips(scales: list[float]) -> int:
 @domain(
     reference,
     *("no scales", "one scale", "all equal", "only rising", "only falling", "every other one rises"),
-    *("below 1", "no powers of two", "many halvings", "below the floats of float32"),
+    *("below 1", "no powers of two", "many halvings", "a long log", "below the floats of float32"),
 )
 def arguments(draw, edge):
-    count = {"no scales": 0, "one scale": 1}.get(edge, draw(st.integers(4, 7)))
+    counts = {"no scales": 0, "one scale": 1, "many halvings": 121, "a long log": 2000}
+    count = counts.get(edge, draw(st.integers(4, 7)))
     moves = [*draw(st.permutations([-3, -2, -1, 0, 1, 2, 3]))]  # powers of two, from one scale to the next
     moves = {
         "all equal": [0] * 7,
         "only rising": [abs(n) for n in moves],
         "only falling": [-abs(n) for n in moves],
         "every other one rises": [abs(n) + 1 if k % 2 else -abs(n) - 1 for k, n in enumerate(moves)],
-        "many halvings": [15 * n for n in moves],
+        "many halvings": [n for k in range(1, 61) for n in (-k, k)],
+        "a long log": moves * 300,
     }.get(edge, moves)
     first = draw(st.sampled_from([8.0, 1024.0, 65536.0]))
     small = {"below 1": first * 2.0**-40, "below the floats of float32": first * 2.0**-200}
@@ -68,7 +70,7 @@ with check(
 # %% hidden checks
 with check("other_cases", "other logs", weight=4, required=True, hint="How many halvings lead from 4096 to 32?"):
     arguments.assert_results(count_skips, "", "all equal", "only rising", "only falling", "every other one rises")
-    arguments.assert_results(count_skips, "below 1", "many halvings")
+    arguments.assert_results(count_skips, "below 1", "many halvings", "a long log")
 with check(
     "odd_scales",
     "scales that aren't powers of two, and tiny ones",

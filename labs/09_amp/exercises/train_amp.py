@@ -81,8 +81,8 @@ def train_amp(
 
     Details:
     - batches: pairs x, y, on the model's device; there may be none.
-    - The model's parameters are float32 and stay float32. All are in the optimizer, which is new and has no weight
-      decay.
+    - The model's parameters are float32 and stay float32. The optimizer has all of them and no others, is new, and has
+      no weight decay.
     - The model's modes aren't changed.
     - Autocast is off when train_amp is called, and off again afterward, even if the model or loss_of raises an error.
       The error is passed on.
@@ -110,7 +110,7 @@ def train_amp(
 # Gradients that the parameters -> old_grad
 # batches: pairs x, y -> formats, keeps_modes
 # The model's parameters are -> small_steps
-# All are in the optimizer -> old_grad, formats
+# The optimizer has all -> old_grad, formats
 # The model's modes -> keeps_modes
 # Autocast is off -> keeps_modes
 # The error is passed on -> keeps_modes
@@ -256,15 +256,15 @@ with check(
         def product(x, weight, bias):
             out = F.linear(x, weight, bias)
             torch.clear_autocast_cache()  # of casts, as between two processes
-            passes.append((torch.is_autocast_enabled(here.type), weight.dtype, out.dtype))
+            passes.append((torch.is_autocast_enabled(here.type), x.dtype, weight.dtype, out.dtype))
             met.append([weight.detach().cpu().clone(), bias.detach().cpu().clone()])
             return out
 
         seen = Seen(product)
         got = amp_trained(train_amp, *case, product=seen)
         assert_close(got["losses"], losses, rtol=3e-2, atol=2e-2, name="the losses")
-        assert passes == [(True, torch.float32, low)] * 2, (
-            "autocast was off, or a weight or product had the wrong dtype"
+        assert passes == [(True, torch.float32, torch.float32, low)] * 2, (
+            "autocast was off, or x, a weight or a product had the wrong dtype"
         )
         assert_close([*met, got["weights"]], weights, rtol=1e-2, atol=2e-3, name="the weights before each step")
         assert seen.backwards == 2, "the gradients of the weights didn't pass through the layer"

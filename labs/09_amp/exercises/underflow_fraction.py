@@ -24,10 +24,13 @@ def flat_loss(out, y):
 def underflow_of(function, start, trained, grads, x, y, loss_of, dtype, scale, product=F.linear):
     """Return what the function gives for two linear layers with a ReLU in between, and the model's state after it.
 
-    start: their weights and biases; trained: whether each of these requires grad; grads: the .grad of each; product:
-    that of both layers.
+    start: their weights and biases (three if they share the weight); trained: whether each of these requires grad;
+    grads: the .grad of each; product: that of both layers.
     """
-    model = nn.Sequential(Multiplied(*start[:2], product), nn.ReLU(), Multiplied(*start[2:], product))
+    last = start[2:] if len(start) == 4 else (start[0], start[2])
+    model = nn.Sequential(Multiplied(*start[:2], product), nn.ReLU(), Multiplied(*last, product))
+    if len(start) == 3:
+        model[2].weight = model[0].weight
     for parameter, grad, needed in zip(model.parameters(), grads, trained, strict=True):
         parameter.grad = None if grad is None else grad.to(here)
         parameter.requires_grad_(needed)
@@ -93,14 +96,19 @@ def underflow_fraction(
     *("faint", "scale 1", "scale below 1", "scale 65536", "large inputs", "one sample", "a product in the loss"),
     *("bfloat16", "bfloat16, most is lost", "overflow"),
     *("zero gradient", "zero gradient of one layer"),
-    *("dead units", "frozen layer", "only one bias"),
+    *("dead units", "frozen layer", "only one bias", "shared weight"),
     *("holds .grad", "some hold .grad", "frozen ones hold .grad"),
     call=underflow_of,
 )
 def arguments(draw, edge):
     width, n, g = draw(st.integers(3, 6)), 1 if edge == "one sample" else draw(st.integers(2, 6)), draw.make_generator()
-    start = [torch.randn(shape, generator=g) / 2 for shape in ((width, 4), (width,), (3, width), (3,))]
-    x, y = torch.randn(n, 4, generator=g), torch.randn(n, 3, generator=g)
+    columns = 5 if edge == "scale 65536" else 3  # of which some are lost even then
+    width, columns = (4, 4) if edge == "shared weight" else (width, columns)
+    shapes = [(width, 4), (width,), (columns, width), (columns,)]
+    start = [torch.randn(shape, generator=g) / 2 for shape in shapes]
+    x, y = torch.randn(n, 4, generator=g), torch.randn(n, columns, generator=g)
+    if edge == "shared weight":
+        start.pop(2)
     if edge == "large inputs":
         x = 40 * x
     if edge == "dead units":
@@ -110,7 +118,7 @@ def arguments(draw, edge):
         "zero gradient of one layer": [False, False, True, True],
         "frozen ones hold .grad": [True, False, False, True],
         "only one bias": [False, False, False, True],
-    }.get(edge, [True] * 4)
+    }.get(edge, [True] * len(start))
     held = {"holds .grad": [0, 1, 2, 3], "some hold .grad": [1, 2], "frozen ones hold .grad": [1, 2]}.get(edge, [])
     grads = [torch.randn(t.shape, generator=g) if k in held else None for k, t in enumerate(start)]
     losses = {"faint": faint_loss, "a product in the loss": product_loss}
@@ -120,6 +128,7 @@ def arguments(draw, edge):
         "scale 1": 1.0,
         "scale below 1": 0.01,
         "scale 65536": 65536.0,
+        "shared weight": 1.0,
         "bfloat16, most is lost": 1e-35,
         "overflow": 2.0**60,
     }.get(edge, scale)
@@ -228,7 +237,7 @@ with check(
         want,
         {"an element that is zero in float32 wasn't lost": zeros},
     )
-    assert_shares(underflow_fraction, "dead units", "frozen layer", "only one bias")
+    assert_shares(underflow_fraction, "dead units", "frozen layer", "only one bias", "shared weight")
     assert_shares(underflow_fraction, "frozen ones hold .grad")
 with check("bfloat16", "bfloat16 loses less", weight=2, hint="Which dtype do you pass to autocast?"):
     assert_shares(underflow_fraction, "bfloat16", "bfloat16, most is lost")
