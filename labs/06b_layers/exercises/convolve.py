@@ -27,7 +27,7 @@ def convolve(x: Tensor, weight: Tensor, padding: int, stride: int) -> Tensor:
     Details:
     - x and weight are both float32 or both float64, with any strides. n may be 0.
     - padding is at least 0 and stride at least 1. Both may be larger than the kernel, and at least one window fits.
-    - A pixel that's inf or nan affects only the windows that contain it.
+    - A pixel that's inf, nan, or huge affects only the windows that contain it.
     - Don't call PyTorch's convolutions, `nn.functional.unfold`, or `fold`.
     - Gradients reach x and weight. Neither is changed.
     """
@@ -68,7 +68,7 @@ SIZES = (
 )
 NUMBERS = (
     *("float64", "tiny", "huge", "zeros", "infinite pixel", "infinite pixel, weight of zeros", "NaN pixel"),
-    *("transposed", "every second one"),
+    *("huge pixel", "transposed", "every second one"),
 )
 SLICES = ("slice", "slice, no padding")
 
@@ -77,6 +77,7 @@ SLICES = ("slice", "slice, no padding")
     reference,
     *(*SIZES, *NUMBERS, *SLICES, "requires grad", "from an operation", "requires grad, stride above the kernel"),
     *("requires grad, weight of zeros", "requires grad, x of zeros"),
+    *("only x requires grad", "only weight requires grad"),
 )
 def arguments(draw, edge):
     n, c, out, padding, stride = (draw(st.integers(*span)) for span in ((2, 3), (2, 3), (4, 5), (1, 2), (2, 3)))
@@ -107,13 +108,15 @@ def arguments(draw, edge):
     if edge == "zeros":
         x[0], weight[0] = 0, 0
     x, weight = x * ("x of zeros" not in edge), weight * ("weight of zeros" not in edge)
-    if "pixel" in edge and edge.split()[0] in ("infinite", "NaN"):
-        x[0, 0, 2, 3] = torch.inf if "infinite" in edge else torch.nan
+    pixel = {"infinite pixel": torch.inf, "NaN pixel": torch.nan, "huge pixel": 1e18}.get(edge.split(",")[0])
+    if pixel is not None:
+        x[0, 0, 2, 3] = pixel
     dtype = torch.float64 if edge == "float64" else torch.float32
     x, weight = (draw.apply_layout(t.to(device(), dtype), edge) for t in (x, weight))
     if "slice" in edge:  # the middle of a larger tensor
         x, weight = (nn.functional.pad(t, [1] * 8, value=7.0)[(slice(1, -1),) * 4] for t in (x, weight))
-    return *(draw.apply_gradient_state(t, edge) for t in (x, weight)), padding, stride
+    x = x if edge == "only weight requires grad" else draw.apply_gradient_state(x, edge)
+    return x, weight if edge == "only x requires grad" else draw.apply_gradient_state(weight, edge), padding, stride
 
 
 # %% checks
@@ -198,12 +201,13 @@ with check(
     hint="Which dtype has the tensor that you add to? What is 0 times inf?",
 ):
     arguments.assert_results(convolve, "float64", "infinite pixel", "NaN pixel", "transposed", "every second one")
-    arguments.assert_results(convolve, "infinite pixel, weight of zeros")
+    arguments.assert_results(convolve, "infinite pixel, weight of zeros", "huge pixel")
     arguments.assert_results(convolve, "zeros", *SLICES)
     arguments.assert_results(convolve, "tiny", "huge", rtol=1e-4, atol=0)
 with check("gradients", "gradients of x and weight", required=True, hint="Is a line outside of the graph?"):
     arguments.assert_gradients(convolve, "requires grad", "from an operation", "requires grad, stride above the kernel")
     arguments.assert_gradients(convolve, "requires grad, weight of zeros", "requires grad, x of zeros")
+    arguments.assert_gradients(convolve, "only x requires grad", "only weight requires grad")
 with check("by_hand", "without PyTorch's convolutions", weight=2, observed=True, hint="Which function did you call?"):
     t = torch.ones(2, 1, 4, 5, device=device())
     assert_close(count_convolutions(convolve, t, t[:, :, :2, :3].clone(), 1, 2), 0)

@@ -33,16 +33,19 @@ class Block(nn.Module):
 
 @probes.probe
 def searched(first_bad, parts, route, compute, x, see="name"):
-    """What first_bad returns for such a block, or how many hooks each module has afterward, starting from one."""
-    model = Block(parts, route, compute)
+    """What first_bad returns for such a block. see: "runs" adds how often each module of the block ran, and "hooks"
+    how many hooks it has afterward, starting from one."""
+    model, ran = Block(parts, route, compute), []
     for module in model.modules():
-        module.register_forward_hook(lambda *_: None)
+        module.register_forward_hook(lambda module, *_: ran.append(module))
     try:
         found = first_bad(model, x)
     except (ArithmeticError, KeyboardInterrupt):
         found = "it raised"
     if see == "name":
         return found
+    if see == "runs":
+        return [found, *(ran.count(module) for module in model.modules())]
     everywhere = nn.modules.module
     of_all = len(everywhere._global_forward_hooks) + len(everywhere._global_forward_pre_hooks)
     each = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
@@ -85,6 +88,10 @@ def near_the_largest(x):
 
 def above_float32(x):
     return x.double() * 0 + 1.7e308
+
+
+def in_bfloat16(x):
+    return x.bfloat16()
 
 
 def doubled(x):
@@ -165,7 +172,7 @@ def first_bad(model: nn.Module, x: Tensor) -> str | None:
     Afterward, model has the hooks that it had before, and no others, even after an exception.
 
     Details:
-    - A tensor may have any shape, and a floating-point or integer dtype.
+    - A tensor may have any shape, and an integer dtype or a floating-point one of at least 16 bits.
     - model is called once and runs to the end, with each module in its current mode. x is only passed to model.
     - An exception that model raises, even KeyboardInterrupt, reaches the caller, even if an output wasn't finite.
     - The hooks that model already had don't change any output.
@@ -224,6 +231,7 @@ EDGES = (
         "an error",
         "an error after it",
         "float64",
+        "bfloat16",
     ),
 )
 
@@ -248,6 +256,7 @@ def arguments(draw, edge):
         "no axes": (torch.sum, same, by_zero),
         "large numbers": (near_the_largest, same, bad),
         "float64": (above_float32, same, bad),
+        "bfloat16": (in_bfloat16, bad, other),
         "repaired in place": (with_minus_inf, None, other),
         "made infinite in place": (doubled, divided_in_place, finite_part),
         "repaired inside a tuple": (with_bad_state, repaired_inside, other),
@@ -335,7 +344,7 @@ with check(
 ):
     arguments.assert_results(first_bad, "tuples", "tuple in a tuple", "None and nothing", "integers", "no axes")
     arguments.assert_results(first_bad, "float16 and integers", "a named tuple", "a parameter")
-    arguments.assert_results(first_bad, "large numbers", "float64", "nothing bad", "an infinite input")
+    arguments.assert_results(first_bad, "large numbers", "float64", "bfloat16", "nothing bad", "an infinite input")
 with check(
     "in_place",
     "an output, or part of it, that a later layer makes finite, or infinite, in place",
@@ -348,7 +357,7 @@ with check(
     "runs_once",
     "the model runs once, to the end",
     guard=True,
-    hint="How often does your function call the model?",
+    hint="How often does your function call the model? Is it the model, or a copy?",
 ):
     ran = []
 
@@ -362,7 +371,8 @@ with check(
     for factor, want in ((torch.inf, "b"), (2.0, None)):
         parts = [("a", noting("a", 1.0)), ("b", noting("b", factor)), ("c", noting("c", 1.0))]
         ran.clear()
-        assert_close(searched(first_bad, parts, ["a", "b", "c"], same, torch.ones(1, 2, device=device())), want)
+        got = searched(first_bad, parts, ["a", "b", "c"], same, torch.ones(1, 2, device=device()), "runs")
+        assert_close(got, [want, 1, 1, 1, 1], name="the answer, and how often each of the model's own modules ran")
         assert ran == ["a", "b", "c"], "the layers ran in the wrong order, or not exactly once each"
 with check(
     "errors",

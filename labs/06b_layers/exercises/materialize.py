@@ -151,7 +151,7 @@ with check(
 # %% hidden checks
 
 
-def a_state(features, hidden, seed, dtype, rest_dtype=None):
+def a_state(features, hidden, seed, dtype, rest_dtype=None, norm_dtype=None):
     """Values for all of Scaled's tensors, in its state and the rest, and an input."""
     generator = torch.Generator().manual_seed(seed)
 
@@ -167,6 +167,8 @@ def a_state(features, hidden, seed, dtype, rest_dtype=None):
         "norm.running_var": numbers(hidden).square() + 1,
         "norm.num_batches_tracked": torch.tensor(seed, device=device()),
     }
+    for name in ("weight", "bias", "running_mean", "running_var"):
+        state[f"norm.{name}"] = state[f"norm.{name}"].to(norm_dtype or dtype)
     rest = {"norm.scale": numbers(hidden), "norm.more.scale": numbers(hidden), "norm_table": numbers(features)}
     return state, {name: t.to(rest_dtype or dtype) for name, t in rest.items()}, numbers(5, features)
 
@@ -189,13 +191,14 @@ with check(
     required=True,
     hint="Which dtype does a parameter have after assign, and which after copying? Whose memory is it in?",
 ):
-    for features, hidden, dtype, rest_dtype in (
-        (4, 3, torch.float32, None),
-        (2, 5, torch.float64, None),
-        (3, 1, torch.bfloat16, None),
+    for features, hidden, *dtypes in (
+        (4, 3, torch.float32),
+        (2, 5, torch.float64),
+        (3, 1, torch.bfloat16),
         (3, 3, torch.float64, torch.float32),
+        (2, 4, torch.bfloat16, torch.bfloat16, torch.float32),
     ):
-        state, rest, x = a_state(features, hidden, hidden, dtype, rest_dtype)
+        state, rest, x = a_state(features, hidden, hidden, *dtypes)
         want = copied(state | rest)
         output = computed(want, x)
         got = materialized(materialize, features, hidden, copied(state), copied(rest), [], x)

@@ -16,12 +16,14 @@ def samples_of(make, files, indices, as_path=False, name="scans"):
 
 @probes.probe
 def samples_after(make, files, *versions):
-    """All samples, read anew after each time that the files were overwritten with one of these versions."""
+    """All samples, read anew after the files were overwritten with each of these versions, which look equally old."""
     with tempfile.TemporaryDirectory() as root:
         write_files(root, files)
         data, got = make(root), []
         for version in versions:
             write_files(root, version)
+            for path in pathlib.Path(root).glob("*/*"):
+                os.utime(path, (1e9, 1e9))
             got.append([data[n] for n in range(len(data))])
         return got
 
@@ -37,7 +39,7 @@ class ScanFolder(Dataset):
 
     Details:
     - root: a str or a pathlib.Path, with any characters. Folders and scans are named with letters and digits, and
-      sorted as text.
+      sorted by sorted: 10 comes before 9, and Z before a.
     - Other files are ignored, and so are .png files in root itself. A folder without a .png file still counts for the
       labels.
     - The folders contain no folders, and no suffix is written .PNG.
@@ -101,13 +103,13 @@ def draw_files(draw, edge):
 
 @domain(
     *(reference, "one folder", "one scan", "ten scans each", "no scans", "all black", "all white", "a Path"),
-    *("brackets in root", "a root that ends in .png"),
+    *("signs in root", "a root that ends in .png"),
     call=samples_of,
 )
 def arguments(draw, edge):
     files = draw_files(draw, edge)
     indices = range(sum(file.endswith(".png") for file in files))
-    names = {"brackets in root": "my *scans* (2) [12]", "a root that ends in .png": "scans.png"}
+    names = {"signs in root": "my *scans* (2) [12] %20 $HOME", "a root that ends in .png": "scans.png"}
     return files, draw(st.permutations(list(indices) * 2)), edge == "a Path", names.get(edge, "scans")
 
 
@@ -122,8 +124,8 @@ def mixed(draw, edge):
     files = draw_files(draw, "one folder" if edge == "notes in root" else "")
     count = len(files)
     others = {
-        "notes in root": ["a.txt", "b.png"],
-        "notes in a folder": ["cat/a.txt", "cat/b.png.bak"],
+        "notes in root": ["a.txt", "b.png", "README"],
+        "notes in a folder": ["cat/a.txt", "cat/b.png.bak", "cat/png"],
         "an empty folder": ["1/a"],
     }
     files |= dict.fromkeys(others.get(edge, []), "not a scan")
@@ -192,7 +194,7 @@ with check(
     hint="In what order does the system list a folder? What does sorting texts do with 9 and 10?",
 ):
     arguments.assert_results(ScanFolder, "", "one folder", "one scan", "ten scans each", "no scans", "a Path")
-    arguments.assert_results(ScanFolder, "all black", "all white", "brackets in root", "a root that ends in .png")
+    arguments.assert_results(ScanFolder, "all black", "all white", "signs in root", "a root that ends in .png")
 with check(
     "other_files",
     "files that aren't scans, and a folder without any",

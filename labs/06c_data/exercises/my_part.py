@@ -45,7 +45,8 @@ def my_part(items: Iterable, info: Worker | None) -> Iterator:
     - No item is dropped or repeated: if they don't divide evenly, some workers get one more than others.
     - Nothing is read before the first next(), and after that, nothing beyond the item yielded.
     - info: has the attributes id, from 0 to num_workers - 1, and num_workers, at least 1.
-    - items: an iterable of anything, from which one iterator is made. It need not have a length or an end.
+    - items: an iterable of anything, from which one iterator is made, in the call or later. It need not have a length
+      or an end.
     """
     ### BEGIN SOLUTION
     for number, item in enumerate(items):
@@ -126,7 +127,7 @@ with check(
         t = [None, 0, 0, "", False, [], [], None, None]
         assert_close(list(my_part(iter(t), Worker(number, 2))), t[number::2])
         assert_close(list(my_part(iter(t[number:]), None)), t[number:])
-    t = [torch.full((2,), float(n % 2)) for n in range(5)]
+    t = [make(2) for make in (np.zeros, torch.ones, torch.zeros, np.ones, np.zeros)]  # have no truth value
     assert_close([list(my_part(list(t), Worker(n, 2))) for n in range(2)], [t[::2], t[1::2]])
     assert_close(list(my_part(iter([4, 7, 1]), None)), [4, 7, 1])
     for t, workers in (([4, 7, 1, 0, 2], 2), ([3, 8], 1)):

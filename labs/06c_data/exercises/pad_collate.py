@@ -23,8 +23,9 @@ def pad_collate(samples: list[tuple[Tensor, int]], fill: float) -> tuple[Tensor,
     - t may differ, and may be 0, even for all sequences. d is at least 1. d, the dtype, and the device are the same for
       all sequences.
     - The dtype is floating-point or integer, strides are arbitrary, and no sequence requires grad.
-    - fill: a number that this dtype represents exactly, possibly NaN or an infinity. It may also occur in a sequence.
-    - padded, lengths, and labels each have their own memory. The list and its sequences aren't changed.
+    - fill: a number that this dtype and float64 represent exactly, possibly NaN or an infinity. It may also occur in a
+      sequence.
+    - padded, lengths, and labels each have a new storage of their own. The list and its sequences aren't changed.
     """
     ### BEGIN SOLUTION
     longest = max(len(sequence) for sequence, _ in samples)
