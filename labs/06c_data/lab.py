@@ -12,12 +12,13 @@
 # - write a dataset that reads files, and measure how long a script waits for it;
 # - say which process reads which sample, with which random numbers, and what a worker costs;
 # - build a batch from samples of different lengths;
-# - divide up a dataset that has no index, so that each item is read once;
+# - shift scans at random, in the same way with any number of workers;
 # - prepare a batch while a step runs;
 # - say what you have to wait for before you read or overwrite a buffer.
 #
-# The core is four exercises, `ScanFolder`, `pad_collate`, `my_part`, and `prefetch`, and takes about 105 minutes. The
-# fifth, `too_early`, is at the end: it's further practice, takes about 25 minutes more, and earns no points.
+# The core is four exercises, `ScanFolder`, `pad_collate`, `ShiftedScans`, and `prefetch`, and takes about 105 minutes.
+# Two more, `my_part` and `too_early`, are at the end: they're further practice, take about 35 minutes more, and earn no
+# points.
 #
 # You need lab 6. All numbers were measured with PyTorch 2.13 on a busy machine with two cores, with one thread per
 # process. Statements about GPUs follow PyTorch's documentation. On macOS and Windows, this notebook runs without worker
@@ -38,6 +39,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -249,8 +251,9 @@ draw_lanes({**read, "your program": program}, "seconds")
 # ### What a worker costs
 #
 # Two readers should take half the time, but the way back isn't free. Your program sends a worker a list of indices
-# through a queue. The worker reads the samples, collates them, and copies each tensor of the batch to memory that both
-# processes can see. Through another queue, it sends a pickled message that says where the tensors are.
+# through a queue. The worker reads the samples and collates them. The default `collate_fn` stacks tensors directly into
+# memory that both processes can see. Tensors made otherwise, such as labels or the results of your own `collate_fn`,
+# are copied there. Through another queue, the worker sends a pickled message that says where the tensors are.
 #
 # The samples below cost nothing to read, so what remains is the cost of sending batches. Does a batch of eight tensors
 # with a number each cost more than one tensor of eight numbers?
@@ -285,22 +288,30 @@ for tensors, numbers in ((1, 1), (1, 8), (8, 1)):
 # | eight tensors of one number | 0.07 ms | 5.3 ms | 274 ms |
 #
 # Each tensor has its own piece of shared memory, which the worker makes and your program opens. So for small tensors,
-# their number counts: each further one costs about 0.6 ms, but seven more numbers in a tensor almost nothing.
-# (Megabytes cost time too, because they're copied.) A batch of digits has two tensors, so sending it costs about 2 ms.
-# For 100 scans, that's little: reading them takes about 20 ms. For a single scan, it's more than the reading.
+# their number counts: each further one costs about 0.6 ms, but seven more numbers in a tensor almost nothing. A batch
+# of digits has two tensors, so sending it costs about 2 ms. For 100 scans, that's little: reading them takes about
+# 10 to 20 ms. For a single scan, it's more than the reading.
 #
 # The first batch waits for the worker to start. That time varies from run to run much more than with the batch's size.
-# With `persistent_workers=True`, workers start only once and keep their copies, so a later change to your dataset
-# doesn't reach them. Otherwise, each epoch starts new workers with new copies.
 #
 # Let a step take s, reading a batch r, and sending it c. Without workers, an epoch takes about batches · (s + r).
 # Workers read while your program runs its steps, so with n of them, it takes about
 #
 # > batches · max(s, (r + c) / n), plus what your program pays to receive each batch,
 #
-# if each process has a core of its own. More workers help until (r + c) / n is below s, or until the cores are taken.
+# if each process that computes has a core of its own. More workers help until (r + c) / n is below s. If they decode
+# files, they compute, and stop helping once the cores are taken. If they wait for a remote disk, they don't need cores.
 # So measure s and r, calculate n, and try one more and one fewer. At the end of this lab, you'll do that with the
 # digits.
+#
+# Four more options of a `DataLoader`:
+#
+# | option | default | when to change it |
+# |---|---|---|
+# | `prefetch_factor` | each worker may be 2 batches ahead | reading times vary (raise it); memory is short (1) |
+# | `drop_last` | `False`: the last batch may be smaller | a small batch would hurt, as in batch norm |
+# | `persistent_workers` | `False`: each epoch has new workers, with new copies | starting them takes long |
+# | `sampler` | 0, 1, 2, ..., or with `shuffle=True`, a new order in each epoch | some samples should come more often |
 
 # %% [markdown]
 # ## Samples of different lengths
@@ -398,12 +409,47 @@ if forked:
 # differ. To reproduce a run, pass `DataLoader(generator=...)`, which determines the order of the samples and the
 # workers' seeds, and the same `num_workers`, which determines who reads what.
 #
+# It's simpler to keep no generator at all. If a scan's shift depends only on a seed, the epoch, and the scan's index,
+# it doesn't matter which process reads it, or when.
+#
+# ### Your turn: ShiftedScans
+# Write a dataset that shifts the scans of another one in this way.
+
+# %% given
+hint(
+    "What does a shift depend on? In which method do you know all of it?",
+    "Which pixels does a window on the scan show if it's one row further up, and what does it show beyond the edge?",
+    "nn.functional.pad(scan, (1, 1, 1, 1), value=-1.0) puts a frame around the scan. A window that starts at row "
+    "1 - down and column 1 - right is the shifted scan.",
+)
+
+# %% exercise: ShiftedScans points=2 level=medium
+
+# %% [markdown]
+# The next cell compares the scans that two workers read with those that your program reads. Do they agree in both
+# epochs if the workers persist?
+
+# %% scratch
+shifted = ShiftedScans([folders[i] for i in range(100)], seed=0)
+for persistent in (False, True) if forked else (False,):
+    loader = load(shifted, batch_size=10, persistent_workers=persistent, **two_workers)
+    for epoch in range(2):
+        shifted.epoch = epoch
+        read_by_workers, read_here = torch.cat([x for x, _ in loader]), torch.stack([shifted[i][0] for i in range(100)])
+        print(f"persistent_workers={persistent}, epoch {epoch}: the same:", torch.equal(read_by_workers, read_here))
+
+# %% answer [markdown]
+# Not in epoch 1: with `persistent_workers=True`, the workers keep the copies that they started with, in which `epoch`
+# is still 0. So let new workers start in each epoch, or keep the epoch in memory that all processes see, such as
+# `torch.tensor(0).share_memory_()`.
+
+# %% [markdown]
 # ## A dataset without an index
 #
 # If scans keep arriving from a scanner, no one can ask for number 1,000 yet. Like messages from a queue or lines in a
-# 2 TB file, they have no index. An `IterableDataset` has `__iter__` instead of
-# `data[i]`, and there's no sampler: samples arrive in the order in which `__iter__` yields them, and `shuffle=True` is
-# rejected. With `num_workers=2`, an epoch suddenly has twice as many samples as the file has lines.
+# 2 TB file, they have no index. An `IterableDataset` has `__iter__` instead of `data[i]`, and there's no sampler:
+# samples arrive in the order in which `__iter__` yields them, and `shuffle=True` is rejected. With `num_workers=2`, an
+# epoch suddenly has twice as many samples as the file has lines.
 
 # %% predict: twice answer=12
 # **Predict.** An `IterableDataset` yields six items, and a `DataLoader` reads it with two workers. How many items
@@ -423,37 +469,9 @@ print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)
 
 # %% [markdown]
 # Each worker has a copy of the dataset, and each copy yields everything, so 12 items arrive. (Without workers, it's 6.)
-# Dividing the work is the dataset's own job, and `get_worker_info()` says which worker this is, and of how many.
+# Dividing the work is the dataset's own job, and `get_worker_info()` says which worker this is, and of how many. That's
+# further practice: `my_part`, at the end.
 #
-# ### Your turn: my_part
-# Write a function that divides up the items, even if they never end. If you use `yield`, it's a *generator*: calling it
-# returns an iterator. Its first line runs on the first `next()`, and at each `yield`, it pauses until the next one.
-
-# %% given
-hint(
-    "Of the items 0 to 8, which belong to worker 1 of 3? How many items may you read before you yield one?",
-    "A function with a yield returns an iterator. enumerate supplies the numbers.",
-)
-
-# %% exercise: my_part points=2 level=easy
-
-# %% [markdown]
-# If `Stream.__iter__` returns `my_part(range(6), get_worker_info())`, which batches arrive with two workers and
-# `batch_size=2`? And what does this division cost if an item is a file that takes a second to read?
-
-# %% answer [markdown]
-# [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete. And each worker
-# reads *all* items and drops the others' share, so this saves no time. Instead, divide something cheap to read, such as
-# file names, and read the contents afterward.
-
-# %% [markdown]
-# Distributed training (lab 11) runs several programs, one per GPU. Each has a number, its rank, and workers of its own,
-# and `get_worker_info()` knows nothing about the other programs, so every rank reads all items. To divide them among
-# the workers of all ranks, number all of these workers, with `Worker(rank * num_workers + id, ranks * num_workers)`.
-# Some of them then get one more item than others. Since ranks wait for each other at each step, a distributed dataset
-# also drops the incomplete last round, or repeats items to fill it.
-
-# %% [markdown]
 # ## A good place to stop
 #
 # Stop for the day if you like. When you come back, your variables may be gone: choose *Run > Run All Above Selected
@@ -491,8 +509,9 @@ hint(
 # For that, an iterator reads a batch and launches its copy before it yields the previous batch.
 #
 # ### Your turn: prefetch
-# Write the iterator; the batches and the function that launches their copies, `move`, are passed in. You can write a
-# generator, like `my_part`. Don't forget the end, when one batch is still waiting.
+# Write the iterator; the batches and the function that launches their copies, `move`, are passed in. If you use
+# `yield`, it's a *generator*: calling it returns an iterator. Its first line runs on the first `next()`, and at each
+# `yield`, it pauses until the next one. Don't forget the end, when one batch is still waiting.
 
 # %% given
 hint(
@@ -505,7 +524,7 @@ hint(
 # %% [markdown]
 # ### The digits, one batch ahead
 #
-# What does your `prefetch` gain? Below, the batches are in memory, and the copy is a `sleep` of 5 milliseconds. Run the
+# What does your `prefetch` gain? Below, the batches are in memory, and the copy is a `sleep` of 2 milliseconds. Run the
 # cell, and then set `ahead` to True.
 
 # %% scratch
@@ -513,7 +532,7 @@ ahead = False
 
 
 def copy(batch):
-    time.sleep(0.005)
+    time.sleep(0.002)
     return batch
 
 
@@ -535,13 +554,11 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # %% answer [markdown]
 # | `ahead` | waits in our run | at least |
 # |---|---|---|
-# | False | 261 ms an epoch | 15 · 5 ms = 75 ms |
-# | True | 117 ms an epoch | 1 · 5 ms = 5 ms |
+# | False | 36 ms an epoch | 15 · 2 ms = 30 ms |
+# | True | 4 ms an epoch | 1 · 2 ms = 2 ms |
 #
 # With `prefetch`, batch 2 is copied during step 1, so only the first copy of an epoch has no step to hide it. That
-# holds as long as a step takes longer than a copy; otherwise, the script waits for the difference. We measured more
-# than 5 ms because other programs kept our cores busy: a thread that wakes up waits for a core, and a GPU's copy
-# doesn't.
+# holds as long as a step takes longer than a copy; otherwise, the script waits for the difference.
 #
 # A thread hides waiting, as here, but not Python code, because only one thread at a time runs that. So a worker is a
 # process.
@@ -563,33 +580,16 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # before the numbers have arrived there. `print(scores)` doesn't wait for them, because `scores` is a CPU tensor.
 #
 # **Written too early.** After `batch.to("cuda", non_blocking=True)` returns, the copy may still be reading the pinned
-# buffer. If you write the next batch to that buffer, the GPU may get a mixture of the two. With
-# `DataLoader(pin_memory=True)`, that can't happen: each batch has its own pinned memory, and PyTorch doesn't reuse it
-# while a copy is still reading it.
-#
-# Work in the copy's own stream needs no wait: it runs after the copy. PyTorch launches into the *current stream*, which
-# is always the same one unless you choose another. Your program has to wait for an event, and so does the work in any
-# other stream:
-#
-# ```python
-# event = torch.cuda.Event()
-# event.record(stream)      # the event marks all work launched into stream so far; nothing waits yet
-# other.wait_event(event)   # work launched into other from now on starts after the marked work
-# event.synchronize()       # the program waits for the marked work
-# torch.cuda.synchronize()  # the program waits for everything
-# ```
-#
-# `loss.item()` waits, too, for the work launched so far in the current stream.
-#
-# Until you've waited for a copy, it *may* be unfinished, however long ago you launched it. Which of these six lines are
-# wrong?
+# buffer. If you write the next batch to that buffer, the GPU may get a mixture of the two. Until you've waited for a
+# copy, it *may* be unfinished, however long ago you launched it. `event` is a `torch.cuda.Event()`. Which of these six
+# lines are wrong?
 #
 # ```python
 # buffer.copy_(first)                              # 1   buffer is pinned
 # batch = buffer.to("cuda", non_blocking=True)     # 2
-# event.record()                                   # 3   in the current stream
+# event.record()                                   # 3   marks all work launched so far; nothing waits yet
 # buffer.copy_(second)                             # 4
-# event.synchronize()                              # 5
+# event.synchronize()                              # 5   the program waits for the marked work
 # buffer.copy_(third)                              # 6
 # ```
 #
@@ -607,22 +607,30 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 # the copy. Swap lines 4 and 5, and the program is correct. Now check your own loops in the same way.
 
 # %% [markdown]
+# With `DataLoader(pin_memory=True)`, no batch is written too early: each has its own pinned memory, and PyTorch doesn't
+# reuse it while a copy is still reading it.
+#
+# PyTorch launches into the *current stream*, which is always the same one unless you choose another. Two more calls
+# wait: `loss.item()` for the work launched into it so far, and `torch.cuda.synchronize()` for everything.
+#
 # On a GPU, your `prefetch` needs a second stream. In the stream of the steps, copy 2 would run before step 1 or after
-# it, but never at the same time:
+# it, but never at the same time. Work in the copy's own stream runs after the copy, but work in any other stream has to
+# wait for an event:
 #
 # ```python
 # copies = torch.cuda.Stream()
 #
-# def move(batch):                                 # batch is pinned: DataLoader(pin_memory=True)
+# def move(batch):                                 # [x, y], pinned: DataLoader(pin_memory=True)
 #     with torch.cuda.stream(copies):              # makes copies the current stream
-#         moved, copied = batch.to("cuda", non_blocking=True), torch.cuda.Event()
+#         moved, copied = [t.to("cuda", non_blocking=True) for t in batch], torch.cuda.Event()
 #         copied.record()
 #     return moved, copied
 #
 # for batch, copied in prefetch(loader, move):
 #     steps = torch.cuda.current_stream()
-#     steps.wait_event(copied)                     # the step starts after the copy
-#     batch.record_stream(steps)                   # the next copy can't reuse batch's memory until the step is done
+#     steps.wait_event(copied)                     # work launched into steps from now on starts after the copies
+#     for t in batch:
+#         t.record_stream(steps)                   # a later copy can't reuse t's memory until the step is done
 #     run_step(batch)
 # ```
 #
@@ -638,32 +646,46 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 # the time of the steps, and no loader can beat that. If an epoch hardly gets faster, leave the loader alone. The last
 # measurement avoids the reading: it takes all scans as one batch, so each file is decoded once, and keeps that.
 
+
 # %% scratch
+class Remote(TensorDataset):
+    """Decoded scans that wait for a remote disk."""
+
+    def __getitem__(self, index):
+        time.sleep(0.0003)
+        return super().__getitem__(index)
+
+
 print("the same batch again and again:")
 train([next(iter(load(folders)))] * 15, unseen)
-for workers in (0, 1, 2) if forked else (0,):
-    print(workers, "workers:")
-    options = {**two_workers, "num_workers": workers, "persistent_workers": True} if workers else {}
-    train(load(folders, shuffle=True, **options), unseen)
-print("decoded once, kept in a tensor:")
 (everything,) = load(folders, batch_size=len(folders))
+for data in (folders, Remote(*everything)):
+    for workers in (0, 1, 2) if forked else (0,):
+        print(f"{type(data).__name__}, {workers} workers:")
+        options = {**two_workers, "num_workers": workers, "persistent_workers": True} if workers else {}
+        train(load(data, shuffle=True, **options), unseen)
+print("decoded once, kept in a tensor:")
 train(load(TensorDataset(*everything), shuffle=True), unseen)
 
 # %% answer [markdown]
 # | batches | right | an epoch | spent waiting |
 # |---|---|---|---|
-# | the same one, always ready | | 0.08 s | 0 s |
-# | from ten folders, no workers | 98% | 0.43 s | 0.35 s |
-# | the same, with one worker | 99% | 0.54 s | 0.24 s |
-# | the same, with two workers | 99% | 0.39 s | 0.12 s |
-# | decoded once, kept in a tensor | 98% | 0.07 s | 0.01 s |
+# | the same one, always ready | | 0.04 s | 0 s |
+# | from ten folders, no workers | 98% | 0.21 s | 0.15 s |
+# | the same, with one worker | 99% | 0.31 s | 0.14 s |
+# | the same, with two workers | 99% | 0.28 s | 0.12 s |
+# | from a remote disk, no workers | 98% | 0.74 s | 0.62 s |
+# | the same, with one worker | 99% | 0.68 s | 0.58 s |
+# | the same, with two workers | 99% | 0.38 s | 0.29 s |
+# | decoded once, kept in a tensor | 98% | 0.06 s | 0.01 s |
 #
-# (98 or 99% is the order's luck.) The loader is the bottleneck: without workers, four fifths of an epoch are spent
-# waiting.
+# (98 or 99% is the order's luck.) The loader is the bottleneck: without workers, most of an epoch is spent waiting.
 #
-# A step took s = 80 ms / 15 = 5 ms here, and reading a batch r = 350 ms / 15 = 23 ms. By the rule, two workers on free
-# cores would need about 15 · (23 + 2) / 2 ms = 0.19 s. Our machine has only two cores, and a step uses both, so workers
-# slowed the steps down: with one worker, the wait got 0.1 s shorter, and the steps took 0.2 s longer.
+# From the folders, a step took s = 43 ms / 15 = 3 ms here, and reading a batch r = 147 ms / 15 = 10 ms. By the rule,
+# two workers on free cores would need about 15 · (10 + 2) / 2 ms = 0.09 s. Our machine has only two cores, and a step
+# uses both, so workers shortened the wait a little, and slowed the steps down more. A worker that waits for a disk
+# leaves its core to the steps. There, r = 618 ms / 15 = 41 ms, the rule gives 15 · (41 + 2) / 2 ms = 0.32 s, and two
+# workers came close. Readers that compute need cores; readers that wait don't.
 #
 # Decoding once needs no cores, and it ended the wait. It only works if the decoded samples fit in memory. If they
 # don't, decode them once into a file of numbers that's quick to read (`numpy.memmap`), and measure again.
@@ -743,12 +765,13 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 # First, each of the eight workers has a copy of the dataset, including a copy of the generator in the same state. So
 # eight samples get the same crop, and the crops start over in each epoch, unless the workers persist. PyTorch seeds
 # only the generators that it knows about. To show it, I'd print the numbers that the dataset draws, for two workers and
-# two epochs. The fix is to seed the generator in `worker_init_fn` from `get_worker_info().seed`. Second, the buffer is
-# overwritten while the previous batch's copy may still be reading it, so some batches are a mixture of two. Nothing
-# checks that, because writing to CPU memory is always allowed. To show it, I'd fill each batch with its own number,
-# copy the batches back after `torch.cuda.synchronize()`, and look for batches that contain two numbers. I'd record an
-# event after the copy and synchronize it before overwriting the buffer, or alternate between two buffers with an event
-# each, or leave it to `DataLoader(pin_memory=True)`.
+# two epochs. The fix is to seed the generator in `worker_init_fn` from `get_worker_info().seed`, or to make a new one
+# for each sample, from the seed, the epoch, and the index. Second, the buffer is overwritten while the previous batch's
+# copy may still be reading it, so some batches are a mixture of two. Nothing checks that, because writing to CPU memory
+# is always allowed. To show it, I'd fill each batch with its own number, copy the batches back after
+# `torch.cuda.synchronize()`, and look for batches that contain two numbers. I'd record an event after the copy and
+# synchronize it before overwriting the buffer, or alternate between two buffers with an event each, or leave it to
+# `DataLoader(pin_memory=True)`.
 #
 # For grading: one point for the copied generator with an experiment or a fix, one for the buffer that's overwritten too
 # early, with a wait as its fix.
@@ -759,7 +782,8 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 #
 # - A dataset opens a file when its sample is asked for.
 # - A sampler decides the order. Without shuffling, a sorted dataset gives batches of one class.
-# - A worker has its own copies of the dataset, its counters, and its generators.
+# - A worker has its own copies of the dataset, its counters, and its generators. Shifts drawn from (seed, epoch, index)
+#   are the same in all of them.
 # - Batches arrive in the sampler's order, however long a worker takes.
 # - On free cores, an epoch takes about batches · max(step, (read + send) / workers). Decode only once, if you can.
 # - Padding needs lengths: without them, no one can tell it from data.
@@ -775,6 +799,38 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 #
 # Lab 7 asks where the memory goes.
 #
+# ## Further practice: a dataset without an index, divided
+#
+# With two workers, `Stream` yielded each item twice.
+#
+# ### Your turn: my_part
+# Write a function that divides up the items, even if they never end. You can use `yield`, as in `prefetch`.
+
+# %% given
+hint(
+    "Of the items 0 to 8, which belong to worker 1 of 3? How many items may you read before you yield one?",
+    "A function with a yield returns an iterator. enumerate supplies the numbers.",
+)
+
+# %% exercise: my_part points=2 level=easy further
+
+# %% [markdown]
+# If `Stream.__iter__` returns `my_part(range(6), get_worker_info())`, which batches arrive with two workers and
+# `batch_size=2`? And what does this division cost if an item is a file that takes a second to read?
+
+# %% answer [markdown]
+# [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete. And each worker
+# reads *all* items and drops the others' share, so this saves no time. Instead, divide something cheap to read, such as
+# file names, and read the contents afterward.
+
+# %% [markdown]
+# Distributed training (lab 11) runs several programs, one per GPU. Each has a number, its rank, and workers of its own,
+# and `get_worker_info()` knows nothing about the other programs, so every rank reads all items. To divide them among
+# the workers of all ranks, number all of these workers, with `Worker(rank * num_workers + id, ranks * num_workers)`.
+# Some of them then get one more item than others. Since ranks wait for each other at each step, a distributed dataset
+# also drops the incomplete last round, or repeats items to fill it.
+
+# %% [markdown]
 # ## Further practice: a checker for copies
 #
 # Of the six lines in "What you have to wait for", you found the wrong one by hand. Write a function that does it.

@@ -65,6 +65,7 @@ CPU_ARGUMENTS = {
     "06c_data": {
         "pad_collate": "gives labels and lengths, which stay in CPU memory",
         "my_part": "is given the numbers of samples",
+        "ShiftedScans": "gives scans in CPU memory, where a dataset has them",
     },
     "08_functions": {"grad_reverse": "vmap passes its own tensors, which wrap those of the device"},
     "09_amp": {"ulp": BITS, "bf16_sgd_": BITS},
