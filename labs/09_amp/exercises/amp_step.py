@@ -290,6 +290,10 @@ with check(
 with check(
     "scaler_off", "a scaler that's turned off", weight=2, hint="Does your step read the scaler's private state?"
 ):
+    t = [(torch.tensor([[257.0, 256.0]]), torch.tensor([[3.0]]))]
+    case = ([torch.tensor([[1.0, -1.0]]), torch.zeros(1)], lambda x: x.clone(), t, F.mse_loss, torch.bfloat16)
+    got = amp_stepped(amp_step, *case, 1.0, 1e-3, 0.0, None, 3)["norm"]
+    assert_close(got, [6 * math.hypot(256, 256, 1)], rtol=1e-2, name="the norm in bfloat16")
     assert_steps(amp_step, "scaler off", "scaler off, clipped", "scaler off, nan")
 with check(
     "unused",
