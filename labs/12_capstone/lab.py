@@ -673,7 +673,7 @@ FLAWS = {
     "stale": "the optimizer steps before backward: a call uses the previous call's gradient, and the first one none",
     "mode": "the forward pass isn't in training mode",
     "graph": "the returned tensor keeps a graph alive",
-    "input": "x is changed",
+    "input": "x has other numbers after the call than before",
     "dead": "some parameters get no gradient, while others do",
     "sum": "the gradient is that of the losses' sum instead of their mean",
 }

@@ -1,6 +1,6 @@
 # %% exercise
 def bench(fn: Callable[[], object], clock: Callable[[], float], sync: Callable[[], None], repeats: int) -> float:
-    """The median time of one call to fn after a warm-up, in the clock's unit: a float.
+    """The median time of one call to fn after a warm-up, in the clock's unit: a float, right to six digits.
 
     Calls fn 3 times to warm it up. Then it calls fn repeats more times, an odd number, and measures each of these
     calls. fn() only queues work, and sync() returns when all the queued work is done. A time is the difference between
@@ -43,6 +43,7 @@ def bench(fn: Callable[[], object], clock: Callable[[], float], sync: Callable[[
         "recording off",
         "coarse",
         "a reading of 0",
+        "reading takes time",
     ),
     contexts={"recording off": torch.no_grad},
 )
@@ -55,6 +56,7 @@ def arguments(draw, edge):
     times = {"no work": [0.0] * 5, "coarse": coarse, "a reading of 0": [2.0]}.get(edge, times)
     machine = Machine([0.5, 0.1, 40.0 if edge == "a long third call" else 0.6, *times])
     machine.tick = 1.0 if edge in ("coarse", "a reading of 0") else 0.0
+    machine.reading = 0.25 if edge == "reading takes time" else 0.0
     if edge == "a reading of 0":  # the warm-up takes 8.7 seconds, or 9.2 if each call is waited for
         machine.now = machine.busy_until = -8.6
         return machine.run, machine.clock, machine.sync, repeats
@@ -66,10 +68,11 @@ def arguments(draw, edge):
 class Machine:
     """A simulated machine. Call n queues work[n] seconds of work, or work[-1] if the list is shorter. The first two
     calls compile, for 6 and 2 seconds, and so does the first call in another grad mode, for 5. The clock advances by
-    ticks, or smoothly if tick is 0."""
+    ticks, or smoothly if tick is 0. It takes `reading` seconds to read it."""
 
     def __init__(self, work):
         self.work, self.now, self.busy_until, self.modes, self.tick = work, 0.0, 0.0, [], 0.0
+        self.reading = 0.0
 
     def run(self):
         calls = len(self.modes)
@@ -80,6 +83,7 @@ class Machine:
         self.busy_until = max(self.busy_until, self.now) + self.work[min(calls, len(self.work) - 1)]
 
     def clock(self):
+        self.now += self.reading
         return self.now // self.tick * self.tick if self.tick else self.now
 
     def sync(self):
@@ -117,6 +121,7 @@ with check(
     hint="Do you wait in every measurement?",
 ):
     arguments.assert_results(bench, "", "one measurement", "equal times", "no work", "coarse")
+    arguments.assert_results(bench, "reading takes time")
 with check(
     "warmup",
     "none of the warm-up is measured",

@@ -9,9 +9,9 @@ def one_graph(f, x, limit):
 def clip_norm(x: Tensor, limit: float) -> tuple[Tensor, Tensor]:
     """(x clipped as by clip_eager, x's norm before clipping), in one graph: torch.compile(fullgraph=True) accepts it.
 
-    The first result has the values and the gradient of clip_eager(x, limit, []). The second result is a 0-dim tensor
-    without a history. The function prints nothing, and uses only operations on tensors, but not torch.cond, which the
-    check can't replay.
+    The first result has the values and the gradient of clip_eager(x, limit, []). The second result is a 0-dim tensor of
+    x's dtype, without a history. The function prints nothing, and uses only operations on tensors, but not torch.cond,
+    which the check can't replay.
 
     Details:
     - x: float32 or float64, of any shape. x isn't changed.
@@ -27,18 +27,18 @@ def clip_norm(x: Tensor, limit: float) -> tuple[Tensor, Tensor]:
 
 # %% promises
 # (x clipped as by -> example, other_cases, shapes, one_graph
-# The first result has -> example, other_cases, gradient, gradient_at_zero
-# The second result -> example, gradient, gradient_at_zero
+# The first result has -> example, other_cases, sizes, gradient, gradient_at_zero
+# The second result -> example, sizes, gradient, gradient_at_zero
 # The function prints nothing -> one_graph
 # x: float32 or float64 -> other_cases, shapes, gradient
 # x isn't changed -> keeps_input
 # limit, and the absolute -> sizes
-# The values and the gradient -> example, other_cases, gradient, gradient_at_zero
+# The values and the gradient -> example, other_cases, sizes, gradient, gradient_at_zero
 
 
 # %% domain
 SHAPES = ("no axes", "no numbers", "one number", "four axes", "transposed", "every second one", "expanded")
-SIZES = ("small numbers", "large numbers", "small limit", "large limit")
+SIZES = ("small numbers", "large numbers", "small limit", "large limit", "small numbers, large limit")
 STATES = ("no gradient wanted", "from an operation", "holds .grad")
 
 
@@ -48,8 +48,10 @@ def arguments(draw, edge):
     shape = (3, 4) if edge == "transposed" else shape
     shape = {"no axes": (), "no numbers": (0, 3), "one number": (1,), "four axes": (2, 1, 3, 2)}.get(edge, shape)
     x = torch.rand(shape, generator=draw.make_generator(here), dtype=torch.float64) + 0.1
-    x = (x - 0.6 * (x > 0.6)) * {"small numbers": 1e-12, "large numbers": 1e12, "zeros": 0}.get(edge, 3)
+    scale = 1e-14 if "small numbers" in edge else {"large numbers": 3e14, "zeros": 0}.get(edge, 3)
+    x = (x - 1.2 * (x > 0.6)) * scale  # some numbers are negative, and none is nearly 0
     part = {"just above the limit": 0.99, "just below it": 1.01, "small limit": 1e-12, "large limit": 1e12}
+    part |= {"small numbers": 0.4, "large numbers": 0.4, "small numbers, large limit": 1e28}
     limit = (x.norm().item() or 2.0) * part.get(edge, draw(st.sampled_from([0.1, 0.4, 3.0])))
     x = draw.apply_layout(x if edge == "float64" else x.float(), edge)
     if edge == "no gradient wanted":
@@ -87,8 +89,14 @@ with check(
     "shapes", "a single number, an empty tensor, four dimensions, strides", weight=1, hint="Which shapes may x have?"
 ):
     arguments.assert_results(clip_norm, *SHAPES)
-with check("sizes", "small and large numbers", weight=1, hint="How small may the limit be? Is anything added to it?"):
+with check(
+    "sizes",
+    "small and large numbers: values and gradients",
+    weight=1,
+    hint="How small may the limit be? Is anything added to it? Which powers of the norm does backward need?",
+):
     arguments.assert_results(clip_norm, *SIZES, rtol=1e-5, atol=0.0)
+    arguments.assert_gradients(clip_norm, *SIZES)
 with check(
     "one_graph",
     "one graph that is right on both sides",
@@ -175,7 +183,7 @@ def clip_norm(x, limit):
     return torch.where(norm > limit, x * (limit / norm), x), norm.detach()
 
 
-# %% wrong "the scale is a constant" fails=one_graph,gradient
+# %% wrong "the scale is a constant" fails=sizes,one_graph,gradient
 def clip_norm(x, limit):
     norm = x.norm().detach()
     return x * (limit / norm.clamp(min=limit)), norm
@@ -188,7 +196,7 @@ def clip_norm(x, limit):
     return torch.where(norm > limit, x * (limit / safe), x), norm.detach()
 
 
-# %% wrong "the norm with its history" fails=gradient,gradient_at_zero
+# %% wrong "the norm with its history" fails=sizes,gradient,gradient_at_zero
 def clip_norm(x, limit):
     norm = x.norm()
     return x * (limit / norm.clamp(min=limit)), norm

@@ -73,8 +73,9 @@ def export_gate(gate: Gate) -> bytes:
     """gate, exported for float32 inputs (n, width) with any n >= 1: the bytes that torch.export.save writes.
 
     For the program loaded from them, program.module()(x) returns what gate(x) returns, on both sides of its branch, if
-    up and down both return finite numbers. gate.up and gate.down are Linear layers from width to width, on the CPU, of
-    any width >= 2. The gate isn't changed: its values, its forward, its mode, and which parameters are trained.
+    up and down both return finite numbers, and rounding doesn't decide whether x.mean() > 0. gate.up and gate.down are
+    Linear layers with a bias, from width to width, on the CPU, of any width >= 2. The gate isn't changed: its values,
+    its forward, its mode, and which parameters are trained.
     """
 
     ### BEGIN SOLUTION

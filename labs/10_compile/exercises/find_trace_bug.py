@@ -34,7 +34,7 @@ def find_trace_bug(model: nn.Module, example: Tensor) -> Tensor | None:
 
     It's wrong if the model returns a result, but the trace raises an exception or returns another result: one with
     another shape, or with values that aren't close (torch.allclose with its default tolerances; NaN equals NaN). If the
-    model itself raises an exception of any kind, the candidate doesn't count.
+    model itself raises any kind of Exception, the candidate doesn't count.
 
     Details:
     - model takes a float32 tensor and returns a float32 tensor that depends on nothing else; it accepts the example.

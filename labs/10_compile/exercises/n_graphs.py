@@ -29,7 +29,7 @@ def n_graphs(fn: Callable[..., object], *args: Tensor) -> int:
     """How many graphs Dynamo creates for one call fn(*args) if none of fn is compiled yet: an int, 0 or more.
 
     torch.compile has its default settings. A graph that runs several times counts once. Earlier calls and compilations
-    make no difference: the same arguments give the same number.
+    make no difference.
     """
     ### BEGIN SOLUTION
     torch.compiler.reset()

@@ -3,6 +3,8 @@ def module_with(state):
     """A module with this state_dict(), in which whatever follows _orig_mod in a name is compiled, at most once."""
     module = nn.Module()
     module.register_buffer("not_saved", torch.ones(2), persistent=False)
+    module.register_parameter("absent", None)  # like the bias of a layer without one
+    module.register_buffer("also_absent", None)
     for part in dict.fromkeys(name.split(".")[0] for name in state):
         value = state.get(part)
         if value is None:

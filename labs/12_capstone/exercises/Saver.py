@@ -49,6 +49,14 @@ def refuses(load):
     return False
 
 
+def with_saver(make, run, compiled):
+    """A run, and its Saver. Another run has a Saver, too."""
+    other, session = Session(*run), Session(*run, compiled=compiled)
+    saver = make(*session.parts())
+    make(*other.parts())
+    return session, saver
+
+
 @probes.probe
 def saved_by(make, run, before, see="file", after=0, compiled=False, to_path="", epoch=None):
     """A run that is saved at its start and after some epochs: the second file, or the state some epochs later.
@@ -56,8 +64,7 @@ def saved_by(make, run, before, see="file", after=0, compiled=False, to_path="",
     to_path: "str" or "Path". epoch: what save gets; by default, the number of epochs.
     """
     with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
-        session, file = Session(*run, compiled=compiled), io.BytesIO()
-        saver = make(*session.parts())
+        (session, saver), file = with_saver(make, run, compiled), io.BytesIO()
         saver.save(io.BytesIO(), 0)
         session.go(before)
         path = pathlib.Path(folder, "run")
@@ -74,9 +81,8 @@ def saved_by(make, run, before, see="file", after=0, compiled=False, to_path="",
 def loaded_by(make, run, written, see="model", after=0, compiled=False, from_path=""):
     """Loads into another run, which is one epoch old: its state some epochs later, or what load returns."""
     with torch.random.fork_rng(), tempfile.TemporaryDirectory() as folder:
-        session, path = Session(*run, compiled=compiled), pathlib.Path(folder, "run")
+        (session, saver), path = with_saver(make, run, compiled), pathlib.Path(folder, "run")
         path.write_bytes(written)
-        saver = make(*session.parts())
         session.go(1)
         if see == "refused":
             return refuses(lambda: saver.load(io.BytesIO(written)))
@@ -96,7 +102,9 @@ class Saver:
         scaler: torch.amp.GradScaler,
         generator: torch.Generator,
     ) -> None:
-        """The parts of the run. model may come from torch.compile. generator: on the CPU, draws the data's order."""
+        """The parts of the run. model may come from torch.compile, but none of its parts. generator: on the CPU, draws the
+        data's order.
+        """
         ### BEGIN SOLUTION
         inside = getattr(model, "_orig_mod", model)
         self.parts = {"model": inside, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}

@@ -28,6 +28,7 @@ def measured(evaluate, start, first, batches, classes, training=(), old=None, fr
     """
     block = nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7))
     model = nn.Sequential(Called(first), block, nn.Tanh(), nn.Linear(7, classes)).to(here)
+    model[2].add_module("shared", block[1])  # which doesn't run there
     model.load_state_dict(start, strict=False)
     for name, module in model.named_modules():
         module.training = name in training
@@ -54,8 +55,9 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
     memory that counts labels by row and predictions (the largest logit, or the first of equal ones) by column.
 
     Details:
-    - batches: an iterable, which can be read once, with at least one sample in all; n may differ, and be 0.
+    - batches: an iterable, which can be read once, with one to ten million samples in all; n may differ, and be 0.
     - Logits that aren't equal differ by more than 1e-4.
+    - You may assume that the model doesn't change its input, nor its buffers in evaluation mode.
     - Afterward, parameters, whether they require grad, buffers and every .grad are as before, and each module is in the
       mode it was in. The grad mode is as before. All this also holds if the model raises an error, which is passed on.
     """
@@ -87,6 +89,7 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
 # Returns (loss, matrix) -> example, uneven_batches, confusion_matrix
 # batches: an iterable -> example, uneven_batches, confusion_matrix
 # Logits that aren't -> uneven_batches, confusion_matrix
+# You may assume -> uneven_batches, confusion_matrix, keeps_model, keeps_grad
 # Afterward, parameters -> keeps_model, keeps_grad, keeps_modes
 # The grad mode -> grad_mode
 # All this also holds -> after_error, grad_mode
@@ -98,7 +101,7 @@ def evaluate(model: nn.Module, batches, classes: int) -> tuple[float, Tensor]:
     *("one sample", "one batch", "an empty batch first", "an empty batch between", "an empty batch last"),
     *("one class", "a class does not occur", "a class is not predicted", "equal logits", "recording shows"),
     *("all train", "only the model trains", "only the inner module trains", "holds .grad", "frozen", "recording off"),
-    *("raises at once", "raises later"),
+    *("raises at once", "raises later", "large logits"),
     call=measured,
     contexts={"recording off": torch.no_grad},
 )
@@ -115,6 +118,9 @@ def arguments(draw, edge):
     batches = [(torch.randn(n, 4, generator=g), torch.randint(0, labels, (n,), generator=g)) for n in sizes]
     if "raises" in edge:
         batches[0 if edge == "raises at once" else -1][0][0, 0] = 1e6
+    if edge == "large logits":  # of the first class, and some other class occurs
+        start["3.bias"][0] += 200
+        batches[0][1][0] = classes - 1
     training = draw(st.sampled_from([["", "1", "3"], ["1", "1.1"], ["", "0", "1.0", "2"]]))
     training = {"all train": ["", "0", "1", "1.0", "1.1", "2", "3"], "only the model trains": [""]}.get(edge, training)
     training = ["1.1"] if edge == "only the inner module trains" else training
@@ -199,13 +205,13 @@ with check(
     assert_returned(evaluate, "an empty batch first", "an empty batch between", "an empty batch last")
 with check(
     "confusion_matrix",
-    "the matrix of several batches",
+    "the matrix of several batches, and the loss of large logits",
     weight=3,
-    hint="Does each batch add to the matrix? Does it contain classes without samples?",
+    hint="Does each batch add to the matrix, and classes without samples? What is the logarithm of softmax's 0?",
 ):
     assert_returned(evaluate, "", "one class", "a class does not occur", "a class is not predicted", "equal logits")
     assert_returned(evaluate, "all train", "only the model trains", "only the inner module trains")
-    assert_returned(evaluate, "holds .grad", "frozen")
+    assert_returned(evaluate, "holds .grad", "frozen", "large logits")
 with check(
     "keeps_model",
     "parameters and running averages are as before",
@@ -214,7 +220,10 @@ with check(
 ):
     assert_left(evaluate, "", "all train", "only the inner module trains")
 with check(
-    "keeps_modes", "each module is in the mode it was in", weight=2, hint="Is one train() or eval() at the end enough?"
+    "keeps_modes",
+    "each module is in the mode it was in, even a shared one",
+    weight=2,
+    hint="Is one train() or eval() at the end enough?",
 ):
     assert_modes(evaluate, "", "all train", "only the model trains", "only the inner module trains")
 with check("after_error", "all is restored if the model raises an error", weight=2, hint="What does finally do?"):

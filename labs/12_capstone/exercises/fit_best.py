@@ -9,9 +9,12 @@ def fitted(width):
 
 
 def fitted_net(start, first, pace=0.1):
-    """4 to width to 3, with these weights. first: the first layer, as for Called. pace: of the running averages."""
+    """4 to width to 3, with these weights; without those of the batch normalization, there's none.
+
+    first: the first layer, as for Called. pace: of the running averages.
+    """
     width = len(start["1.bias"])
-    norm = nn.BatchNorm1d(width, momentum=pace)
+    norm = nn.BatchNorm1d(width, momentum=pace) if "2.weight" in start else nn.Identity()
     net = nn.Sequential(Called(first), nn.Linear(4, width), norm, nn.Tanh(), nn.Linear(width, 3))
     net.load_state_dict(start, strict=False)
     return net
@@ -61,7 +64,7 @@ def fit_best(
     - optimizer: has all of the model's parameters, is new, and has no weight decay.
     - You may assume that the means over the held-out samples are finite.
     - Afterward, the model is in evaluation mode, its parameters are still the optimizer's, and PyTorch's grad mode is
-      as before.
+      on, as before.
     """
     ### BEGIN SOLUTION
     best: dict[str, Tensor] = {}
@@ -102,6 +105,7 @@ def fit_best(
 @domain(
     reference,
     *("one epoch", "one batch", "momentum", "large losses", "uneven held-out batches", "frozen", "recording shows"),
+    "batches of one sample",
     *(
         "the first is best",
         "one between is best",
@@ -121,6 +125,8 @@ def arguments(draw, edge):
         return [(torch.randn(n, 4, generator=g), torch.randint(0, 3, (n,), generator=g)) for n in sizes]
 
     batches = draw_batches([5] if edge == "one batch" else draw(st.permutations([2, 3, 6]))[:2])
+    if edge == "batches of one sample":  # without batch normalization, which can't train with them
+        start, batches = {name: t for name, t in start.items() if name[0] != "2"}, draw_batches([1, 4, 1])
     same = draw(st.integers(1, 5))
     held_out = draw_batches([1, 6, 2] if edge == "uneven held-out batches" else [same, same])
     if "best" in edge:
@@ -187,7 +193,8 @@ with check(
     required=True,
     hint="Which mode does the second epoch train in? When does the scheduler step, and what's in .grad?",
 ):
-    for trial in arguments.iter_trials(fit_best, "", "one epoch", "one batch", "momentum", "large losses"):
+    edges = ("", "one epoch", "one batch", "batches of one sample", "momentum", "large losses")
+    for trial in arguments.iter_trials(fit_best, *edges):
         assert_close(trial.report.result["losses"], trial.case.report.result["losses"], rtol=1e-4, atol=1e-5)
 with check(
     "mean_over_samples",

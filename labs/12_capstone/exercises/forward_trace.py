@@ -108,7 +108,8 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 
     Details:
     - A layer that runs twice is listed twice, and one that does not run is not listed.
-    - After the call, the modes of the modules and PyTorch's grad mode are as before.
+    - After the call, the modes of the modules and PyTorch's grad mode are as before. The model may run in either grad
+      mode.
     - The model may have its own hooks, which return None. Afterward, it has these and no others, even if model(x)
       raises an error, which is passed on.
     """
@@ -139,6 +140,7 @@ def forward_trace(model: nn.Module, x: Tensor) -> list[tuple[str, Tensor]]:
 # Each output has the values -> example, layer_kinds, own_memory, no_history
 # A layer that runs twice -> layer_kinds
 # After the call, the modes -> keeps_modes
+# The model may run -> example, layer_kinds, one_layer, no_history
 # The model may have its own hooks -> hooks_removed, after_error
 # Afterward, it has these -> hooks_removed, after_error
 

@@ -66,17 +66,19 @@ def train_window(
 
     The batches are moved to the device of the model's parameters. dtype: bfloat16 or float16, for autocast, or float32,
     which means no autocast. The step uses the gradient of the mean cross entropy over all samples of the window.
-    Gradients from before do not count. Everything that a batch's graph keeps for its backward pass is freed before the
-    next forward pass. The gradient's norm over all parameters is clipped to at most clip, as nn.utils.clip_grad_norm_
-    does. An enabled scaler skips the step if a gradient is inf or nan. Its scale is updated once.
+    Gradients from before do not count. What a batch's graph keeps for its backward pass, except for autocast's casts of
+    weights, is freed before the next forward pass. The gradient's norm over all parameters is clipped to at most clip,
+    as nn.utils.clip_grad_norm_ does. An enabled scaler skips the step if a gradient is inf or nan. Its scale is updated once.
     Returns the mean cross entropy over all samples of the window, before the step: a Python float.
 
     Details:
     - window: at least one pair x (n, ...), y (n,) int64, in CPU memory; n >= 1 may differ. The list and its tensors are
       not changed.
-    - You may assume that the optimizer has all of the model's parameters, and that the loss depends on each.
+    - clip: at least 1e-3.
+    - You may assume that the optimizer has all of the model's parameters, that the loss depends on each, and that the
+      model doesn't change its input.
     - The scaler may be disabled (enabled=False): the step is then always taken.
-    - Autocast is off before the call, and off afterward. The modes of the model and of its modules are not changed.
+    - Autocast is off and the grad mode on, before the call and afterward. The modes of the model and of its modules are not changed.
     """
     ### BEGIN SOLUTION
     where = next(model.parameters()).device
@@ -101,13 +103,14 @@ def train_window(
 # dtype: bfloat16 or float16 -> formats, format_shows
 # The step uses the gradient -> example, uneven_batches, mean_over_samples, clipping, formats
 # Gradients from before -> example, uneven_batches, mean_over_samples, clipping, formats, skips_overflow
-# Everything that a batch -> one_graph_alive
+# What a batch's graph keeps -> one_graph_alive
 # The gradient's norm over all -> clipping, formats, skips_overflow
 # An enabled scaler skips -> skips_overflow
 # Its scale is updated once -> scale, skips_overflow
 # Returns the mean -> example, uneven_batches, mean_over_samples, formats, skips_overflow, scaler_off, keeps_modes
 # window: at least one pair -> example, uneven_batches, mean_over_samples
 # The list and its tensors -> keeps_window
+# clip: at least 1e-3 -> clipping, formats
 # You may assume -> example, uneven_batches, mean_over_samples, clipping
 # The scaler may be -> scaler_off
 # Autocast is off -> keeps_modes
