@@ -55,7 +55,7 @@ class GraderProcess:
                 line = await process.stdout.readline()
                 answer: dict[str, Any] = json.loads(line)
             except (OSError, ValueError):  # it ended, or printed something else
-                self.cancel()
+                self.end()
                 raise GraderUnavailable(
                     "The grader stopped. Try again, or run `gradlab mark` in a terminal to see why."
                 ) from None
@@ -63,7 +63,7 @@ class GraderProcess:
             raise GraderUnavailable(str(answer["refused"]))
         return answer
 
-    def cancel(self) -> None:
+    def end(self) -> None:
         """End the process, and with it whatever it's doing. The next request starts another."""
         process, self._process = self._process, None
         if process is not None:

@@ -131,7 +131,7 @@ class CancelHandler(APIHandler):
 
     @web.authenticated
     async def post(self) -> None:
-        self.grader.cancel()
+        self.grader.end()
         self.finish({})
 
 

@@ -54,8 +54,8 @@ def build(
     out.print(f"{count_text} built, {format_count(len(changed), 'file')} changed. Next: gradlab prove")
 
 
-@app.command(rich_help_panel="Write a course")
-def pages(
+@app.command("pages", rich_help_panel="Write a course")
+def write_pages(
     folder: Annotated[Path, typer.Argument(help="Where to write them, such as the folder of a web server.")],
     course: CoursePath = Path("."),
 ) -> None:

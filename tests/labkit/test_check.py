@@ -52,7 +52,7 @@ def test_an_exception_of_a_backward_pass_is_the_students() -> None:
     assert (own_error.error, own_error.blame) == ("RuntimeError", "check")
 
 
-def test_a_misspelt_name_comes_with_the_one_that_was_meant() -> None:
+def test_a_misspelt_name_is_shown_with_the_one_that_was_meant() -> None:
     f = run_student_cell("def f(lengths):\n    return lenghts\n")
     (outcome,) = run_checks("with check('a'):\n  f(1)", f=f)
     assert "name 'lenghts' is not defined. Did you mean lengths?" in outcome.seen

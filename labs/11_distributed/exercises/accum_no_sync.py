@@ -1,10 +1,10 @@
 # %% given
 def accum_on(rank, world_size, function, weights, batches, last, frozen):
-    ddp = DDP(nn.Sequential(*net_of(weights), Calls(last)))
+    model = nn.Sequential(*net_of(weights), Calls(last))
     for name in frozen:
-        ddp.module.get_parameter(name).requires_grad_(False)
-    function(ddp, batches[rank])
-    return probes.gradients_of(ddp.module)
+        model.get_parameter(name).requires_grad_(False)
+    function(DDP(model), batches[rank])
+    return probes.gradients_of(model)
 
 
 def sent_on(rank, world_size, function, weights, batches):
