@@ -20,7 +20,7 @@
 # Two more, `my_part` and `too_early`, are at the end: they're further practice, take about 35 minutes more, and earn no
 # points.
 #
-# You need lab 6. All numbers were measured with PyTorch 2.13 on a busy machine with two cores, with one thread per
+# You need lab 6. All numbers were measured with PyTorch 2.13 on a machine with two cores, with one thread per
 # process. Statements about GPUs follow PyTorch's documentation. On macOS and Windows, this notebook runs without worker
 # processes, for a reason given below: there, one process reads all samples, no random numbers repeat, nothing arrives
 # twice, and the tables' rows with workers are missing.
@@ -682,9 +682,9 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 # (98 or 99% is the order's luck.) The loader is the bottleneck: without workers, most of an epoch is spent waiting.
 #
 # From the folders, a step took s = 43 ms / 15 = 3 ms here, and reading a batch r = 147 ms / 15 = 10 ms. By the rule,
-# two workers on free cores would need about 15 · (10 + 2) / 2 ms = 0.09 s. Our machine has only two cores, and a step
-# uses both, so workers shortened the wait a little, and slowed the steps down more. A worker that waits for a disk
-# leaves its core to the steps. There, r = 618 ms / 15 = 41 ms, the rule gives 15 · (41 + 2) / 2 ms = 0.32 s, and two
+# two workers on free cores would need about 15 · (10 + 2) / 2 ms = 0.09 s. Our machine has only two cores, and workers
+# compete with the steps for them: they shortened the wait a little, and slowed the steps down more. A worker that waits
+# for a disk leaves its core to the steps. There, r = 618 ms / 15 = 41 ms, the rule gives 15 · (41 + 2) / 2 ms = 0.32 s, and two
 # workers came close. Readers that compute need cores; readers that wait don't.
 #
 # Decoding once needs no cores, and it ended the wait. It only works if the decoded samples fit in memory. If they
@@ -785,7 +785,8 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 # - A worker has its own copies of the dataset, its counters, and its generators. Shifts drawn from (seed, epoch, index)
 #   are the same in all of them.
 # - Batches arrive in the sampler's order, however long a worker takes.
-# - On free cores, an epoch takes about batches · max(step, (read + send) / workers). Decode only once, if you can.
+# - On free cores, or if readers only wait, an epoch takes about batches · max(step, (read + send) / workers). Decode
+#   only once, if you can.
 # - Padding needs lengths: without them, no one can tell it from data.
 # - An `IterableDataset` yields everything in each worker, unless it divides the work itself.
 # - Prefetching reads and moves the next batch before it yields one. It hides a wait, not Python code.
