@@ -684,8 +684,8 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 # From the folders, a step took s = 43 ms / 15 = 3 ms here, and reading a batch r = 147 ms / 15 = 10 ms. By the rule,
 # two workers on free cores would need about 15 · (10 + 2) / 2 ms = 0.09 s. Our machine has only two cores, and workers
 # compete with the steps for them: they shortened the wait a little, and slowed the steps down more. A worker that waits
-# for a disk leaves its core to the steps. There, r = 618 ms / 15 = 41 ms, the rule gives 15 · (41 + 2) / 2 ms = 0.32 s, and two
-# workers came close. Readers that compute need cores; readers that wait don't.
+# for a disk leaves its core to the steps. There, r = 618 ms / 15 = 41 ms, the rule gives 15 · (41 + 2) / 2 ms = 0.32 s,
+# and two workers came close. Readers that compute need cores; readers that wait don't.
 #
 # Decoding once needs no cores, and it ended the wait. It only works if the decoded samples fit in memory. If they
 # don't, decode them once into a file of numbers that's quick to read (`numpy.memmap`), and measure again.
