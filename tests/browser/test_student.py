@@ -44,7 +44,7 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
     expect(verdict).to_contain_text("sum_of_squares: not written yet; 2 points to earn")
-    expect(find_word(verdict, LABEL)).to_have_text("later")
+    expect(find_word(verdict, LABEL)).to_have_text("to do")
 
     notebook.rewrite_last_line(EXERCISE, WRONG)
     notebook.run(EXERCISE)
@@ -112,7 +112,7 @@ def find_row(verdict: Locator, label: str) -> Locator:
 
 def find_word(verdict: Locator, label: str) -> Locator:
     """The word before that label: pass, fail or later."""
-    return find_row(verdict, label).get_by_text(re.compile("^(pass|fail|later)$"))
+    return find_row(verdict, label).get_by_text(re.compile("^(pass|fail|later|to do)$"))
 
 
 def read_color(of: Locator) -> str:
