@@ -135,23 +135,34 @@ class CancelHandler(APIHandler):
         self.finish({})
 
 
-class SolutionHandler(APIHandler):
-    """POST {path, exercise}: the worked solution or model answer {solution}, for people who work on their own."""
+class OwnCopyHandler(APIHandler):
+    """A request about the student's own copy, which the grader of its course answers. In a class, there's none."""
 
     def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
         self.workspace, self.grader = workspace, grader
+
+    async def ask_grader(self, body: dict[str, Any], **request: Any) -> dict[str, Any]:
+        """Return the grader's answer. Raises a 409 if the notebook isn't such a copy, or the grader refuses."""
+        path = self.workspace.find_own_copy(str(body.get("path", "")))
+        if path is None or not self.workspace.has_grader(path.stem):
+            raise web.HTTPError(409, NOT_YOURS)
+        try:
+            return await self.grader.ask(path, **request)
+        except GraderUnavailable as error:
+            raise web.HTTPError(409, str(error)) from None
+
+
+class SolutionHandler(OwnCopyHandler):
+    """POST {path, exercise}: the worked solution or model answer {solution}."""
 
     @web.authenticated
     async def post(self) -> None:
         body = _read_request(self)
-        self.finish(await _ask_grader(self, body, solution=str(body.get("exercise", ""))))
+        self.finish(await self.ask_grader(body, solution=str(body.get("exercise", ""))))
 
 
-class OwnMarkHandler(APIHandler):
+class OwnMarkHandler(OwnCopyHandler):
     """POST {path, exercise, points}: save the mark that a person who works alone gives to a written answer."""
-
-    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
-        self.workspace, self.grader = workspace, grader
 
     @web.authenticated
     async def post(self) -> None:
@@ -160,33 +171,17 @@ class OwnMarkHandler(APIHandler):
             points = float(body.get("points", ""))
         except (TypeError, ValueError):
             raise web.HTTPError(400, "points isn't a number") from None
-        self.finish(await _ask_grader(self, body, own_mark=str(body.get("exercise", "")), points=points))
+        self.finish(await self.ask_grader(body, own_mark=str(body.get("exercise", "")), points=points))
 
 
-class QuizKeyHandler(APIHandler):
-    """POST {path, exercise, question}: a question's {statements}, for people who work on their own."""
-
-    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
-        self.workspace, self.grader = workspace, grader
+class QuizKeyHandler(OwnCopyHandler):
+    """POST {path, exercise, question}: a question's {statements}."""
 
     @web.authenticated
     async def post(self) -> None:
         body = _read_request(self)
         quiz, question = str(body.get("exercise", "")), str(body.get("question", ""))
-        self.finish(await _ask_grader(self, body, quiz=quiz, question=question))
-
-
-async def _ask_grader(
-    handler: SolutionHandler | OwnMarkHandler | QuizKeyHandler, body: dict[str, Any], **request: Any
-) -> dict[str, Any]:
-    """Ask the grader of the student's own copy. Raises a 409 for anything else, and if the grader refuses."""
-    path = handler.workspace.find_own_copy(str(body.get("path", "")))
-    if path is None or not handler.workspace.has_grader(path.stem):
-        raise web.HTTPError(409, NOT_YOURS)
-    try:
-        return await handler.grader.ask(path, **request)
-    except GraderUnavailable as error:
-        raise web.HTTPError(409, str(error)) from None
+        self.finish(await self.ask_grader(body, quiz=quiz, question=question))
 
 
 class PageHandler(JupyterHandler):

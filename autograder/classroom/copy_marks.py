@@ -147,9 +147,6 @@ def _find_work(notebook: Path, name: str) -> WorkItem:
 
 
 def _count_tries(exercise: GradedCellResult, source: str, before: ExerciseMark | None) -> int:
-    is_full = exercise.points >= exercise.worth if exercise.worth and exercise.points is not None else None
-    if is_full is None:
-        is_full = all(check.passed for check in exercise.checks)
     earlier = before.tries if before else 0
     is_new = before is None or before.source != source
-    return earlier + (not is_full and is_new)
+    return earlier + (not exercise.is_full and is_new)

@@ -35,6 +35,13 @@ class GradedCellResult(StrictModel):
     own_process: bool = False
     """Whether the submission's own process decided it."""
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it earned all its points or, if it's worth none, passed all its checks."""
+        if self.points is None:
+            return False
+        return self.points >= self.worth if self.worth else all(check.passed for check in self.checks)
+
 
 class SubmissionResult(StrictModel):
     """One submission."""

@@ -46,10 +46,7 @@ def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
 def find_another_way(notebook: Any, result: GradedCellResult) -> AnotherWay | None:
     """Return another right answer, if the student earned all points of the exercise."""
     _, metadata = _find_exercise_cell(notebook, result.name)
-    if metadata is None or result.points is None:
-        return None
-    is_right = result.points >= result.worth if result.worth else all(check.passed for check in result.checks)
-    return metadata.another if is_right else None
+    return metadata.another if metadata and result.is_full else None
 
 
 def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, CellMetadata | None]:

@@ -7,18 +7,11 @@ const STUCK = 5000; // milliseconds before it says how to stop the cell
 const COMMAND = /^\s*[!%]/; // a line for the shell or IPython
 const ASKS = /\binput\s*\(/;
 
-/** Why a run of checks ended early: the cell that failed, and whether the student interrupted it. */
-class Stop {
-  constructor(cell, interrupted) {
-    this.cell = cell;
-    this.interrupted = interrupted;
-  }
-}
-
 /**
  * Run these exercises' checks, after the cells they need that this kernel has not run, and after their own cells anyway.
- * report: called with a line about what is running, once it takes long. Returns {stop, skipped}: a Stop or null, and
- * the student's own cells that weren't run again.
+ * report: called with a line about what is running, once it takes long.
+ * Returns {stop, skipped}: {cell, interrupted} of the cell that ended the run, or null, and the student's own cells that
+ * weren't run again.
  */
 export async function runChecks(panel, exercises, executed, actions, report) {
   const { content, sessionContext } = panel;
@@ -34,7 +27,7 @@ export async function runChecks(panel, exercises, executed, actions, report) {
     const { kind, exercise } = factsOf(cell);
     const interrupted = hasError(cell, 'KeyboardInterrupt');
     if (interrupted || kind === 'given' || (kind === 'exercise' && exercises.includes(exercise))) {
-      stop = new Stop(cell, interrupted);
+      stop = { cell, interrupted };
       break;
     }
   }

@@ -21,10 +21,14 @@ export class FeedbackPages {
 
   /** Show it next to the notebook if there's room. Returns whether it can be seen. */
   showBeside(lab, path) {
-    const width = this.tracker.currentWidget?.node.clientWidth ?? 0;
-    if (!this.isOpen(lab) && width < WIDE) return false;
+    if (!this.isOpen(lab) && !this.hasRoom) return false;
     this.refresh(lab, path);
     return this.open.get(lab).isVisible;
+  }
+
+  /** Whether the notebook in front is wide enough for two side by side. */
+  get hasRoom() {
+    return (this.tracker.currentWidget?.node.clientWidth ?? 0) >= WIDE;
   }
 
   isOpen(lab) {
@@ -37,8 +41,7 @@ export class FeedbackPages {
       page = this.createPage(lab, path);
       this.open.set(lab, page);
       const current = this.tracker.currentWidget;
-      const hasRoom = (current?.node.clientWidth ?? 0) >= WIDE; // for two side by side
-      const mode = hasRoom ? 'split-right' : 'tab-after';
+      const mode = this.hasRoom ? 'split-right' : 'tab-after';
       this.app.shell.add(page, 'main', { mode, ref: current?.id, activate: false });
     }
     page.content.url = `${this.pageOf(path)}?at=${Date.now()}`;
