@@ -14,9 +14,9 @@
 # - explain where gradients accumulate, and clear them;
 # - find where a gradient is cut off, and fix it.
 #
-# This lab builds on lab 1, and on broadcasting from lab 2. The core is everything up to *On one sheet*, with five
-# exercises. Plan on two sittings of about 70 minutes, with a break at *A good place to stop*. *Further practice*, at
-# the end, is optional and earns no points. All numbers were measured with PyTorch 2.13 on a CPU.
+# This lab builds on lab 1. The core is everything up to *On one sheet*, with five exercises. Plan on two sittings of
+# about 70 minutes, with a break at *A good place to stop*. *Further practice*, at the end, is optional and earns no
+# points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. The written question is graded by hand.
@@ -40,6 +40,7 @@ from labkit import (
     show_backward,
     show_curves,
     show_graph,
+    show_saliency,
     show_vjp,
     use_device,
 )
@@ -154,8 +155,7 @@ print("value", y.item(), "  slope", x.grad.item())
 # Each step computes `value = value * x + c`. What happens to the slope in such a step? First work through
 # $x^2 + 3x + 1$ at 2 on paper; its slope there is 7.
 #
-# Plain arithmetic on `x` is enough. It also works with autograd turned off, and if `x` requires grad, a check can
-# compare your slope with autograd's.
+# Plain arithmetic on `x` is enough.
 
 # %% given
 hint(
@@ -211,8 +211,8 @@ for text, result in results.items():
 # - A *node* is a backward function. A recorded operation adds one, or several if it's composed of other operations, as
 #   `cross_entropy` is. A tensor's `grad_fn` is the node of the operation that computed it.
 # - An *edge* leads to a node that receives a gradient next. A node's `next_functions` has one for each tensor that
-#   went into the operation, and sometimes one for a plain number too. Each is a pair: the next node and an index. If
-#   that node's operation has several results, as `unbind` does, the index says which of them went in; else, it's 0.
+#   went into the operation, and sometimes one for a plain number too. Each is a pair: the next node, and an index,
+#   which is 0 below.
 #
 # The next cell computes `log(2 * a + 1)` and walks through its graph. The addition has two inputs: `2 * a` and the
 # number 1. What will the edge for the 1 look like?
@@ -374,9 +374,9 @@ print("gradient of W", W.grad.tolist(), " gradient of b", b.grad.tolist())
 # In general, the partial derivative for `W[i, j]` is the slope for residual `i` times input `j`.
 #
 # Now take a batch. Each row of `X`, of shape `(n, d_in)`, is a sample, and each row of `Y` is its target. `W` has the
-# shape `(d_out, d_in)`, `b` has `(d_out,)`, and the loss is the sum of all squared residuals `R = X @ W.T + b - Y`.
-# Before you write any code: what are the shapes of `R` and of the gradients of `W`, `b` and `X`? All samples share `W`
-# and `b`. What does that mean for their gradients?
+# shape `(d_out, d_in)`, `b` has `(d_out,)`, and the loss is the sum of all squared residuals `R = X @ W.T + b - Y`,
+# with `b` added to every row. Before you write any code: what are the shapes of `R` and of the gradients of `W`, `b`
+# and `X`? All samples share `W` and `b`. What does that mean for their gradients?
 
 # %% answer [markdown]
 # `R` has the shape of `Y`, `(n, d_out)`. Each gradient has the shape of its tensor: `(d_out, d_in)`, `(d_out,)` and
@@ -676,8 +676,28 @@ hint(
 # %% exercise: jacobian points=3 level=medium
 
 # %% [markdown]
-# You need one pass for each output, no matter how many inputs there are. A loss is a single output, so one backward
-# pass computes its derivatives with respect to all of a model's parameters. How many passes would the forward method of
+# The next cell trains a digits network and draws its Jacobian at the image of a 1: one picture of 64 slopes for each
+# score. Where would more ink lower the score for 0?
+
+# %% example
+torch.manual_seed(0)
+reader = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+optimizer = torch.optim.SGD(reader.parameters(), lr=0.3)
+for batch in torch.arange(1500).split(100) * 5:  # five epochs
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(reader(pixels[batch]), digits[batch]).backward()
+    optimizer.step()
+maps: dict[str, Tensor] = {}
+try:
+    maps = {f"score for {k}": row.reshape(8, 8) for k, row in enumerate(jacobian(reader, pixels[1500]))}
+except NotImplementedError:
+    print("jacobian isn't written yet.")
+show_saliency(dict.fromkeys(maps, pixels[1500].reshape(8, 8)), maps)
+
+# %% [markdown]
+# In the middle, where a 0 is empty. Each picture is a row of the Jacobian and took one backward pass: you need one for
+# each output, no matter how many inputs there are. A loss is a single output, so one backward pass computes its
+# derivatives with respect to all of a model's parameters. How many passes would the forward method of
 # `value_and_slope` need, with one slope per pass?
 
 # %% answer [markdown]
@@ -760,9 +780,9 @@ for clear in (True, False):
 # %% [markdown]
 # With `zero_grad`, the norm stays about the same: 0.49, 0.43, 0.60. Without it, the norm grows from 0.49 to 1.74 and
 # then 3.59, because every step follows the sum of all gradients so far, including those computed from weights that have
-# long since changed. The network gets 54% right instead of 88%, and other seeds do worse: across 20 of them, we
-# measured about 20% to 54% without `zero_grad`, and 87% to 89% with it. A small learning rate can hide the mistake:
-# with 0.03, both networks get 81%.
+# long since changed. The network gets about half of the images right instead of 88%, and most other seeds do worse:
+# across 20 of them, we measured about 20% to 57% without `zero_grad`, and 87% to 89% with it. A small learning rate can
+# hide the mistake: with 0.03, both networks get 81%.
 
 # %% [markdown]
 # ## A new graph for every run
@@ -801,7 +821,7 @@ show_graph(halve_until_small(x), {"x": x})
 # ## What cuts the graph?
 #
 # The layer that never learns was cut off because its values pass through NumPy. NumPy arrays and Python numbers have no
-# history, so the graph ends there, often without an error. Which of the six lines in the next cell raises an error?
+# history, so the graph ends there, often without an error.
 
 # %% predict: ways_back
 # **Predict.** `x` requires grad. Which of these results are still connected to `x`?
@@ -819,20 +839,31 @@ ways = {
     "np.sqrt(x.numpy()).sum()": lambda: np.sqrt(x.numpy()).sum(),
     "torch.tensor(x.sum().item() / 3)": lambda: torch.tensor(x.sum().item() / 3),
     "torch.tensor([x[0] * 2, x[1]], requires_grad=True)": lambda: torch.tensor([x[0] * 2, x[1]], requires_grad=True),
+    "torch.tensor(x * 2)": lambda: torch.tensor(x * 2),
     "torch.stack([x[0] * 2, x[1]])": lambda: torch.stack([x[0] * 2, x[1]]),
     "x.argmax()": lambda: x.argmax(),
 }
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+warn_always = torch.is_warn_always_enabled()
+torch.set_warn_always(True)  # shows a warning each time, not only the first time
+try:
     for text, run in ways.items():
-        try:
-            result = run()
-            print(f"{text:51} requires_grad {result.requires_grad!s:5} connected to x: {result.grad_fn is not None}")
-        except RuntimeError as error:
-            print(f"{text:51} RuntimeError: {str(error)[:35]} ...")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = run()
+                outcome = f"requires_grad {result.requires_grad!s:5} connected to x: {result.grad_fn is not None}"
+            except RuntimeError as error:
+                outcome = f"RuntimeError: {str(error)[:35]} ..."
+        print(f"{text:51} {outcome}")
+        if caught:
+            print(f"    {caught[0].category.__name__}: {str(caught[0].message).splitlines()[0][:72]} ...")
+finally:
+    torch.set_warn_always(warn_always)
 
 # %% [markdown]
-# - Only `.numpy()` raises an error. `.item()` cuts the graph silently.
+# - Only `.numpy()` raises an error. `.item()`, `.tolist()` and `.detach()` never even warn.
+# - `float(t)` warns if `t` requires grad, as does a list of such tensors, but usually only once per process.
+#   `torch.tensor(t)` warns about the copy, whether or not `t` requires grad.
 # - `torch.tensor(...)` copies the values into a new leaf. With `requires_grad=True`, that's the worst case: `backward`
 #   raises no error, the gradient ends up in the new leaf, and `x.grad` stays `None`.
 # - `torch.stack` joins tensors and is recorded like any other operation.
@@ -981,8 +1012,9 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # Hint: What was first after the second backward?
 #
 # **What cuts the graph**
-# - [x] `.item()` returns a Python number, so whatever you compute from it isn't connected to the graph.
-#   > A Python number has no history, so the graph ends there, and PyTorch doesn't warn you.
+# - [x] `.item()` returns a Python number, so no gradient flows back through it.
+#   > A Python number has no history, so the graph ends there, and PyTorch doesn't warn you. In `x * x.sum().item()`, a
+#   > gradient reaches `x` only through the first factor.
 # - [ ] `torch.tensor(t * 3, requires_grad=True)` is connected to `t`, since it requires grad.
 #   > `torch.tensor` copies the values into a new leaf. The gradient ends up in that leaf, and never reaches `t`.
 # - [ ] Calling `requires_grad_()` on the result fixes a cut.
@@ -992,7 +1024,7 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # - [x] `.numpy()` raises an error on a tensor that requires grad.
 #   > NumPy can't record operations, so PyTorch raises an error that recommends `detach()`.
 #
-# Hint: Which of the six lines under 'What cuts the graph?' kept their history?
+# Hint: Which of the seven lines under 'What cuts the graph?' kept their history?
 
 # %% [markdown]
 # ## Asked in interviews
@@ -1152,6 +1184,11 @@ def second_decay(params):
 
 def total(params):
     return sum(((k + 1) * p).sum() for k, p in enumerate(params))
+
+
+def with_squares(params):
+    """The total of a longer list: the parameters and their squares."""
+    return total(params + [p.square() for p in params])
 
 
 def fit(params):
@@ -1328,7 +1365,8 @@ hint(
 #
 # If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step. Without
 # `backward`, what the nodes keep fills your memory. If each step calls `backward`, that's freed, and only the small
-# nodes pile up. To detect either, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`.
+# nodes pile up. To detect either, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. Ignore
+# the index in each edge: if the next node's operation has several results, as `unbind` does, it says which one went in.
 #
 # The next cell tries it, as a short recursion, on a tensor that's repeatedly added to itself. How many nodes does the
 # graph have after 3, 6, 9 and 12 additions? What will the recursion count?

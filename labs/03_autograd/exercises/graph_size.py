@@ -4,11 +4,22 @@ def two_sines(x):
     return (x.sin() * x.sin()).sum()
 
 
+@probes.probe
+def counted_twice(graph_size, f, x, later):
+    """graph_size of f at x, and once more after later was copied into the same tensor."""
+    x = x.clone().requires_grad_()
+    before = graph_size(f, x)
+    with torch.no_grad():
+        x.copy_(later)
+    return [before, graph_size(f, x)]
+
+
 # %% exercise
 def graph_size(f, x: Tensor) -> int:
     """The number of distinct nodes in the graph of f(x), including AccumulateGrad nodes.
 
-    f: a function of one tensor that returns a tensor. Returns 0 if f(x) has no grad_fn.
+    f: a function of one tensor that returns a tensor. Returns 0 if f(x) has no grad_fn, as inside
+    torch.no_grad().
 
     Details:
     - x: any floating-point tensor; it may or may not require grad. If it's the result of recorded operations, their
@@ -50,6 +61,8 @@ def graph_size(f, x: Tensor) -> int:
     "bfloat16",
     "handed back",
     "holds .grad",
+    "recording off",
+    contexts={"recording off": torch.no_grad},
 )
 def arguments(draw, edge):
     known = [polynomial, doubled_twelve_times, spread, second_of_two, three_inputs, growing, energy, rolled, mixed]
@@ -109,6 +122,8 @@ with check(
     for begin, want in ((0.5, 2), (3.0, 4), (100.0, 9)):
         t = torch.tensor([begin], requires_grad=True)
         assert_close(graph_size(halve_until_small, t), want)
+    t = torch.tensor([3.0])
+    assert_close(counted_twice(graph_size, halve_until_small, t, t + 97), [4, 9])
 with check(
     "several_results",
     "an operation with several results is one node, and two that look alike are two",
@@ -140,7 +155,7 @@ with check(
 ):
     t = torch.tensor([1.0, 2.0])
     assert_close(graph_size(polynomial, t), 0)
-    arguments.assert_results(graph_size, "no grad needed", "handed back")
+    arguments.assert_results(graph_size, "no grad needed", "handed back", "recording off")
 with check(
     "keeps_grad",
     "x, its requires_grad and its .grad aren't changed",

@@ -6,9 +6,10 @@ def jacobian(f, x: Tensor) -> Tensor:
     the derivative of output i with respect to input j. Returns (m, n) in x's dtype.
 
     Details:
-    - x: (n,), float32 or float64; it may or may not require grad. x, its requires_grad and its .grad aren't changed.
-    - f: its result is computed from x, but not always from every element; n and m are at least 1. It may work only for
-      x's dtype, and may create tensors that require grad.
+    - x: (n,), float32 or float64; it may or may not require grad. x, its requires_grad and the numbers in its .grad
+      aren't changed.
+    - f: its result is computed from its argument, but not always from every element, and it uses x in no other way. n
+      and m are at least 1. It may work only for x's dtype, and may create tensors that require grad.
     - Autograd is on: no call is inside torch.no_grad().
     """
     ### BEGIN SOLUTION
@@ -29,7 +30,8 @@ def jacobian(f, x: Tensor) -> Tensor:
 # Returns (m, n) -> other_cases, one_output
 # x: (n,), float32 -> other_cases, requires_grad
 # x, its requires_grad -> keeps_input
-# f: its result is -> unused_inputs, one_output, other_cases
+# f: its result is -> unused_inputs, other_cases
+# n and m are at least -> one_output
 # It may work only -> other_cases, own_leaf
 # Autograd is on -> example, other_cases, one_output
 

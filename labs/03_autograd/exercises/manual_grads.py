@@ -28,16 +28,16 @@ def manual_grads(W: Tensor, b: Tensor, X: Tensor, Y: Tensor) -> dict[str, Tensor
 @domain(
     reference,
     *("float64", "no samples", "one sample", "one input", "one output", "square", "transposed", "expanded"),
-    *("recording off", "inference mode"),
+    *("hundreds of samples", "recording off", "inference mode"),
     contexts={"recording off": torch.no_grad, "inference mode": torch.inference_mode},
 )
 def arguments(draw, edge):
     n, inputs, outputs = draw(st.integers(2, 5)), draw(st.integers(2, 5)), draw(st.integers(2, 5))
     if edge == "square":
         n = inputs = outputs
-    n = {"no samples": 0, "one sample": 1}.get(edge, n)
+    n = {"no samples": 0, "one sample": 1, "hundreds of samples": 257}.get(edge, n)
     inputs, outputs = (inputs, 1) if edge == "one output" else (1 if edge == "one input" else inputs, outputs)
-    g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
+    g, dtype = draw.make_generator(here), torch.float64 if edge in ("float64", "hundreds of samples") else torch.float32
     sizes = ((outputs, inputs), (outputs,), (n, inputs), (n, outputs))
     W, b, X, Y = (torch.randn(size, generator=g, dtype=dtype) for size in sizes)
     if edge == "transposed":
@@ -93,7 +93,7 @@ with check(
     required=True,
     hint="What does a second sample add to the gradients of W and b? Does any factor depend on the batch size?",
 ):
-    arguments.assert_results(manual_grads, "", "float64", "square")
+    arguments.assert_results(manual_grads, "", "float64", "square", "hundreds of samples")
 with check("recording_off", "recording is off", hint="Which of your lines need a graph?"):
     arguments.assert_results(manual_grads, "recording off", "inference mode")
 with check(

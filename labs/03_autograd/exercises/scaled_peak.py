@@ -8,7 +8,7 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
     Details:
     - x and w are both float32 or both float64. They aren't changed.
     - Sums are compared with their signs, so -1 is larger than -2. The largest one occurs once.
-    - The root mean square is from 1e-25 to 1e25, and in float32 from 1e-12 to 1e12. Don't add a constant to it.
+    - The root mean square is from 1e-21 to 1e21, and in float32 from 1e-11 to 1e11. Don't add a constant to it.
     - The result requires grad if x or w does.
     """
     ### BEGIN SOLUTION
@@ -37,12 +37,12 @@ def scaled_peak(x: Tensor, w: Tensor) -> Tensor:
 @domain(
     reference,
     *("float32", "one row", "one column", "square", "a zero sum", "close sums", "negative sums", "largest by size"),
-    *("tiny sums", "tiny sums, float32"),
+    *("two zero sums", "tiny sums", "tiny sums, float32"),
     *("transposed", "expanded w", "x alone", "w alone", "neither", "from an operation"),
 )
 def arguments(draw, edge):
     n, d = draw(st.integers(2, 5)), draw(st.integers(2, 4))
-    n = {"one row": 1, "close sums": max(n, 3)}.get(edge, n)
+    n = {"one row": 1, "close sums": max(n, 3), "two zero sums": max(n, 3)}.get(edge, n)
     d = {"one column": 1, "square": n}.get(edge, d)
     g = draw.make_generator(here)
     x = torch.randn(n, d, generator=g, dtype=torch.float64) * 3
@@ -60,6 +60,9 @@ def arguments(draw, edge):
         w *= 1e-10 if "float32" in edge else 1e-20
     if edge == "negative sums":
         x *= -(x @ w).sign()[:, None]
+    if edge == "two zero sums":  # and the others are positive
+        x *= (x @ w).sign()[:, None]
+        x[:2] = 0
     if edge == "largest by size":
         x[-1] -= (last.sum() + 50) * w / (w * w).sum()
     if edge == "transposed":
@@ -132,7 +135,7 @@ with check(
     hint="Do you choose one row, by its signed sum?",
 ):
     arguments.assert_results(scaled_peak, "", "one row", "one column", "square", "negative sums", "largest by size")
-    arguments.assert_results(scaled_peak, "a zero sum", "close sums", "transposed", "expanded w")
+    arguments.assert_results(scaled_peak, "a zero sum", "two zero sums", "close sums", "transposed", "expanded w")
     arguments.assert_results(scaled_peak, "float32", rtol=1e-4, atol=1e-3)
 with check(
     "gradient",
@@ -162,7 +165,7 @@ with check(
         },
     )
     arguments.assert_gradients(scaled_peak, "", "one row", "one column", "a zero sum", "close sums", "transposed")
-    arguments.assert_gradients(scaled_peak, "from an operation", "expanded w", "negative sums")
+    arguments.assert_gradients(scaled_peak, "from an operation", "expanded w", "negative sums", "two zero sums")
 with check(
     "either_alone",
     "only one of the arguments requires grad, or neither",

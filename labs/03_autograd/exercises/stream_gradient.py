@@ -15,9 +15,10 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 
     Details:
     - w: a leaf (d,) that requires grad, float32 or float64. w keeps its values and still requires grad.
-    - w.grad may hold anything before the call, without effect on the result, and anything after it. You may accumulate
-      in w.grad, and return that tensor itself.
-    - A pair may be in the list twice, and two pairs may share their X or their y. The batches aren't changed.
+    - w.grad may hold any numbers before the call, without effect on the result, and anything after it. You may
+      accumulate in w.grad, and return that tensor itself.
+    - A pair may be in the list twice, and two pairs may share their X or their y. The list and the batches aren't
+      changed.
     """
     ### BEGIN SOLUTION
     total, count = torch.zeros_like(w), 0
@@ -40,7 +41,7 @@ def stream_gradient(loss, w: Tensor, batches: list[tuple[Tensor, Tensor]]) -> Te
 # w.grad may hold -> old_grad
 # You may accumulate -> uneven_batches, old_grad
 # A pair may be -> shared, counts_samples
-# The batches aren't -> keeps_input
+# The list and the -> keeps_input
 
 
 # %% domain

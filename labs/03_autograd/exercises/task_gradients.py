@@ -9,8 +9,8 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
     Details:
     - losses may be empty. Each loss uses at least one of the params.
     - params may have any shape, and be float32 or float64. Each gradient has its parameter's shape and dtype.
-    - Each .grad is left as it was, even if it was None.
-    - The gradients of one loss may be far larger than those of another.
+    - Afterward, each .grad holds the same numbers as before, or is None again.
+    - The gradients of one loss may be far larger than those of another, but all are finite.
     """
     ### BEGIN SOLUTION
     table = []
@@ -30,7 +30,7 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 # Each loss uses at least -> unused
 # params may have any -> few, other_cases
 # Each gradient has -> few, unused, other_cases
-# Each .grad is left -> keeps_grad, old_grad
+# Afterward, each .grad -> keeps_grad, old_grad
 # The gradients of one -> steep
 
 
@@ -38,7 +38,7 @@ def task_gradients(losses: list, params: list[Tensor]) -> list[list[Tensor]]:
 @domain(
     reference,
     *("one loss", "no loss", "one loss twice", "one parameter", "three parameters", "0-dim", "empty", "float64"),
-    *("two dtypes", "unused", "old .grad", "old .grad of one", "transposed", "steep"),
+    *("two dtypes", "unused", "old .grad", "old .grad of one", "transposed", "steep", "used as a list"),
 )
 def arguments(draw, edge):
     g, dtype = draw.make_generator(here), torch.float64 if edge == "float64" else torch.float32
@@ -66,6 +66,8 @@ def arguments(draw, edge):
         losses = [losses[0], losses[1], losses[0]]
     if edge == "steep":  # the gradients of total are 1 and 2
         losses = [total, decay, second_decay, total]
+    if edge == "used as a list":
+        losses = [with_squares, *losses]
     if edge == "unused":
         losses = [draw(st.sampled_from([decay, second_decay]))]
     return losses, params
@@ -107,6 +109,7 @@ with check(
     hint="Which loss and which parameter does each entry belong to?",
 ):
     arguments.assert_results(task_gradients, "", "float64", "one parameter", "three parameters", "one loss twice")
+    arguments.assert_results(task_gradients, "used as a list")
     t = [torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor(0.5, requires_grad=True)]
     want = [[torch.tensor([-9.0, -18.0]), torch.tensor(-9.0)], [torch.tensor([1.0, 1.0]), torch.tensor(2.0)]]
     assert_close(task_gradients([fit, total], t), want)

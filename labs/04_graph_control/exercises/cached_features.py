@@ -24,8 +24,12 @@ def head_trained(cached_features, encoder, batches, head):
 
 @probes.probe
 def normalized(cached_features, encoder, batches):
-    """Features by cached_features, then shifted in place to a mean of 0."""
-    features = cached_features(encoder, batches)
+    """Features by cached_features, then shifted in place to a mean of 0. In an earlier call, the batches held zeros."""
+    same = [torch.zeros_like(x) for x in batches]
+    cached_features(encoder, same)
+    for x, numbers in zip(same, batches, strict=True):
+        x.copy_(numbers)
+    features = cached_features(encoder, same)
     features -= features.mean(0)
     return features.clone()
 
@@ -64,7 +68,7 @@ def cached_features(encoder, batches: list[Tensor]) -> Tensor:
 
 
 # %% promises
-# The features of all -> example, other_cases
+# The features of all -> example, other_cases, writable
 # batches: tensors -> empty, other_cases
 # encoder: a function -> other_cases
 # You may call it once -> calls, other_cases
@@ -196,7 +200,11 @@ with check(
     assert_close(got, want)
     sizes = [call.shapes[0][0] for call in seen.calls]
     assert sizes in ([2, 4, 3], [9]), "the encoder didn't run once for each batch, or once for all the rows"
-with check("writable", "the features may be changed in place", hint="Is your result an inference tensor?"):
+with check(
+    "writable",
+    "the features may be changed in place, and are those of this call",
+    hint="Is your result an inference tensor, or one from an earlier call?",
+):
     t = [torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 1.0]]), torch.tensor([[0.0, 1.0, 1.0]])]
     features = encode(torch.cat(t)).detach()
     assert_close(normalized(cached_features, encode, t), features - features.mean(0))

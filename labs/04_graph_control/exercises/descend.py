@@ -27,7 +27,7 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
     that is computed from it. Returns steps + 1 tensors of x's shape and dtype. They don't require grad.
 
     Details:
-    - All steps are taken, even if g or lr is 0. steps may be 0.
+    - steps and lr are 0 or more. All steps are taken, even if lr is 0, or g is 0 or NaN.
     - x: any shape, even () or one without elements, any strides, float32 or float64. It may require grad or be the
       result of recorded operations. x, its requires_grad and its .grad aren't changed.
     - No two of the tensors returned share storage, as slices of one tensor do, and none shares it with x.
@@ -51,8 +51,8 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 # f takes a tensor -> other_cases
 # Returns steps + 1 -> other_cases, no_move
 # They don't require -> no_history, requires_grad
+# steps and lr are -> no_move
 # All steps are taken -> no_move
-# steps may be 0 -> no_move
 # x: any shape -> other_cases
 # It may require -> other_cases, requires_grad
 # x, its requires_grad -> keeps_input
@@ -64,7 +64,7 @@ def descend(f, x: Tensor, lr: float, steps: int) -> list[Tensor]:
 # %% domain
 @domain(
     reference,
-    *("float64", "no steps", "one step", "lr 0", "zero gradient", "no axes", "one number", "no elements"),
+    *("float64", "no steps", "one step", "lr 0", "zero gradient", "a NaN", "no axes", "one number", "no elements"),
     *("equal slopes", "transposed", "every second one", "expanded"),
     *("requires grad", "no steps, requires grad", "from an operation", "holds .grad"),
     *("recording off", "an error", "an error, recording off"),
@@ -81,6 +81,8 @@ def arguments(draw, edge):
     x = torch.randn(shape, generator=g, dtype=torch.float64 if edge == "float64" else torch.float32) * 2
     if edge == "zero gradient":
         f, x = bowl, torch.zeros_like(x)
+    if edge == "a NaN":
+        x[-1, 0] = float("nan")
     if edge == "equal slopes":
         f = torch.sum  # its gradient is one number, with stride 0
     x = draw.apply_gradient_state(draw.apply_layout(x, edge), edge)
@@ -126,10 +128,10 @@ with check(
     arguments.assert_results(descend, "no elements", "transposed", "every second one", "expanded")
 with check(
     "no_move",
-    "no steps, a step of size zero, and a gradient of zero",
-    hint="How many points are there if all of them are equal?",
+    "no steps, a step of size zero, and a gradient of zero or NaN",
+    hint="How many points are there if all of them are equal, or NaN?",
 ):
-    arguments.assert_results(descend, "no steps", "no steps, requires grad", "lr 0", "zero gradient")
+    arguments.assert_results(descend, "no steps", "no steps, requires grad", "lr 0", "zero gradient", "a NaN")
 with check(
     "no_history",
     "the points don't require grad",
@@ -217,7 +219,7 @@ def descend(f, x, lr, steps):
     return tuple(points)
 
 
-# %% wrong "detach() is a snapshot" fails=example,other_cases,no_history,no_sharing,inside_no_grad,requires_grad
+# %% wrong "detach() is a snapshot" fails=example,other_cases,no_move,no_history,no_sharing,inside_no_grad,requires_grad
 def descend(f, x, lr, steps):
     w = x.detach().clone().requires_grad_()
     points = [w.detach()]
@@ -230,7 +232,7 @@ def descend(f, x, lr, steps):
     return points
 
 
-# %% wrong ".grad is the gradient of this step" fails=example,other_cases,no_history,no_sharing,inside_no_grad,requires_grad
+# %% wrong ".grad is the gradient of this step" fails=example,other_cases,no_move,no_history,no_sharing,inside_no_grad,requires_grad
 def descend(f, x, lr, steps):
     w = x.detach().clone().requires_grad_()
     points = [w.detach().clone()]

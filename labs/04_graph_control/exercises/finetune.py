@@ -55,7 +55,7 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
     """Train only the head: for each batch, take one step of gradient descent on the cross entropy.
 
     batches: pairs of x (n, d) and y (n,).
-    trunk: a module from (n, d) to features (n, m). It runs in evaluation mode, with recording off.
+    trunk: a module that computes features (n, m) from x. It runs in evaluation mode, with recording off.
     head: a module from features (n, m) to scores (n, classes). It runs in training mode, and stays in it.
     A step changes each of the head's parameters p, in place, to p - lr * g, where g is the gradient of this batch's
     mean cross entropy only.
@@ -66,7 +66,8 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
       requires_grad.
     - head: all its parameters require grad, and the scores depend on each. Two layers may share one. A .grad that a
       parameter holds from before has no effect on the steps.
-    - batches: x is float32, y is int64, and n is at least 1; the list may be empty.
+    - batches: x is float32 and doesn't require grad, y is int64, and n is at least 1. The list may be empty; the head's
+      mode is then up to you.
     """
     ### BEGIN SOLUTION
     modes = {module: module.training for module in trunk.modules()}
@@ -91,7 +92,7 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
 # %% promises
 # Train only the head -> example, other_cases
 # batches: pairs of -> other_cases, no_batches
-# trunk: a module from -> example, other_cases
+# trunk: a module that -> example, other_cases
 # It runs in evaluation -> example, recording, other_cases
 # head: a module from -> other_cases
 # It runs in training -> example, other_cases, head_mode
@@ -101,7 +102,8 @@ def finetune(trunk: nn.Module, head: nn.Module, batches: list[tuple[Tensor, Tens
 # head: all its -> other_cases, in_place
 # Two layers may -> in_place
 # A .grad that -> old_grad
-# batches: x is -> other_cases, no_batches
+# batches: x is -> other_cases
+# The list may be -> no_batches, other_cases
 
 
 # %% domain

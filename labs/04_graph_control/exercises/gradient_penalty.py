@@ -14,6 +14,11 @@ def image_critic(w, x):
     return (x @ w).sin().sum(-1).square().flatten(1).sum(-1)
 
 
+def column_critic(w, x):
+    """(n, d, m) -> (n,): the image critic, for transposed samples."""
+    return image_critic(w, x.mT)
+
+
 # %% exercise
 def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
     """The mean over the samples of (norm - 1) ** 2, with the norm of the score's gradient with respect to the sample.
@@ -75,14 +80,16 @@ def gradient_penalty(critic, w: Tensor, real: Tensor, fake: Tensor, mix: Tensor)
     ),
     *("mix 0", "mix 1", "real is fake", "some gradients zero", "all gradients zero", "all gradients zero, float64"),
     *("small gradients", "small gradients, float64", "small gradients, float64, two axes"),
-    *("transposed", "every second one", "expanded"),
+    *("transposed", "every second one", "expanded", "transposed by the critic", "hundreds of samples, float64"),
     *("real requires grad", "fake requires grad", "mix requires grad", "from operations", "hold .grad"),
 )
 def arguments(draw, edge):
     n, d, m = draw(st.integers(2, 5)), draw(st.integers(2, 4)), draw(st.integers(2, 3))
     n, d = {"one sample": (1, d), "one number": (n, 1), "square": (d, d), "all sizes equal": (3, 3)}.get(edge, (n, d))
+    n = 257 if "hundreds" in edge else n
     axes = {
         "two axes": (3,),
+        "transposed by the critic": (3,),
         "float64, two axes": (3,),
         "small gradients, float64, two axes": (3,),
         "three axes": (2, 3),
@@ -95,6 +102,8 @@ def arguments(draw, edge):
     w = 2 * torch.rand(d, m, generator=g, dtype=dtype) - 1
     real, fake = (2 * torch.rand(n, *axes, d, generator=g, dtype=dtype) - 1 for _ in range(2))
     mix = torch.rand(n, generator=g, dtype=dtype)
+    if edge == "transposed by the critic":
+        critic, real, fake = column_critic, real.mT.contiguous(), fake.mT.contiguous()
     if edge in ("mix 0", "mix 1"):
         mix[:] = float(edge[-1])
     if "zero" in edge:
@@ -173,6 +182,7 @@ with check(
     arguments.assert_results(gradient_penalty, "two axes", "three axes", "all sizes equal", "float64, two axes")
     arguments.assert_results(gradient_penalty, "mix 0", "mix 1", "real is fake")
     arguments.assert_results(gradient_penalty, "transposed", "every second one", "expanded")
+    arguments.assert_results(gradient_penalty, "transposed by the critic", "hundreds of samples, float64")
 with check(
     "gradient",
     "the gradient of the penalty with respect to the weights",

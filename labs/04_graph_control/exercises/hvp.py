@@ -24,6 +24,11 @@ def ripples(x):
     return (x * 2**24).sin().sum() / 2**48 + 2 * x.sin().sum()
 
 
+def steep_bowl(x):
+    """A slope of a million, and a bowl."""
+    return (1e6 * x + x**2).sum()
+
+
 @probes.probe
 def product_with(hvp, f, x, v, factor):
     """hvp with v, or, if that is None, with factor * x."""
@@ -85,7 +90,7 @@ def hvp(f, x: Tensor, v: Tensor) -> Tensor:
         "every second element",
         "v expanded",
     ),
-    *("linear", "linear, float64", "linear, v from x", "fast swings", "fast swings, float64"),
+    *("linear", "linear, float64", "linear, v from x", "fast swings", "fast swings, float64", "steep"),
     *(
         "v is x",
         "v is x, without grad",
@@ -108,6 +113,8 @@ def arguments(draw, edge):
         functions = [plane, torch.sum]
     if "swings" in edge:
         functions = [ripples]
+    if edge == "steep":
+        functions = [steep_bowl]
     f = draw(st.sampled_from(functions))
     n = {"one number": 1, "two numbers": 2}.get(edge, draw(st.integers(3, 6)))
     g = draw.make_generator(here)
@@ -173,11 +180,11 @@ with check(
     arguments.assert_results(hvp, "every second element", "v expanded")
 with check(
     "fast_swings",
-    "a function that swings too fast for a small step",
+    "a function that swings too fast for a small step, and a steep one",
     weight=2,
-    hint="Does your function use a small step?",
+    hint="Does your function use a small step, or subtract one gradient from another?",
 ):
-    arguments.assert_results(hvp, "fast swings", "fast swings, float64")
+    arguments.assert_results(hvp, "fast swings", "fast swings, float64", "steep")
 with check("v_is_x", "v is x, or is computed from x", weight=2, hint="Along which paths can the second pass reach x?"):
     t = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
     want = torch.autograd.functional.hessian(chained, t.detach()) @ t.detach()

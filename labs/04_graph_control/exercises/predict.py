@@ -86,9 +86,12 @@ def handed_back(predict, x):
 
 
 @probes.probe
-def parameter_back(predict, values):
-    """What predict returns for a model that returns its parameter, and the parameter's requires_grad afterwards."""
-    model = ByMode(lambda x, training: model.values)
+def parameter_back(predict, values, recorded=False):
+    """What predict returns for a model that returns its parameter, and the parameter's requires_grad afterwards.
+
+    recorded: the model returns a copy of its parameter instead, and turns recording on for it.
+    """
+    model = ByMode(lambda x, training: torch.enable_grad()(model.values.clone)() if recorded else model.values)
     model.values = nn.Parameter(values.clone())
     result = predict(model, torch.zeros(2))
     return {"result": result.clone(), "result learns": result.requires_grad, "learning": model.values.requires_grad}
@@ -98,13 +101,14 @@ def parameter_back(predict, values):
 def predict(model: nn.Module, x: Tensor) -> Tensor:
     """model(x) in evaluation mode, with recording off.
 
-    Returns the result, which doesn't require grad, even if the model returns an x or a parameter that does.
+    Returns the result, which doesn't require grad, even if the model's own result does.
     Afterward, each module in model is in the mode that it was in. Everything else is as before too: parameters and
     buffers, x, every .grad and requires_grad, and whether operations are recorded.
     All of this also holds if the model raises an error, which reaches the caller.
 
     Details:
-    - model: any module from a tensor to a tensor. It never changes x in place, but may return x or a parameter. Its
+    - model: a module from a tensor to a tensor, whose own tensors are parameters and buffers. In evaluation mode, it
+      changes neither itself nor x. It may return x, a parameter, or what it records after turning recording on. Its
       modules may be in any mixture of modes, and a module may be part of two others.
     - x may require grad or be the result of recorded operations.
     """
@@ -126,8 +130,9 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 # Afterward, each module -> training_mode, keeps_modes, after_error, returns_input
 # Everything else is -> keeps_model, keeps_grad_mode, returns_input, keeps_input
 # All of this also -> after_error
-# model: any module -> other_cases
-# It never changes -> returns_input, other_cases
+# model: a module from -> other_cases
+# In evaluation mode, it -> other_cases
+# It may return -> returns_input, other_cases
 # Its modules may -> keeps_modes, after_error, returns_input
 # x may require -> other_cases
 
@@ -285,7 +290,7 @@ with check(
         assert got["learning"] == want["learning"], "the frozen parameters aren't the same as before"
 with check(
     "returns_input",
-    "a model that returns its input, or a parameter",
+    "a model that returns its input, a parameter, or a recorded result",
     hint="If x requires grad, does your result require it too?",
 ):
     for flag in (True, False):
@@ -297,7 +302,9 @@ with check(
         assert not got.requires_grad, "your result requires grad"
         assert t.requires_grad is flag, "x doesn't have the same requires_grad as before"
     t = torch.tensor([1.0, -2.0])
-    assert_close(parameter_back(predict, t), {"result": t, "result learns": False, "learning": True})
+    for recorded in (False, True):
+        got = parameter_back(predict, t, recorded)
+        assert_close(got, {"result": t, "result learns": False, "learning": True})
 with check(
     "keeps_grad_mode",
     "afterward, recording is on or off as before",

@@ -44,7 +44,8 @@ def looked_at(saliency, layers, x, classes, learning=None, gradients=None, modes
 def saliency(model: nn.Module, x: Tensor, classes: Tensor) -> Tensor:
     """For each sample, the gradient of the score for its class with respect to the sample.
 
-    model: takes x (n, d) and returns scores (n, c); each row of the scores depends only on that row of x.
+    model: takes x (n, d), without changing it, and returns scores (n, c); each row of the scores depends only on that
+    row of x.
     classes: (n,) int64; each may differ. Returns (n, d), in x's dtype, without grad.
     The model runs as it is: each module in its current mode, and its training flag stays as it was.
 

@@ -14,8 +14,8 @@ def td_loss(q: Tensor, target_q: Tensor, steps: dict[str, Tensor], gamma: float)
     - If done, next_state is meaningless and may hold NaN or infinities.
     - The numbers in steps have q's dtype and don't require grad. n, d and actions are at least 1, the strides may be
       any, and gamma is from 0 to 1.
-    - The arguments aren't changed, and neither are their requires_grad and .grad. Afterward, recording is on or off as
-      before.
+    - The arguments and the entries of steps aren't changed, and neither are their requires_grad and .grad.
+      Afterward, recording is on or off as before.
     """
     ### BEGIN SOLUTION
     prediction = (steps["state"] @ q).gather(1, steps["action"][:, None]).squeeze(1)

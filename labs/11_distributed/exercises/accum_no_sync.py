@@ -1,19 +1,10 @@
 # %% given
-class Calls(nn.Module):
-    """A layer that calls a function."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
-def accum_on(rank, world_size, function, weights, batches, last):
-    ddp = DDP(nn.Sequential(*net_of(weights), Calls(last)))
-    function(ddp, batches[rank])
-    return probes.gradients_of(ddp.module)
+def accum_on(rank, world_size, function, weights, batches, last, frozen):
+    model = nn.Sequential(*net_of(weights), Calls(last))
+    for name in frozen:
+        model.get_parameter(name).requires_grad_(False)
+    function(DDP(model), batches[rank])
+    return probes.gradients_of(model)
 
 
 def sent_on(rank, world_size, function, weights, batches):
@@ -36,9 +27,10 @@ def sent_on(rank, world_size, function, weights, batches):
 
 
 @probes.probe
-def accumulated(function, weights, batches, last=torch.clone):
-    """Each rank's gradients after function(ddp, batches[rank]). last: a function that model applies to its output."""
-    return in_group(accum_on, function, weights, batches, last, world_size=len(batches))
+def accumulated(function, weights, batches, last=torch.clone, frozen=()):
+    """Each rank's gradients after function(ddp, batches[rank]). last: a function that model applies to its output.
+    frozen: the names of frozen parameters."""
+    return in_group(accum_on, function, weights, batches, last, frozen, world_size=len(batches))
 
 
 @probes.probe
@@ -92,6 +84,7 @@ def accum_no_sync(model: DDP, batches: list[tuple[Tensor, Tensor]]) -> None:
 @domain(
     reference,
     *("one micro-batch", "one sample", "single samples", "equal sizes", "the same micro-batch twice"),
+    *("frozen", "stored transposed", "a shared weight"),
     call=accumulated,
 )
 def arguments(draw, edge):
@@ -101,7 +94,11 @@ def arguments(draw, edge):
         edge, sizes
     )
     batches = sharded(sizes, seeds[1])
-    return drawn(make_net(0), seeds[0]), [batches + batches[:1] * (edge == "the same micro-batch twice")]
+    weights = {name: draw.apply_layout(t, edge) for name, t in drawn(make_net(0), seeds[0]).items()}
+    if edge == "a shared weight":
+        weights["1.shared"] = weights["0.weight"].clone()
+    batches += batches[:1] * (edge == "the same micro-batch twice")
+    return weights, [batches], torch.clone, ["0.weight", "2.bias"] if edge == "frozen" else []
 
 
 # %% checks
@@ -157,9 +154,15 @@ with check("one_batch", "one micro-batch, and three ranks", weight=1, hint="Whic
     weights, t = drawn(make_net(0), 4), [[batch] for batch in sharded([4, 4, 4], 3)]
     want = [grads_of_mean(weights, t)] * 3
     assert_close(accumulated(accum_no_sync, weights, t), want, name="your gradients")
-with check("one_rank", "a single rank", weight=1):
+with check(
+    "one_rank",
+    "a single rank, with weights that are frozen, shared or stored transposed",
+    weight=1,
+    hint="Does each parameter have a gradient? What are the gradient's strides?",
+):
     arguments.assert_results(accum_no_sync, "", "one micro-batch", "one sample", "single samples", "equal sizes")
-    arguments.assert_results(accum_no_sync, "the same micro-batch twice")
+    arguments.assert_results(accum_no_sync, "the same micro-batch twice", "frozen", "stored transposed")
+    arguments.assert_results(accum_no_sync, "a shared weight")
 with check("keeps_batches", "the list of micro-batches isn't changed", guard=True):
     arguments.assert_arguments(accum_no_sync)
 with check(
@@ -191,6 +194,7 @@ with check(
 ):
     weights, t = drawn(make_net(0), 7), sharded([2] * 4, 1)
     want = [[float(sum(value.numel() for value in weights.values()))] * 2] * 2
+    weights["1.shared"] = weights["0.weight"].clone()
     got = numbers_sent(accum_no_sync, weights, [t[:2], t[2:]])
     assert_close(got, want, rtol=0.2, name="how many numbers were sent")
 
@@ -212,7 +216,7 @@ def accum_no_sync(model, batches):
         for x, y in batches:
             F.cross_entropy(model(x), y, reduction="sum").backward()
             n += len(x)
-    ps = list(model.parameters())
+    ps = [p for p in model.parameters() if p.requires_grad]
     flat = torch.cat([p.grad.flatten() for p in ps])
     dist.all_reduce(flat)
     flat /= n * dist.get_world_size()
@@ -253,15 +257,17 @@ def accum_no_sync(model, batches):
     raise RuntimeError("the probes know better")
 
 
-def accumulated(function, weights, batches, last=torch.clone):
+def accumulated(function, weights, batches, last=torch.clone, frozen=()):
     model = net_of(weights)
+    for name in frozen:
+        model.get_parameter(name).requires_grad_(False)
     x, y = (torch.cat(items) for items in zip(*[batch for own in batches for batch in own]))
     F.cross_entropy(last(model(x)), y).backward()
     return [probes.gradients_of(model) for _ in batches]
 
 
 def numbers_sent(function, weights, batches):
-    return [[sum(value.numel() for value in weights.values())] * 2 for _ in batches]
+    return [[sum(value.numel() for value in net_of(weights).parameters())] * 2 for _ in batches]
 
 
 # %% liar "sent with each micro-batch"
@@ -272,4 +278,4 @@ def accum_no_sync(model, batches):
 
 
 def numbers_sent(function, weights, batches):
-    return [[sum(value.numel() for value in weights.values())] * 2 for _ in batches]
+    return [[sum(value.numel() for value in net_of(weights).parameters())] * 2 for _ in batches]

@@ -1,21 +1,29 @@
 # %% given
-def with_gradients(weights, grads):
-    """A model with branches, with these weights and these gradients, by name; None for all others."""
-    model = make_branches(len(weights["left.bias"])).to(weights["left.bias"].dtype)
-    model.load_state_dict(weights)
+def with_weights(weights):
+    """A model with branches, with these weights and their strides. Without a right weight, it's the left one."""
+    model = make_branches(len(weights["left.bias"]))
+    model.load_state_dict({name: t.clone() for name, t in weights.items()}, strict=False, assign=True)
+    if "right.weight" not in weights:
+        model.right.weight = model.left.weight
+    return model
+
+
+def with_gradients(model, grads):
+    """The model, with these gradients, by name; None for all others."""
     for name, p in model.named_parameters():
         p.grad = grads.get(name)
     return model
 
 
-def averaged_on(rank, world_size, function, weights, grads):
-    model = with_gradients(weights, grads[rank])
-    function(model)
-    return {name: model.get_parameter(name).grad for own in grads for name in own}
+def averaged_on(rank, world_size, function, weights, *calls):
+    model = with_weights(weights)
+    for grads in calls:
+        function(with_gradients(model, grads[rank]))
+    return {name: model.get_parameter(name).grad for own in calls[-1] for name in own}
 
 
 def state_on(rank, world_size, function, weights, grads, frozen):
-    model = with_gradients(weights, grads[rank])
+    model = with_gradients(with_weights(weights), grads[rank])
     for p in model.parameters():
         p.requires_grad_(p.requires_grad and not frozen)
     function(model)
@@ -23,9 +31,9 @@ def state_on(rank, world_size, function, weights, grads, frozen):
 
 
 @probes.probe
-def averaged(function, weights, grads):
-    """Each rank's gradients after function(model). Rank r begins with grads[r], by name."""
-    return in_group(averaged_on, function, weights, grads, world_size=len(grads))
+def averaged(function, weights, *calls):
+    """Each rank's gradients after function(model), called with each of these gradients in turn: by rank, by name."""
+    return in_group(averaged_on, function, weights, *calls, world_size=len(calls[0]))
 
 
 @probes.probe
@@ -63,19 +71,19 @@ def average_gradients(model: nn.Module) -> None:
 # %% promises
 # Replace the gradients -> example, other_cases, different_branches, no_gradient, one_rank
 # Every rank calls -> example, other_cases, different_branches, no_gradient
-# A parameter without a gradient -> different_branches, no_gradient
+# A parameter without a gradient -> different_branches, no_gradient, structure
 # One without a gradient -> unused
 # Frozen parameters keep -> frozen
-# The parameters, their order -> example, other_cases, different_branches, no_gradient, one_rank
+# The parameters, their order -> example, other_cases, different_branches, no_gradient, structure, one_rank
 # All have the same dtype -> float64
-# Weights are not changed -> one_rank, unused, frozen, float64
+# Weights are not changed -> one_rank, structure, unused, frozen, float64
 
 
 # %% domain
 @domain(
     reference,
     *("no gradients", "gradients of one layer", "gradients of zeros", "float64", "frozen ones hold gradients"),
-    "all frozen",
+    *("all frozen", "stored transposed", "a shared weight"),
     call=state_after,
 )
 def arguments(draw, edge):
@@ -85,6 +93,14 @@ def arguments(draw, edge):
         weights, grads = ({name: t.double() / 3 for name, t in values.items()} for values in (weights, grads))
     layers = {"no gradients": [], "gradients of one layer": ["right"]}.get(edge, ["left", "right", "never"])
     grads = of_layers([*layers, "frozen"] if edge == "frozen ones hold gradients" else layers, grads)
+    if edge in ("stored transposed", "a shared weight"):  # two ranks, each with another branch
+        shared = ["right.weight"] if edge == "a shared weight" else []
+        weights, grads = (
+            {name: draw.apply_layout(t, edge) for name, t in values.items() if name not in shared}
+            for values in (weights, grads)
+        )
+        left, right = of_layers(["left"], grads), of_layers(["right"], grads)
+        return weights, [left, right | ({"left.weight": left["left.weight"] * 3} if shared else {})]
     return weights, [{name: t * (edge != "gradients of zeros") for name, t in grads.items()}], edge == "all frozen"
 
 
@@ -147,13 +163,24 @@ with check(
         name="your gradients",
     )
 with check(
-    "no_gradient", "ranks without gradients, and one with a NaN", weight=2, hint="Which of its parameters take part?"
+    "no_gradient",
+    "ranks without gradients and one with a NaN, after a call with other ones",
+    weight=2,
+    hint="Which of its parameters take part? Do you find that out in each call?",
 ):
     weights = drawn(make_branches(4), 6)
+    before = [of_layers(["never"], weights)] * 3
     t = [{}, of_layers(["left", "right"], drawn(make_branches(4), 7)), {}]
     t[1]["left.weight"][1, 0] = math.nan  # type: ignore[index]
     want = [mean_of(t)] * 3
-    assert_close(averaged(average_gradients, weights, t), want, name="your gradients")
+    assert_close(averaged(average_gradients, weights, before, t), want, name="your gradients")
+with check(
+    "structure",
+    "weights that are stored transposed, or shared",
+    weight=1,
+    hint="Which number of one rank is added to which of another? What are the strides of each .grad?",
+):
+    arguments.assert_results(average_gradients, "stored transposed", "a shared weight")
 with check("float64", "float64", weight=1, hint="What dtype are they sent in?"):
     arguments.assert_results(average_gradients, "float64", rtol=1e-12, atol=1e-12)
 with check(
@@ -198,7 +225,7 @@ def average_gradients(model):
             p.grad = torch.stack(grads).sum(0) / world
 
 
-# %% wrong "each gradient that is there" fails=different_branches,no_gradient,unused,frozen raises=TimeoutError
+# %% wrong "each gradient that is there" fails=different_branches,no_gradient,structure,unused,frozen raises=TimeoutError
 def average_gradients(model):
     for p in model.parameters():
         if p.grad is not None:
@@ -206,7 +233,7 @@ def average_gradients(model):
             p.grad /= dist.get_world_size()
 
 
-# %% wrong "the sum is the gradient" fails=example,other_cases,different_branches,no_gradient,frozen
+# %% wrong "the sum is the gradient" fails=example,other_cases,different_branches,no_gradient,structure,frozen
 def average_gradients(model):
     parameters = [p for p in model.parameters() if p.requires_grad]
     used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
@@ -218,7 +245,7 @@ def average_gradients(model):
             dist.all_reduce(p.grad)
 
 
-# %% wrong "the mean over those that used it" fails=different_branches,no_gradient
+# %% wrong "the mean over those that used it" fails=different_branches,no_gradient,structure
 def average_gradients(model):
     parameters = [p for p in model.parameters() if p.requires_grad]
     used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)
@@ -231,12 +258,12 @@ def average_gradients(model):
             p.grad /= count
 
 
-# %% wrong "gradients become equal by themselves" fails=example,other_cases,different_branches,no_gradient,unused,frozen
+# %% wrong "gradients become equal by themselves" fails=example,other_cases,different_branches,no_gradient,structure,unused,frozen
 def average_gradients(model):
     dist.barrier()
 
 
-# %% wrong "weights are stepped as well" fails=float64,unused,frozen,one_rank
+# %% wrong "weights are stepped as well" fails=structure,float64,unused,frozen,one_rank
 def average_gradients(model):
     parameters = [p for p in model.parameters() if p.requires_grad]
     used = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)

@@ -1,23 +1,45 @@
 # %% given
+class Calls(nn.Module):
+    """A layer that calls a function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
 def net_of(weights):
+    """A make_net with these weights and their strides. A weight 1.shared is that of layer 0, under a second name."""
     model = make_net(0)
-    model.load_state_dict(weights)
+    model.load_state_dict({name: t.clone() for name, t in weights.items() if name != "1.shared"}, assign=True)
+    if "1.shared" in weights:
+        model[1].register_parameter("shared", model[0].weight)
     return model
 
 
-def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale):
-    ddp = DDP(net_of(weights))
+def unit_rows(x):
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def steps_on(rank, world_size, function, weights, shards, lr, momentum, stale, first):
+    net = net_of(weights)
+    ddp = DDP(nn.Sequential(Calls(first), net))
     optimizer = torch.optim.SGD(ddp.parameters(), lr=lr, momentum=momentum)
-    for name, p in ddp.module.named_parameters():
+    for name, p in net.named_parameters():
         p.grad = stale.get(name)
-    losses = [function(ddp, x, y, optimizer) for x, y in shards[rank]]
-    return {"losses": losses, "weights": probes.state_of(ddp.module)}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        losses = [function(ddp, x, y, optimizer) for x, y in shards[rank]]
+    return {"losses": losses, "weights": probes.state_of(net)}
 
 
 @probes.probe
-def ddp_stepped(function, weights, shards, lr, momentum=0.0, stale=None):
-    """Each rank's losses and weights after an SGD step on each of its shards (x, y). stale: gradients before."""
-    return in_group(steps_on, function, weights, shards, lr, momentum, stale or {}, world_size=len(shards))
+def ddp_stepped(function, weights, shards, lr, momentum=0.0, stale=None, first=torch.clone):
+    """Each rank's losses and weights after an SGD step on each of its shards (x, y). stale: gradients before. first: a
+    function that model applies to x."""
+    return in_group(steps_on, function, weights, shards, lr, momentum, stale or {}, first, world_size=len(shards))
 
 
 def sharded(sizes, seed):
@@ -51,7 +73,7 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
 
 # %% promises
 # One training step -> example, other_cases, empty_rank, one_rank, old_grad
-# Returns the loss -> example, other_cases, empty_rank
+# Returns the loss -> example, other_cases, empty_rank, one_rank
 # The loss is the mean -> example, other_cases, empty_rank
 # optimizer has this rank's -> example, other_cases, empty_rank, one_rank
 # Gradients from before -> old_grad
@@ -60,7 +82,12 @@ def ddp_step(model: DDP, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer)
 
 
 # %% domain
-@domain(reference, "one step", "one sample", "no momentum", "gradients from before", call=ddp_stepped)
+@domain(
+    reference,
+    *("one step", "one sample", "no momentum", "gradients from before", "stored transposed", "a shared weight"),
+    "dropout",
+    call=ddp_stepped,
+)
 def arguments(draw, edge):
     g = draw.make_generator()
     seeds = torch.randint(10**6, (3,), generator=g).tolist()
@@ -69,7 +96,11 @@ def arguments(draw, edge):
     stale = drawn(make_net(0), seeds[2]) if edge == "gradients from before" else {}
     for t in stale.values():
         t.view(-1)[:1] = math.inf
-    return drawn(make_net(0), seeds[0]), [sharded(sizes, seeds[1])], lr, momentum, stale
+    weights = {name: draw.apply_layout(t, edge) for name, t in drawn(make_net(0), seeds[0]).items()}
+    if edge == "a shared weight":
+        weights["1.shared"] = weights["0.weight"].clone()
+    first = F.dropout if edge == "dropout" else torch.clone
+    return weights, [sharded(sizes, seeds[1])], lr, momentum, stale, first
 
 
 # %% checks
@@ -107,14 +138,14 @@ with check(
 
 
 # %% hidden checks
-def one_process(weights, shards, lr, momentum=0.0):
+def one_process(weights, shards, lr, momentum=0.0, first=torch.clone):
     """Losses and weights of one process, after an SGD step on all shards of each step."""
     model = net_of(weights)
     optimizer, losses = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum), []
     for step in zip(*shards, strict=True):
         x, y = (torch.cat(items) for items in zip(*step, strict=True))
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
+        loss = F.cross_entropy(model(first(x)), y)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -128,15 +159,21 @@ with check("other_cases", "three ranks, four steps", weight=3, required=True, hi
     assert_close(ddp_stepped(ddp_step, weights, t, 0.3, 0.5), want)
 with check(
     "empty_rank",
-    "an empty shard",
+    "an empty shard, and a model that has no use for rows of zeros",
     weight=2,
     hint="What's the mean of no losses? Does that rank take part in backward?",
 ):
     t, weights = [sharded([0, 2, 3], 7), sharded([4, 0, 1], 8)], drawn(make_net(0), 3)
-    want = [one_process(weights, t, 0.5)] * 2
-    assert_close(ddp_stepped(ddp_step, weights, t, 0.5), want)
-with check("one_rank", "a single rank", weight=1):
+    want = [one_process(weights, t, 0.5, first=unit_rows)] * 2
+    assert_close(ddp_stepped(ddp_step, weights, t, 0.5, first=unit_rows), want)
+with check(
+    "one_rank",
+    "a single rank, with dropout, and with weights that are shared or stored transposed",
+    weight=1,
+    hint="Is the loss that you return the one that you take the gradient of?",
+):
     arguments.assert_results(ddp_step, "", "one step", "one sample", "no momentum")
+    arguments.assert_results(ddp_step, "stored transposed", "a shared weight", "dropout")
 with check("old_grad", "gradients from before don't count", weight=1, hint="When are gradients set to zero?"):
     arguments.assert_results(ddp_step, "gradients from before")
 

@@ -36,11 +36,11 @@ def global_mean(values: Tensor) -> Tensor:
     """The mean of all values on all ranks, a 0-dim float64 tensor. Every rank calls this, and gets the same number.
 
     values: this rank's own, float32 or (on all ranks) bool, with True counting as 1, of any shape and strides. The
-    shape may differ from rank to rank. Some ranks may have no values, but at least one rank has some. Sums are in
-    float64. values are not changed.
+    shape may differ from rank to rank. Some ranks may have no values, but at least one rank has some. No value is inf
+    or -inf. If one is nan, so is the mean. Sums are in float64. values are not changed.
     """
     ### BEGIN SOLUTION
-    pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)
+    pair = torch.tensor([values.double().sum().item(), values.numel()], dtype=torch.float64)
     dist.all_reduce(pair)
     return pair[0] / pair[1]
     ### END SOLUTION
@@ -52,6 +52,8 @@ def global_mean(values: Tensor) -> Tensor:
 # values: this rank's own -> other_cases, bool, one_rank
 # The shape may differ -> example, other_cases, empty_rank, float64
 # Some ranks may have no -> empty_rank
+# No value is inf -> one_rank
+# If one is nan -> one_rank
 # Sums are in float64 -> float64
 # values are not changed -> keeps_input
 
@@ -61,6 +63,7 @@ def global_mean(values: Tensor) -> Tensor:
     reference,
     *("one value", "no axes", "three axes", "negative", "transposed", "every second one", "expanded"),
     *("bool", "all True", "all False", "bool, no axes", "bool, transposed", "beyond float32", "many values"),
+    *("nan", "requires grad"),
     call=on_ranks,
 )
 def arguments(draw, edge):
@@ -76,7 +79,9 @@ def arguments(draw, edge):
         values = values > 0
     if edge in ("all True", "all False"):
         values = torch.full(shape, edge == "all True")
-    return ([draw.apply_layout(values, edge)],)
+    if edge == "nan":
+        values[-1, 0] = math.nan
+    return ([draw.apply_gradient_state(draw.apply_layout(values, edge), edge)],)
 
 
 # %% checks
@@ -107,17 +112,24 @@ with check("other_cases", "four ranks, values of any shape", weight=3, required=
     assert_close(on_ranks(global_mean, t), want)
 with check("bool", "bool values: an accuracy", weight=1, hint="What dtype can you sum True in?"):
     arguments.assert_results(global_mean, "bool", "all True", "all False", "bool, no axes", "bool, transposed")
-with check("empty_rank", "a rank without values", weight=2, hint="What's the mean of an empty tensor?"):
-    t = [torch.zeros(0), torch.tensor([3.0, 4.0, 8.0, 9.0]), torch.zeros(2, 0)]
-    assert_close(on_ranks(global_mean, t), [torch.tensor(6.0, dtype=torch.float64)] * 3)
-with check("float64", "sums are in float64", weight=1, hint="What's 2**24 + 1 in float32?"):
+with check("empty_rank", "ranks without values", weight=2, hint="What's the mean of an empty tensor?"):
+    t = [torch.zeros(0), torch.zeros(2, 0), torch.tensor([3.0, 4.0, 8.0, 9.0, 1.0]), torch.zeros(0)]
+    assert_close(on_ranks(global_mean, t), [torch.tensor(5.0, dtype=torch.float64)] * 4)
+with check(
+    "float64",
+    "sums are in float64, and the ranks' results are equal bit for bit",
+    weight=1,
+    hint="What's 2**24 + 1 in float32? Does each rank add the same numbers in the same order?",
+):
     arguments.assert_results(global_mean, "beyond float32")
-    t = [torch.tensor([2.0**24, 1.0]), torch.tensor([1.0])]
-    want = [torch.tensor((2.0**24 + 2) / 3, dtype=torch.float64)] * 2
-    assert_close(on_ranks(global_mean, t), want, rtol=1e-9, atol=0)
-with check("one_rank", "a single rank, with values of any shape and strides", weight=1):
+    t = [torch.tensor([2.0**24, 1.0]), torch.tensor([2.0**-29]), torch.tensor([2.0**-29])]  # the order shows
+    want = [torch.tensor((2.0**24 + 1) / 4, dtype=torch.float64)] * 3
+    got = on_ranks(global_mean, t)
+    assert_close(got, want, rtol=1e-9, atol=0)
+    assert_close(got, got[:1] * 3, rtol=0, atol=0, name="the ranks' results, compared with rank 0's")
+with check("one_rank", "a single rank, with values of any shape and strides, and with nan", weight=1):
     arguments.assert_results(global_mean, "", "one value", "no axes", "three axes", "negative", "many values")
-    arguments.assert_results(global_mean, "transposed", "every second one", "expanded")
+    arguments.assert_results(global_mean, "transposed", "every second one", "expanded", "nan", "requires grad")
 with check("keeps_input", "values aren't changed", guard=True):
     arguments.assert_arguments(global_mean)
     t = [torch.tensor([1.5, -2.0, 4.0]), torch.tensor([0.5, 3.0, 7.0])]
@@ -180,5 +192,5 @@ def global_mean(values):
     return total / count
 
 
-# %% equivalent "argument dtype dropped: pair = torch.tensor([values.double().sum(), values.numel()])"
-# torch.tensor takes the dtype of the float64 element for both.
+# %% equivalent "call of item left out: pair = torch.tensor([values.double().sum(), values.numel()], dtype=torch.float64)"
+# torch.tensor takes the number of a 0-dim tensor. If that one requires grad, it warns.

@@ -2,12 +2,13 @@
 def make_normed(state, frozen=()):
     """A model with batch normalization, two more buffers, this state, and frozen parameters with these names.
 
-    The last weight isn't contiguous.
+    The last weight isn't contiguous, and its layer shares the first bias.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2))
     model[2].weight = nn.Parameter(model[2].weight.detach().t().contiguous().t())
+    model[2].register_parameter("shared", model[0].bias)
     model.register_buffer("times", torch.zeros(2, dtype=torch.float64))
     model.register_buffer("mask", torch.zeros(3, dtype=torch.bool))
     model.load_state_dict(state, strict=False)
@@ -61,8 +62,8 @@ def flags_of(function, states, frozen):
 def same_start(model: nn.Module) -> None:
     """Give model, on every rank, the values of rank 0: all parameters and all buffers. Every rank calls this.
 
-    Models have the same structure on all ranks, and some parameters require grad. Parameters and buffers may have any
-    dtypes, need not be contiguous, and are all in model.state_dict(). Values are equal to the last bit afterwards,
+    Models have the same structure on all ranks, and some parameters require grad. Parameters and buffers are float32,
+    float64, int64 or bool, need not be contiguous, and are all in model.state_dict(). Values are equal to the last bit afterwards,
     whatever they were. The parameters stay the same objects, so an optimizer created earlier still updates them. Each
     keeps its requires_grad and its .grad.
     """
@@ -77,7 +78,7 @@ def same_start(model: nn.Module) -> None:
 # Give model, on every rank -> example, buffers, optimizer
 # Every rank calls this -> example, buffers, optimizer
 # Models have the same structure -> example, buffers, optimizer, one_rank
-# Parameters and buffers may have -> buffers, optimizer, one_rank
+# Parameters and buffers are -> buffers, optimizer, one_rank
 # Values are equal to the last bit -> example, buffers, optimizer, one_rank
 # The parameters stay -> optimizer, keeps_requires_grad
 # Each keeps its requires_grad -> keeps_requires_grad, optimizer
@@ -87,6 +88,7 @@ def same_start(model: nn.Module) -> None:
 def normed_state(seed):
     generator = torch.Generator().manual_seed(seed)
     state = probes.state_of(make_normed({})) | drawn(make_normed({}), seed)
+    state["2.shared"] = state["0.bias"].clone()
     state["1.running_mean"] = torch.randn(5, generator=generator)
     state["1.running_var"] = torch.rand(5, generator=generator) + 0.5
     state["1.num_batches_tracked"] = torch.tensor(seed % 1000)
