@@ -27,7 +27,7 @@
 import math
 import types
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import pairwise
 from typing import Any
 

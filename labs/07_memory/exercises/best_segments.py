@@ -25,7 +25,7 @@ def best_segments(layers: int, boundary: int, inner: int) -> int:
 @domain(
     reference,
     *("one layer", "two layers", "cheap layers", "dear layers", "uneven", "many layers"),
-    *("many dear layers", "one byte more", "ties"),
+    *("many dear layers", "one byte more", "far from the root", "ties", "ties of unequal costs"),
 )
 def arguments(draw, edge):
     counts = {"one layer": [1], "two layers": [2], "uneven": [7, 11, 13, 23, 31], "ties": [6, 12]}
@@ -39,6 +39,11 @@ def arguments(draw, edge):
     if edge in ("ties", "one byte more"):
         boundary = inner = draw(st.integers(10**9, 10**10))
         inner += edge == "one byte more"  # otherwise, two numbers of segments would be equally good
+    if edge == "far from the root":  # one segment for each layer, while the root is about layers / 1.4
+        layers, boundary, inner = layers + 1, 1, layers // 2 + 2
+    if edge == "ties of unequal costs":  # a boundary's share of inner, as a float, would give another answer
+        layers, boundary = 58, draw(st.integers(1, 4))
+        inner = 9 * boundary
     return layers, boundary, inner
 
 
@@ -83,10 +88,11 @@ with check(
 ):
     arguments.assert_results(best_segments, "", "one layer", "two layers", "cheap layers", "dear layers")
     arguments.assert_results(best_segments, "uneven", "many layers", "many dear layers", "one byte more")
+    arguments.assert_results(best_segments, "far from the root")
 with check(
     "ties", "the smallest of several best ones", weight=2, hint="If two are equally good, which does your code return?"
 ):
-    arguments.assert_results(best_segments, "ties")
+    arguments.assert_results(best_segments, "ties", "ties of unequal costs")
 
 
 # %% right "a loop"
@@ -104,7 +110,7 @@ def best_segments(layers, boundary, inner):
     return min((k * boundary + -(-layers // k) * inner, k) for k in range(1, layers + 1))[1]
 
 
-# %% wrong "always the square root" fails=example,no_formula,other_cases
+# %% wrong "always the square root" fails=example,no_formula,other_cases,ties
 def best_segments(layers, boundary, inner):
     return max(1, round(math.sqrt(layers)))
 

@@ -13,7 +13,7 @@ class Counted(nn.Sequential):
 
 @probes.probe
 def blocked(forward, parts, modes, xs, upstreams, between=None):
-    """Results, gradients and buffers of forward(block, x) for each x.
+    """Results, gradients and buffers of forward(block, x) for each x; with more upstreams, the first x comes again.
 
     There is one backward pass for all of them. The block has a Layer for each of parts, and modes says which of its
     modules are in training mode. between: called before backward.
@@ -25,7 +25,7 @@ def blocked(forward, parts, modes, xs, upstreams, between=None):
     xs = [x.detach().clone().requires_grad_(x.requires_grad) for x in xs]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        outs = [forward(block, x) for x in xs]
+        outs = [forward(block, xs[n % len(xs)]) for n in range(len(upstreams))]
         if between is not None:
             between()
         torch.autograd.backward(outs, upstreams)
@@ -86,6 +86,7 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
     Details:
     - The block's result may depend on buffers that a run doesn't change, as batch normalization does in evaluation
       mode.
+    - Calls may get the same x. Backward goes through a result only once, without retain_graph.
     - Any mix of the block's modules may be in training mode, and some parameters may be frozen.
     """
     ### BEGIN SOLUTION
@@ -116,6 +117,8 @@ def checkpoint_once(block: nn.Module, x: Tensor) -> Tensor:
 # After backward, each -> example, buffers, buffer_at_end, evaluation_mode
 # All this also -> buffers, buffer_at_end, evaluation_mode
 # The block's result may depend -> gradient, buffers, evaluation_mode
+# Calls may get -> buffers
+# Backward goes through -> gradient, buffers
 # Any mix of the -> gradient, buffers, evaluation_mode
 
 
@@ -138,7 +141,7 @@ def built(functions, widths, generator, dtype=torch.float32):
 @domain(
     reference,
     *("one batch", "three batches", "two rows", "one layer", "float64", "dropout", "no buffers"),
-    *("a buffer changed last", "a buffer that isn't saved"),
+    *("a buffer changed last", "a buffer that isn't saved", "one batch twice", "zeros first"),
     *("evaluation mode", "mixed modes", "only parts in training mode"),
     *("x requires grad", "frozen", "all frozen, x requires grad"),
     call=blocked,
@@ -154,6 +157,7 @@ def arguments(draw, edge):
         "evaluation mode": [averaged, slow, thinned],
         "mixed modes": [averaged, averaged, slow],
         "only parts in training mode": [slow, averaged, slow],
+        "zeros first": [slow, averaged],
     }.get(edge, draw(st.permutations([averaged, slow, thinned, plain]))[:3])
     widths = draw(st.permutations([2, 3, 4, 5]))[: len(functions) + 1]
     parts = built(functions, widths, g, dtype)
@@ -165,11 +169,14 @@ def arguments(draw, edge):
         "mixed modes": [True, False, True, True],
         "only parts in training mode": [False, True, False, True],
     }.get(edge, [True] * 4)
-    sizes = {"one batch": [5], "two rows": [2, 2], "three batches": [3, 5, 4]}.get(edge, [6, 4])
+    sizes = {"one batch": [5], "two rows": [2, 2], "three batches": [3, 5, 4], "one batch twice": [4, 4]}
+    sizes = sizes.get(edge, [6, 4])
     xs = [torch.randn(n, widths[0], generator=g, dtype=dtype) for n in sizes]
     xs = [x.requires_grad_("x requires grad" in edge) for x in xs]
+    if edge == "zeros first":
+        xs[0].zero_()
     upstreams = [torch.randn(n, widths[-1], generator=g, dtype=dtype) for n in sizes]
-    return parts, modes[: 1 + len(parts)], xs, upstreams
+    return parts, modes[: 1 + len(parts)], xs[:1] if edge == "one batch twice" else xs, upstreams
 
 
 # %% checks
@@ -248,7 +255,8 @@ with check(
     hint="Which copy do you restore?",
 ):
     assert_blocked(checkpoint_once, ["buffers", "calls", "modes"], "", "three batches", "mixed modes", "frozen")
-    assert_blocked(checkpoint_once, ["buffers", "calls", "modes"], "only parts in training mode")
+    assert_blocked(checkpoint_once, ["buffers", "calls", "modes"], "only parts in training mode", "one batch twice")
+    assert_blocked(checkpoint_once, ["buffers", "calls", "modes"], "zeros first")
     assert_blocked(checkpoint_once, ["outs", "grads"], "three batches")
 with check(
     "buffer_at_end",

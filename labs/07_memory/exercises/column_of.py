@@ -8,7 +8,8 @@ class Layer(nn.Module):
         for n, t in enumerate(parameters):
             self.register_parameter(f"weight{n}", nn.Parameter(t.detach().clone(), t.requires_grad))
         for n, t in enumerate(buffers):
-            self.register_buffer(f"buffer{n}", t.clone(), persistent=n + 1 < len(buffers))
+            t = t.detach().clone().requires_grad_(t.requires_grad)
+            self.register_buffer(f"buffer{n}", t, persistent=n + 1 < len(buffers))
 
     def forward(self, x):
         return self.f(x, self.training, *self.parameters(), *self.buffers())
@@ -60,7 +61,8 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
 
     Details:
     - model: any module that isn't changed by a call; c is at least 1. Any mix of its modules may be in training mode,
-      which makes a difference. Any of its parameters may be frozen. It may return x itself.
+      which makes a difference. Any of its parameters may be frozen, and a buffer may require grad. It may return x
+      itself.
     - xs: may be empty, n may be 0, and an x may require grad.
     - column: may be negative.
     - The model isn't changed, including its modes, its .grad and each parameter's requires_grad; neither are xs and the
@@ -80,7 +82,7 @@ def column_of(model: nn.Module, xs: list[Tensor], column: int) -> list[Tensor]:
 # Each has its own -> small_bytes, own_memory
 # model: any module that -> other_cases
 # Any mix of its modules -> other_cases
-# Any of its parameters -> other_cases
+# Any of its parameters -> other_cases, no_graph
 # It may return x -> other_cases, own_memory
 # xs: may be empty -> empty, other_cases
 # column: may be negative -> other_cases
@@ -226,7 +228,7 @@ with check(
     v = torch.linspace(-1, 1, 24).reshape(8, 3).requires_grad_()
     parts = [
         (noted(wide), [torch.linspace(-2, 3, 40).reshape(5, 8).sin().requires_grad_(), torch.linspace(-1, 0, 8)]),
-        (noted(narrow), [v], [torch.linspace(0, 1, 8)]),
+        (noted(narrow), [v], [torch.linspace(0, 1, 8).requires_grad_()]),
     ]
     t = [torch.linspace(-1, 1, 20).reshape(4, 5), torch.linspace(3, 1, 15).reshape(3, 5).requires_grad_()]
     with torch.no_grad():

@@ -3,10 +3,13 @@
 def segmented(forward, parts, x, upstream, k, between=None, order=None):
     """Result and gradients of forward(layers, x, k), and the state of the list and x afterward.
 
-    The list has a Layer for each of parts, or for each part number in order. between: called before backward.
+    The list has a Layer for each of parts, or for each entry in order: the number of a part, or several, for an
+    nn.Sequential. between: called before backward.
     """
     made = [Layer(*part) for part in parts]
-    layers = made if order is None else [made[n] for n in order]
+    layers = [
+        made[n] if isinstance(n, int) else nn.Sequential(*[made[m] for m in n]) for n in order or range(len(made))
+    ]
     as_given = list(layers)
     x = x.detach().clone().requires_grad_(x.requires_grad)
     with torch.random.fork_rng(devices=[]):
@@ -38,13 +41,13 @@ def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
     """The layers applied to x, one after another, in k segments, each of them checkpointed, including the last.
 
     A segment has one or more consecutive entries of the list. The lengths of any two segments differ by at most one. In
-    forward, each entry runs once, and only the inputs to the segments are kept. In backward, each runs once more,
-    segment by segment, starting with the last. Values and gradients are those of the plain loop, for the parameters
-    and, if x requires grad, for x, with dropout too.
+    forward, each entry runs once, and only the inputs to the segments are kept. In backward, each runs once more, as far
+    as needed, segment by segment, starting with the last. The values, and the gradients that backward() leaves in .grad,
+    are those of the plain loop, for the parameters and, if x requires grad, for x, with dropout too.
 
     Details:
-    - layers: a layer may be in the list twice; the list doesn't change before backward has run. Any parameters may be
-      frozen, even all of them.
+    - layers: modules of any kind, such as nn.Sequential. One may be in the list twice; the list doesn't change before
+      backward has run. Any parameters may be frozen, even all of them.
     - k: 1 <= k <= len(layers).
     - The list, x and its requires_grad aren't changed.
     """
@@ -62,8 +65,9 @@ def in_segments(layers: list[nn.Module], x: Tensor, k: int) -> Tensor:
 # The lengths of any -> recomputed
 # In forward, each -> recomputed
 # In backward, each -> recomputed
-# Values and gradients -> example, other_cases, gradient_x, dropout, recomputed, keeps_input
-# layers: a layer may be -> other_cases
+# The values, and the -> example, other_cases, gradient_x, dropout, recomputed, keeps_input
+# layers: modules of any -> other_cases
+# One may be in -> other_cases
 # Any parameters may be -> other_cases
 # k: 1 <= k -> recomputed, other_cases
 # The list, x and its -> keeps_input
@@ -82,22 +86,21 @@ def chain(f, widths, generator, dtype=torch.float32):
 @domain(
     reference,
     *("one layer", "one segment", "a segment for each layer", "many layers", "float64", "dropout", "a layer twice"),
+    *("15 layers in 11 segments", "blocks"),
     *("some frozen", "the first layers frozen", "all frozen", "one row", "no rows", "transposed"),
     *("x requires grad", "x requires grad, all frozen", "x requires grad, one segment"),
     call=segmented,
 )
 def arguments(draw, edge):
     g, dtype = draw.make_generator(), torch.float64 if edge == "float64" else torch.float32
-    count = {"one layer": 1, "many layers": 9, "a layer twice": 2}.get(edge, 5)
+    count = {"one layer": 1, "many layers": 9, "a layer twice": 2, "blocks": 6, "15 layers in 11 segments": 15}.get(
+        edge, 5
+    )
     widths = [draw(st.integers(2, 4)) for _ in range(count + 1)]
     widths = widths[:1] * 3 if edge == "a layer twice" else widths
-    order = [0, 1, 0, 1, 1] if edge == "a layer twice" else list(range(count))
-    k = draw(st.integers(2, 3))
-    k = (
-        1
-        if "one segment" in edge
-        else {"one layer": 1, "a segment for each layer": count, "many layers": 4}.get(edge, k)
-    )
+    order = {"a layer twice": [0, 1, 0, 1, 1], "blocks": [[0, 1], [2, 3], [4, 5]]}.get(edge, list(range(count)))
+    counts = {"one layer": 1, "a segment for each layer": count, "many layers": 4, "15 layers in 11 segments": 11}
+    k = 1 if "one segment" in edge else counts.get(edge, draw(st.integers(2, 3)))
     parts = chain(dropped if edge == "dropout" else bent, widths, g, dtype)
     for n, (_, (w, bias)) in enumerate(parts):
         if "frozen" in edge:
@@ -177,6 +180,7 @@ with check(
 ):
     assert_segmented(in_segments, ["out", "grads"], "", "one layer", "one segment", "a segment for each layer")
     assert_segmented(in_segments, ["out", "grads"], "many layers", "float64", "a layer twice", "one row", "transposed")
+    assert_segmented(in_segments, ["out", "grads"], "15 layers in 11 segments", "blocks")
     assert_segmented(in_segments, ["out", "grads"], "some frozen", "the first layers frozen", "all frozen")
 with check(
     "gradient_x",

@@ -28,6 +28,8 @@ def kept_bytes(sizes: list[int], activation: str, batch: int, dtype: torch.dtype
     reference,
     *("relu", "tanh", "gelu", "silu", "one layer", "one hidden layer", "equal sizes", "deep", "sizes of one"),
     *("no sample", "one sample", "float64", "float64, gelu", "bfloat16", "bfloat16, silu", "no sample, bfloat16"),
+    "recording off",
+    contexts={"recording off": torch.no_grad},
 )
 def arguments(draw, edge):
     activation = edge.split(", ")[-1]
@@ -90,7 +92,7 @@ with check(
     hint="Does every hidden layer count, for each sample, and once or twice? What about the last layer and the batch?",
 ):
     arguments.assert_results(kept_bytes, "", "relu", "tanh", "gelu", "silu", "one hidden layer", "equal sizes")
-    arguments.assert_results(kept_bytes, "deep", "sizes of one", "one sample")
+    arguments.assert_results(kept_bytes, "deep", "sizes of one", "one sample", "recording off")
     for trial in arguments.iter_trials(kept_bytes, ""):
         assert not isinstance(trial.report.result, float), "your result is a float"
 with check("dtypes", "float64 and bfloat16", weight=3, hint="How many bytes does a number of each dtype take?"):
@@ -102,6 +104,7 @@ with check("keeps_list", "the list isn't changed", guard=True, hint="Which of yo
 
 
 # %% right "measured on a model of that kind"
+@torch.enable_grad()
 def kept_bytes(sizes, activation, batch, dtype):
     model = stack(sizes, activation).to(dtype)
     return probes.saved_bytes(model, torch.zeros(batch, sizes[0], dtype=dtype))

@@ -1,18 +1,24 @@
 # %% given
 @probes.probe
 def searched(largest_batch, room, weights, low, high):
-    """What largest_batch finds on a SmallDevice."""
-    return largest_batch(SmallDevice(room, weights).run, low, high)
+    """What largest_batch finds on a SmallDevice, for steps that return a result in its memory."""
+    device = SmallDevice(room, weights)
+
+    def run(n):
+        device.run(n)
+        return device.take(n)
+
+    return largest_batch(run, low, high)
 
 
 # %% exercise
 def largest_batch(run: Callable[[int], object], low: int, high: int) -> int:
     """The largest n, low <= n <= high, that fits: run(n) doesn't raise torch.OutOfMemoryError.
 
-    Returns 0 if none fits. run: a function of an int; its return value has no meaning. If n fits, so does every smaller
-    size. 1 <= low <= high. No n outside this range is tried, and few inside it are: at most
+    Returns 0 if none fits. run: a function of an int; what it returns has no meaning, and may be large. If n fits, so
+    does every smaller size. 1 <= low <= high. No n outside this range is tried, and few inside it are: at most
     2 * log2(high - low + 1) + 3 calls. Any other exception is passed on immediately, even a RuntimeError that mentions
-    memory. When run is called, nothing from a failed attempt is still alive.
+    memory. When run is called, nothing from an earlier attempt is still alive, whether that failed or not.
     """
 
     ### BEGIN SOLUTION

@@ -16,7 +16,7 @@ def by_region(trace: dict) -> dict[str, dict]:
       name don't overlap.
     - For each row of the device, there is at most one row that launched it, and that row may launch several rows of the
       device. Rows that no row of the trace launched belong to no region.
-    - Rows of other kinds may lack any key.
+    - Rows of other kinds may lack any key, and may have a correlation too.
     - Times have the precision of a Python float.
     - The trace isn't changed.
     """
@@ -68,6 +68,7 @@ def by_region(trace: dict) -> dict[str, dict]:
         "several rows of one launch",
         "launched by nothing",
         "launch of nothing",
+        "numbers of other rows",
         "long launches",
         "rows without keys",
         "many bytes",
@@ -117,6 +118,8 @@ def arguments(draw, edge):
                 took = pick(2, 5, 30) * step + (3.6e9 if edge == "an hour" else 0)
                 rows.append(trace_row("work", pick(*DEVICE_CATS), 7, late, took, correlation=number))
                 late += took + pick(0, 1)
+            if edge == "numbers of other rows":  # in the first region
+                rows.append(trace_row("aten::mm", "cpu_op", 101, rows[0]["ts"], 3, correlation=number))
             number += pick(1, 2)
     if edge == "launched by nothing":
         rows += [trace_row("old", cat, 7, begin + 1.5 * step, 9, correlation=number + 7) for cat in DEVICE_CATS]
@@ -183,7 +186,7 @@ with check(
 ):
     arguments.assert_results(by_region, "", "nothing inside", "one name", "freed", "zeros", "whole numbers")
     arguments.assert_results(by_region, "several rows of one launch", "launched by nothing", "launch of nothing")
-    arguments.assert_results(by_region, "long launches")
+    arguments.assert_results(by_region, "long launches", "numbers of other rows")
     arguments.assert_results(by_region, "an hour", "many bytes", rtol=0, atol=0.001)
 with check(
     "shipped_all",

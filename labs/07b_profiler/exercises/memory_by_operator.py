@@ -19,9 +19,9 @@ def one_backward(x):
 def memory_by_operator(f: Callable[[Tensor], Tensor], x: Tensor) -> dict[str, int]:
     """The bytes that each operator allocated in f(x) on the CPU, minus those it freed: name -> bytes.
 
-    f is called once. An operator is a row of the profile whose name begins with "aten::". Bytes count for the operator
-    that allocated or freed them, and not again for the one that called it. The calls of the same operator are added up.
-    Operators with a sum of 0 are left out. The bytes of x don't count, and x isn't changed.
+    f is called once. An operator is a row of the profile whose name begins with "aten::"; no region's name does. Bytes
+    count for the operator that allocated or freed them, and not again for the one that called it. The calls of the same
+    operator are added up. Operators with a sum of 0 are left out. The bytes of x don't count, and x isn't changed.
     """
     ### BEGIN SOLUTION
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:

@@ -6,9 +6,9 @@ def self_times(rows: list[dict]) -> dict[str, float]:
     same thread don't overlap, or one is inside the other. Rows of different threads are never inside each other.
 
     Details:
-    - If one row of a thread ends when another begins, they don't overlap. If two rows of a thread begin together, the
-      longer one is outside; no two of them begin and end together.
-    - A row may be inside another with the same name.
+    - If one row of a thread ends when another begins, its ts + dur is exactly the other's ts, and they don't overlap.
+      If two rows of a thread begin together, the longer one is outside; no two of them begin and end together.
+    - A row may be inside another with the same name. At most 50 rows are inside each other.
     - A row whose "dur" is 0 has no self time, wherever it is. A name with a self time of 0 isn't left out.
     - Times have the precision of a Python float.
     - The rows aren't changed.
@@ -36,6 +36,7 @@ def self_times(rows: list[dict]) -> dict[str, float]:
 # If one row of a thread -> edges
 # If two rows of a -> edges
 # A row may be -> own_name
+# At most 50 rows -> deep
 # A row whose "dur" -> edges
 # A name with a -> edges
 # Times have the precision -> edges
@@ -54,6 +55,7 @@ def self_times(rows: list[dict]) -> dict[str, float]:
         "whole numbers",
         "tenths",
         "long rows",
+        "nanoseconds",
         "hours later",
     ),
     *("touching", "begin together", "end together", "covered", "of no time", "inside its own name", "one name"),
@@ -65,7 +67,8 @@ def arguments(draw, edge):
     def pick(*choices):
         return choices[int(torch.randint(len(choices), (), generator=g))]
 
-    rows, unit = [], {"whole numbers": 1, "tenths": 0.1, "long rows": 2**22 + 0.125}.get(edge, 0.125)
+    rows, unit = [], {"whole numbers": 1, "tenths": 0.1, "long rows": 2**22 + 0.125, "nanoseconds": 2**-12}
+    unit = unit.get(edge, 0.125)
 
     def add_row(begin, tid, depth, inside):
         """Add a row that begins at this tick, with rows inside it. Returns the tick at which it ends."""
@@ -73,7 +76,7 @@ def arguments(draw, edge):
         for n in range(inside):
             gap = {"begin together": n > 0, "touching": n == 0, "covered": 0}.get(edge, 1) and pick(1, 2, 4)
             now = add_row(
-                now + gap, tid, depth + 1, 1 if edge == "a long chain" and depth < 6 else pick(0, 2) * (not depth)
+                now + gap, tid, depth + 1, 1 if edge == "a long chain" and depth < 40 else pick(0, 2) * (not depth)
             )
         now += pick(1, 3) if inside and edge not in ("end together", "covered") else 0
         name = f"op{pick(0, 1) if edge == 'inside its own name' else f'{depth}.{pick(0, 1)}'}"
@@ -155,6 +158,7 @@ with check(
 ):
     arguments.assert_results(self_times, "touching", "begin together", "end together", "covered", "of no time")
     arguments.assert_results(self_times, "long rows", rtol=0, atol=0.001)
+    arguments.assert_results(self_times, "nanoseconds", rtol=1e-9, atol=0)
 with check(
     "own_name", "a row inside another with the same name", weight=1, hint="Which name gets each row's self time?"
 ):

@@ -37,6 +37,7 @@ def time_by_name(rows: list[dict]) -> dict[str, list]:
         "equal rows",
         "whole numbers",
         "long names",
+        "an empty name",
         "some of no time",
         "only of no time",
     ),
@@ -49,7 +50,13 @@ def arguments(draw, edge):
     def pick(choices):
         return choices[int(torch.randint(len(choices), (), generator=g))]
 
-    names = ["aten::mm"] if edge == "one name" else ["aten::add", "aten::add_", "aten::addmm", "aten::mm"]
+    names = (
+        ["aten::mm"]
+        if edge == "one name"
+        else ["", "aten::mm"]
+        if edge == "an empty name"
+        else ["aten::add", "aten::add_", "aten::addmm", "aten::mm"]
+    )
     if edge == "long names":
         names = ["void at::native::vectorized_elementwise_kernel<4, at::native::" + name for name in names]
     rows = []
@@ -61,7 +68,10 @@ def arguments(draw, edge):
     if edge == "equal rows":
         rows += [rows[0], dict(rows[1]), rows[0]]
     others = {
-        "others with a name": [{"ph": "i", "name": pick(names), "ts": 5}, {"ph": "M", "name": "process_name"}],
+        "others with a name": [
+            *({"ph": "i", "name": pick(names), "ts": 5}, {"ph": "M", "name": "process_name"}),
+            *({"ph": ph, "name": names[0], "tid": 1, "ts": ts} for ph, ts in (("B", 1), ("E", 4))),
+        ],
         "others with a duration": [{"ph": "s", "dur": 5.5, "id": 3}],
         "others with both": [{"ph": "B", "name": pick(names), "dur": 9.5}, {"ph": "b", "name": "step", "dur": 7}],
         "others with neither": [{"ph": "M"}, {"ph": "f", "id": 3}],
@@ -91,6 +101,7 @@ with check("example", "two operators: three calls and one", weight=2, required=T
 # %% hidden checks
 with check("other_rows", "other names and times", weight=3, required=True, hint="Do you keep one entry for each name?"):
     arguments.assert_results(time_by_name, "", "one row", "one name", "equal rows", "whole numbers", "long names")
+    arguments.assert_results(time_by_name, "an empty name")
 with check("other_kinds", "rows that aren't complete, with or without a name and a duration", weight=2, required=True):
     arguments.assert_results(time_by_name, "others with a name", "others with a duration")
     arguments.assert_results(time_by_name, "others with both", "others with neither", "nothing complete")

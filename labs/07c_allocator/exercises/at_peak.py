@@ -85,7 +85,7 @@ def at_peak(snapshot: dict) -> dict[str, int]:
 @domain(
     reference,
     *("no old blocks", "an address used again", "an old address used again", "one line", "huge", "other actions"),
-    *("no frame of yours", "yours after others", "some wait", "one waits from the start"),
+    *("no frame of yours", "yours after others", "yours among packages", "some wait", "one waits from the start"),
     *("equal sums", "most before the first entry", "no history", "nothing"),
 )
 def arguments(draw, edge):
@@ -108,6 +108,8 @@ def arguments(draw, edge):
             kinds = [(torchs,), (), ("/c/allocator.cpp:77", torchs, "/a/lib.so:0")]
         if edge == "yours after others":
             kinds = [("??:0", torchs, torchs, inner, outer), (torchs, inner, torchs, outer)]
+        if edge == "yours among packages":
+            kinds = [(f"/env/site-packages/{name}/{pick(2)}.py:3", torchs, outer) for name in ("mine", "torchmine")]
         return stack("/a/m.py:1") if edge == "one line" else stack(*kinds[pick(len(kinds))])
 
     scale = 2**22 if edge == "huge" else 1
@@ -202,6 +204,7 @@ with check(
 ):
     arguments.assert_results(at_peak, "", "no old blocks", "an address used again", "an old address used again")
     arguments.assert_results(at_peak, "one line", "huge", "other actions", "no frame of yours", "yours after others")
+    arguments.assert_results(at_peak, "yours among packages")
 with check(
     "waiting",
     "blocks that wait for a stream after they are freed",

@@ -1,16 +1,21 @@
 # %% given
 @probes.probe
-def loss_gradients(loss_of, hidden, weight, labels, chunks, piece, upstream, between, by_backward=False):
-    """The loss and the gradients of hidden and weight. between: called before the backward pass, unless it's None."""
+def loss_gradients(loss_of, hidden, weight, labels, chunks, piece, upstream, between, how="grad"):
+    """The loss and the gradients of hidden and weight. between: called before the backward pass, unless it's None.
+
+    how: "grad" is autograd.grad, "again" is the second one, and "backward" is backward.
+    """
     hidden, weight = (t.detach().clone().requires_grad_(t.requires_grad) for t in (hidden, weight))
     loss = loss_of(hidden, weight, labels, chunks, piece)
     if between is not None:
         between()
     learning = [t for t in (hidden, weight) if t.requires_grad]
-    if by_backward:
+    if how == "backward":
         loss.backward(upstream)
         grads = [t.grad for t in learning]
     else:
+        if how == "again":
+            torch.autograd.grad(loss, learning, upstream, retain_graph=True)
         grads = list(torch.autograd.grad(loss, learning, upstream))
     return {
         "loss": loss.detach(),
@@ -36,7 +41,7 @@ def chunked_loss(
     count in the mean.
     In the forward pass, piece is called once for each of `chunks` parts of consecutive rows, in order. Whatever piece
     keeps for backward is freed before the next call of piece, and at the end of the forward pass, so the logits of at
-    most one part are alive.
+    most one part are alive, in backward too.
     The loss, and the gradients of hidden and weight if they require grad, are those of piece(hidden, weight, labels)
     divided by the number of rows that count.
 
@@ -44,8 +49,8 @@ def chunked_loss(
     - labels: int64, from 0 to v - 1, or -100. At least one row counts.
     - piece may compute cross entropy, as above, or another loss. It may be called again for the backward pass.
     - 1 <= chunks <= n. The lengths of the parts differ by at most one.
-    - The gradients are right with torch.autograd.grad as well as with backward. At least one of hidden and weight
-      requires grad.
+    - The gradients are right with torch.autograd.grad as well as with backward, and in a second pass over the same
+      graph. At least one of hidden and weight requires grad.
     """
     ### BEGIN SOLUTION
     edges = [len(labels) * number // chunks for number in range(chunks + 1)]
@@ -100,7 +105,7 @@ RECORDED = ("", "one part", "a part for each row", "hardly more rows than parts"
 @domain(
     reference,
     *(*RECORDED[1:], "one row", "float64", "all rows count", "one row counts"),
-    *("frozen weight", "frozen rows", "one class", "transposed", "every second one", "backward"),
+    *("frozen weight", "frozen rows", "one class", "transposed", "every second one", "backward", "again"),
     call=loss_gradients,
 )
 def arguments(draw, edge):
@@ -124,7 +129,7 @@ def arguments(draw, edge):
     upstream = torch.tensor(draw(st.sampled_from([-1.5, 0.5, 3.0])), dtype=dtype, device=device())
     pieces = Pieces()
     piece, end = (pieces, pieces.end) if edge in RECORDED else (smoothed, None)
-    return hidden, weight, labels, k, piece, upstream, end, edge == "backward"
+    return hidden, weight, labels, k, piece, upstream, end, edge if edge in ("backward", "again") else "grad"
 
 
 # %% checks
@@ -177,7 +182,7 @@ with check(
 ):
     arguments.assert_results(chunked_loss, "", "one row", "float64", "all rows count", "one row counts", "one class")
     arguments.assert_results(chunked_loss, "a part without labels", "frozen weight", "frozen rows", "backward")
-    arguments.assert_results(chunked_loss, "transposed", "every second one")
+    arguments.assert_results(chunked_loss, "transposed", "every second one", "again")
 with check(
     "parts",
     "the parts contain all rows, in order, and their lengths differ by at most one",

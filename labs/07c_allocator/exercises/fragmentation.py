@@ -11,8 +11,8 @@ def fragmentation(segments: list[dict]) -> dict[str, int]:
     segment whose segment_type is "large"; any other, only a "small" one. It's 0 if no request fits.
 
     Details:
-    - segments: in a snapshot's form, in any order, with blocks in order of address. It may be empty, and it isn't
-      changed.
+    - segments: in a snapshot's form, of any streams and in any order, with blocks in order of address. It may be
+      empty, and it isn't changed.
     - All sizes are multiples of 512. Two neighbors in a segment are never both inactive.
     - A "small" segment has 2 MiB, and a "large" one at least 10 MiB. In a "large" one, each inactive block has more
       than 1 MiB.
@@ -62,7 +62,7 @@ def draw_segment(draw, number, small, states, scale=1):
 @domain(
     reference,
     *("no segments", "one segment", "one small segment", "all free", "all in use", "nothing releasable", "huge"),
-    *("a small segment is free", "only small pieces are free", "only small ones are in use"),
+    *("a small segment is free", "only small pieces are free", "only small ones are in use", "other streams"),
     *("some blocks wait", "whole segments wait", "all others wait", "only those that wait are in use"),
 )
 def arguments(draw, edge):
@@ -87,7 +87,8 @@ def arguments(draw, edge):
     }.get(edge, (small, large))
     kinds = draw(st.permutations([*enumerate([(True, one) for one in small] + [(False, one) for one in large])]))
     scale = 2**15 if edge == "huge" else 1
-    return ([draw_segment(draw, n, is_small, states, scale) for n, (is_small, states) in kinds],)
+    found = [draw_segment(draw, n, is_small, states, scale) for n, (is_small, states) in kinds]
+    return ([{**one, "stream": 3 + n} for n, one in enumerate(found)] if edge == "other streams" else found,)
 
 
 # %% checks
@@ -155,6 +156,7 @@ with check(
     hint="Take one segment at a time. When is it releasable, and what do you add to split if it isn't?",
 ):
     assert_bytes(fragmentation, "", "one segment", "one small segment", "all free", "nothing releasable", "huge")
+    assert_bytes(fragmentation, "other streams")
 with check(
     "small_segments",
     "only small segments have room: a request for more than 1 MiB can't use them",

@@ -23,9 +23,9 @@ def kept_elsewhere(
 
     Details:
     - A tensor's bytes are those of its elements, not of its whole storage.
-    - A tensor is sent once for each operation that keeps it. Weights and integers are sent too. Tensors that are sent
-      don't require grad.
-    - Backward may run after the with block has ended, and twice with retain_graph=True.
+    - A tensor is sent each time that it's kept, so twice for x * x. Weights, integers and single numbers are sent too.
+      Tensors that are sent don't require grad.
+    - Backward may run after the with block has ended, even with an error, and twice with retain_graph=True.
     - A result that is dropped without a backward pass leaves nothing behind here.
     """
     ### BEGIN SOLUTION
@@ -54,7 +54,7 @@ def kept_elsewhere(
 # Whenever backward needs -> layers, integers, small, twice, device
 # A tensor's bytes are -> layers, integers, small, twice
 # A tensor is sent -> layers, integers, small, twice
-# Weights and integers -> layers, integers, small, twice
+# Weights, integers and single -> layers, integers, small, twice
 # Tensors that are sent -> layers, integers, small, twice
 # Backward may run -> twice
 # A result that is dropped -> dropped
@@ -210,9 +210,12 @@ with check(
     for least in (48, 49):  # twelve numbers, in the memory of three
         tensors, program = {"x": some(3, seed=16)}, [("y", torch.broadcast_to, "x", [4, 3]), ("out", torch.sin, "y")]
         elsewhere(kept_elsewhere, coarse, least, program, tensors, [some(4, 3, seed=17, grad=False)])
+    for least in (4, 5):  # a number, which is kept twice
+        tensors, program = {"x": some(3, seed=18)}, [("y", torch.sum, "x"), ("out", torch.mul, "y", "y")]
+        elsewhere(kept_elsewhere, coarse, least, program, tensors, [torch.tensor(1.7, device=device())])
 with check(
     "twice",
-    "two backward passes, a block of its own for each step, and what runs after the block",
+    "two backward passes, a block of its own for each step, and what runs after the block, or after an error in it",
     weight=2,
     hint="Is anything used up by the first backward? Do the hooks end with the block?",
 ):
@@ -221,7 +224,9 @@ with check(
     elsewhere(kept_elsewhere, coarse, 8, steps, tensors, upstreams)
     program = [*steps, ("z", torch.neg_, "y"), ("b", torch.sin, "z"), ("c", torch.mul, "b", "out")]
     elsewhere(kept_elsewhere, coarse, 8, program, tensors, upstreams[:1])
-    elsewhere(kept_elsewhere, coarse, 8, steps, tensors, upstreams[:1], after=[("end", torch.exp, "out")])
+    for fails in (False, True):
+        after = [("end", torch.exp, "out")]
+        elsewhere(kept_elsewhere, coarse, 8, steps, tensors, upstreams[:1], after=after, fails=fails)
     elsewhere(kept_elsewhere, coarse, 8, steps, tensors, upstreams[:1], later=["y"])
 with check(
     "device",

@@ -12,14 +12,14 @@ def some(*shape, seed=0, dtype=torch.float32, grad=True):
 
 
 @probes.probe
-def through(packing, arguments, program, tensors, upstreams, after=(), later=(), before=None):
+def through(packing, arguments, program, tensors, upstreams, after=(), later=(), before=None, fails=False):
     """The result of a program, run inside packing(*arguments), and the gradients of its tensors.
 
     program: steps (name of the result, function, arguments), where a text names a tensor. A list of
     texts among the arguments of packing means these tensors. after: steps outside of the with
     block. later: names of tensors to which one is added in place before backward. upstreams: the
     gradient for each of the backward passes. before: packing is called with this as its last
-    argument first, to no use.
+    argument first, to no use. fails: the block ends with an error, which is caught.
     """
     held = {name: behind_one(t) for name, t in tensors.items()}
     made = dict(held)
@@ -31,8 +31,10 @@ def through(packing, arguments, program, tensors, upstreams, after=(), later=(),
     full = [[held[name] for name in one] if isinstance(one, list) else one for one in arguments]
     if before is not None:
         packing(*full[:-1], before)
-    with packing(*full):
+    with suppress(ArithmeticError), packing(*full):
         run(program)
+        if fails:
+            raise ArithmeticError
     run(after)
     out = made[(*program, *after)[-1][0]]
     value = out.detach().clone()
@@ -64,14 +66,14 @@ def left_behind(packing, arguments, f, x, hold=False, transposed=False):
 def packed_bf16(parameters: list[Tensor], least: int) -> AbstractContextManager[Any]:
     """A context manager that keeps tensors for backward in bfloat16 inside its with block.
 
-    A tensor that an operation keeps is packed if it is float32 or float64, has at least `least` elements, and doesn't
-    share memory with one of parameters, as a view of a weight does. Packed means that a copy in bfloat16 is kept
+    A tensor that an operation keeps is packed if it is float32 or float64, has at least `least` elements, and isn't
+    in the same storage as one of parameters, as a view of a weight is. Packed means that a copy in bfloat16 is kept
     instead, and that backward gets it in the tensor's own dtype, on its own device. Every other tensor is kept
     detached, in its own memory and dtype.
 
     Details:
     - Results of the forward pass don't change.
-    - Backward may run after the with block has ended, and twice with retain_graph=True.
+    - Backward may run after the with block has ended, even with an error, and twice with retain_graph=True.
     - A packed tensor may be changed in place afterward, even inside the block: backward still has the old values.
     - A result that is dropped without a backward pass leaves nothing in memory.
     """
@@ -107,9 +109,10 @@ def packed_bf16(parameters: list[Tensor], least: int) -> AbstractContextManager[
 
 
 # %% domain
-@domain(reference, call=through)
-def arguments(draw, _):
+@domain(reference, "many results", call=through)
+def arguments(draw, edge):
     n, d, h, m = draw(st.permutations([3, 4, 5, 6]))
+    n = 40 * n if edge == "many results" else n
     seed, dtype = draw(st.integers(0, 10**6)), draw(st.sampled_from([torch.float32, torch.float64]))
     shapes = {"x": (n, d), "w": (h, d), "b": (h,), "v": (m, h)}
     tensors = {name: some(*shapes[name], seed=seed + k, dtype=dtype) for k, name in enumerate(shapes)}
@@ -117,6 +120,9 @@ def arguments(draw, _):
     tensors["v"].requires_grad_(draw(st.booleans()))
     bend = draw(st.sampled_from([torch.tanh, functional.gelu]))
     program = [("h", functional.linear, "x", "w", "b"), ("a", bend, "h"), ("out", functional.linear, "a", "v")]
+    if edge == "many results":  # each is freed when the name is used again, and the next may get its memory
+        last = [("h", functional.linear, "h", "v"), ("out", torch.neg, "h")]
+        program = [program[0], *[("h", f, "h") for f in (torch.sin, torch.cos, torch.exp, torch.sin) * 6], *last]
     upstreams = [some(n, m, seed=seed + 9, dtype=dtype, grad=False)]
     return [["w", "b", "v"], draw(st.integers(1, 12))], program, tensors, upstreams
 
@@ -176,7 +182,7 @@ with check(
     required=True,
     hint="What does a linear layer keep of its weight: the parameter itself, or a view of it? Which dtype comes back?",
 ):
-    arguments.assert_results(packed_bf16)
+    arguments.assert_results(packed_bf16, "", "many results")
 with check(
     "weights",
     "parts of a weight aren't packed, and neither is a frozen weight",
@@ -237,7 +243,7 @@ with check(
         compared(packed_bf16, [], least, program, tensors, [some(2, 4, seed=13, grad=False)])
 with check(
     "later",
-    "an in-place change, two backward passes, and what runs after the block",
+    "an in-place change, two backward passes, and what runs after the block, or after an error in it",
     weight=2,
     hint="Does backward have its own copy? Do the hooks end with the block, and does the first backward use it up?",
 ):
@@ -247,15 +253,9 @@ with check(
     compared(packed_bf16, [], 3, steps, tensors, upstreams)
     program = [*steps, ("z", torch.neg_, "y"), ("b", torch.square, "z"), ("c", torch.mul, "b", "out")]
     compared(packed_bf16, [], 3, program, tensors, upstreams[:1])
-    compared(
-        packed_bf16,
-        [],
-        3,
-        steps,
-        tensors,
-        upstreams,
-        after=[("behind", torch.exp, "out"), ("end", torch.square, "behind")],
-    )
+    after = [("behind", torch.exp, "out"), ("end", torch.square, "behind")]
+    for fails in (False, True):
+        compared(packed_bf16, [], 3, steps, tensors, upstreams, after=after, fails=fails)
 with check(
     "dropped",
     "results without a backward pass leave nothing behind, and what isn't packed isn't copied",
@@ -392,7 +392,7 @@ def packed_bf16(parameters, least):
     return contextlib.nullcontext()
 
 
-def through(packing, arguments, program, tensors, upstreams, after=(), later=(), before=None):
+def through(packing, arguments, program, tensors, upstreams, after=(), later=(), before=None, fails=False):
     made = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors.items()}
     held = dict(made)
     for name, f, *given in (*program, *after):

@@ -67,7 +67,7 @@ def selective(f: Callable[[Tensor], Tensor], x: Tensor, keep: list[Any], every: 
 
     keep is a list of operators such as torch.ops.aten.mm.default. Count the calls of all operators in keep during this
     call of f, from 0: the results of calls 0, every, 2 * every, ... are kept. In backward, these aren't computed again.
-    Everything else in f is, as in a checkpoint that keeps only x.
+    Everything else in f that backward needs is, as in a checkpoint that keeps only x.
 
     Details:
     - keep may be empty. every is at least 1.

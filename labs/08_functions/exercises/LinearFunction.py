@@ -18,7 +18,7 @@ def leaves_of(tensors, needed):
 
 @probes.probe
 def applied(function, tensors, needed, upstream, changed=None):
-    """The result of apply, and the gradients of the needed tensors.
+    """The result of apply, and the gradients of the needed tensors from the first of two backward passes.
 
     changed: the index of a tensor of which one element is changed in place between the passes.
     """
@@ -29,8 +29,10 @@ def applied(function, tensors, needed, upstream, changed=None):
     if changed is not None:
         with torch.no_grad():
             leaves[changed][-1, -1] += 1
-    result.backward(upstream)
-    return result.detach(), [leaves[n].grad for n in needed]
+    result.backward(upstream, retain_graph=True)
+    grads = [None if leaves[n].grad is None else leaves[n].grad.clone() for n in needed]
+    result.backward(upstream)  # added to .grad, in place
+    return result.detach(), grads
 
 
 @probes.probe
@@ -67,7 +69,7 @@ class LinearFunction(torch.autograd.Function):
     Details:
     - x, weight, bias: all of the same dtype, float32 or float64, any strides. n may be 0, i and o are at least 1. Each
       of the three may require grad or not. They and the upstream gradient, which may also have any strides, keep their
-      values.
+      values, even if a second backward pass adds to .grad.
     - A smaller matrix product in backward, such as ones @ upstream for the bias, is allowed.
     - There may be other calls between a call and its backward.
     - Gradients may be differentiated again, and torch.func.grad works.

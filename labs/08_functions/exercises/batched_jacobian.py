@@ -1,24 +1,28 @@
 # %% given
 @probes.probe
 def jacobian_with_weight(find_jacobian, weight, x):
-    """The Jacobian of tanh(weight @ sample), and what is left in .grad of weight, which requires grad."""
+    """The Jacobian of tanh(weight @ sample) at 1 * x, and what is left: in .grad of weight, and 1 * x's retains_grad.
+
+    weight requires grad.
+    """
     weight = weight.detach().clone().requires_grad_()
-    found = find_jacobian(lambda one: (weight @ one).tanh(), x)
-    return found.detach(), weight.grad
+    point = 1 * x
+    found = find_jacobian(lambda one: (weight @ one).tanh(), point)
+    return found.detach(), weight.grad, point.retains_grad
 
 
 # %% exercise
 def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """The Jacobian of f at each row of x.
 
-    x is (n, m). f is a function from one sample (m,) to (k,), made of PyTorch's differentiable operations, so
-    torch.func can run it too.
+    x is (n, m). f is a function from one sample (m,) to (k,), made of PyTorch's differentiable operations, which
+    torch.func can run too, in reverse and in forward mode.
     Returns (n, k, m) in x's dtype: element (i, a, b) is the derivative of output a with respect to input b at row i. If
     x requires grad, and the Jacobian depends on x, gradients go back through the result to x.
 
     Details:
-    - f: m and k are at least 1, and each result is computed from the sample. f may work for x's dtype only, and may use
-      tensors that require grad.
+    - f: m and k are at least 1, and each result is computed from the sample. Its derivatives at each row are finite. f
+      may work for x's dtype only, and may use tensors that require grad.
     - x: n at least 1, any strides, float32 or float64; it may require grad, and may be the result of recorded
       operations; recording is on.
     - The Jacobian of a linear f doesn't depend on x, and may have no history.
@@ -36,6 +40,7 @@ def batched_jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 # Returns (n, k, m) -> other_cases
 # If x requires grad -> double_backward
 # f: m and k -> other_cases
+# Its derivatives at each -> other_cases
 # f may work for x's dtype only -> other_cases, keeps_input
 # x: n at least 1 -> other_cases, double_backward
 # The Jacobian of a linear -> other_cases

@@ -18,10 +18,10 @@ class Asking(torch.autograd.Function):
 
 
 class AskingVoter(Voter):
-    """A Voter that asks a function for its logits."""
+    """A Voter that asks a function for its logits. Its heat grows with the steps that its norm counted."""
 
     def head(self, x):
-        return Asking.apply(self.ask, x, self.last.weight, self.last.bias, self.heat)
+        return Asking.apply(self.ask, x, self.last.weight, self.last.bias, self.heat * self.norm.num_batches_tracked)
 
 
 def voters(states, modes, ask):
@@ -84,8 +84,8 @@ def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
 
     Details:
     - models: a list or tuple of at least one, all of the same class, sizes and dtype, with their own parameters and
-      buffers, including buffers that aren't in state_dict. Each of their modules may be in training or evaluation mode.
-      A parameter requires grad in all of them or in none.
+      buffers, including integers and buffers that aren't in state_dict. Each of their modules may be in training or
+      evaluation mode. A parameter requires grad in all of them or in none.
     - x: n at least 1, any strides; it may require grad, and may be the result of recorded operations.
     - c may be 1.
     - The models aren't changed: the mode of each module, parameters and buffers, requires_grad and .grad. Neither are a
@@ -123,12 +123,13 @@ def ensemble_predict(models: Sequence[nn.Module], x: Tensor) -> Tensor:
 def drawn_voters(inputs, classes, count, generator, dtype=torch.float32):
     """Tensors and modes of voters."""
     states = []
-    for _ in range(count):
+    for k in range(count):
         model = Voter(inputs, classes, 0)
         sizes = {name: t.shape for name, t in [*model.named_parameters(), *model.named_buffers()]}
         state = {name: torch.randn(size, dtype=dtype, generator=generator) for name, size in sizes.items()}
         state["norm.running_var"] = state["norm.running_var"].abs() + 0.5
-        states.append({**state, "norm.num_batches_tracked": torch.tensor(count), "heat": state["heat"].abs() + 2})
+        steps = torch.tensor(1 + k % 2)
+        states.append({**state, "norm.num_batches_tracked": steps, "heat": state["heat"].abs() + 2})
     modes = [[bool(mode) for mode in row] for row in torch.randint(0, 2, (count, 4), generator=generator)]
     return states, modes
 
@@ -197,7 +198,8 @@ def asked_in_turn(states, ask, x):
     for state in states:
         t = (x - state["norm.running_mean"]) / (state["norm.running_var"] + 1e-5).sqrt()
         t = t * state["norm.weight"] + state["norm.bias"]
-        logits.append(ask(t, state["last.weight"], state["last.bias"], state["heat"]))
+        heat = state["heat"] * state["norm.num_batches_tracked"]
+        logits.append(ask(t, state["last.weight"], state["last.bias"], heat))
     return torch.stack(logits)
 
 

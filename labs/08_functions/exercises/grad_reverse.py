@@ -32,7 +32,7 @@ def grad_reverse(x: Tensor, lam: float) -> Tensor:
       may require grad or not, and may be the result of recorded operations.
     - lam: an int or float from 0 to 100.
     - The result has exactly x's values even if they're infinite or near the dtype's largest number; it may share x's
-      memory. It requires grad only if x does.
+      memory. It requires grad only if x does. Inside torch.no_grad(), either is fine.
     - x, its requires_grad and its .grad aren't changed.
     """
     ### BEGIN SOLUTION
@@ -67,6 +67,7 @@ def grad_reverse(x: Tensor, lam: float) -> Tensor:
 # lam: an int or float -> other_cases
 # The result has exactly -> other_cases, extreme_values
 # It requires grad only -> keeps_input
+# Inside torch.no_grad(), either -> keeps_input
 # x, its requires_grad -> example, two_in_row, keeps_input
 
 
