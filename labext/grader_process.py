@@ -30,6 +30,8 @@ class GraderProcess:
 
     def __init__(self, course: Path | None) -> None:
         self._course = course
+        self.progress: dict[str, Any] = {}
+        """The step that the grader is at, see GradingProgress; empty if it isn't marking or hasn't begun."""
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
 
@@ -52,13 +54,17 @@ class GraderProcess:
             try:
                 process.stdin.write(json.dumps({"notebook": str(notebook), **request}).encode() + b"\n")
                 await process.stdin.drain()
-                line = await process.stdout.readline()
-                answer: dict[str, Any] = json.loads(line)
+                answer: dict[str, Any] = json.loads(await process.stdout.readline())
+                while "progress" in answer:
+                    self.progress = answer["progress"]
+                    answer = json.loads(await process.stdout.readline())
             except (OSError, ValueError):  # it ended, or printed something else
                 self.end()
                 raise GraderUnavailable(
                     "The grader stopped. Try again, or run `gradlab mark` in a terminal to see why."
                 ) from None
+            finally:
+                self.progress = {}
         if "refused" in answer:
             raise GraderUnavailable(str(answer["refused"]))
         return answer

@@ -35,6 +35,7 @@ def add_handlers(app: Any, workspace: Workspace) -> None:
         ("course", CourseHandler, reads),
         ("state", StateHandler, marks),
         ("mark", MarkHandler, marks),
+        ("progress", ProgressHandler, marks),
         ("cancel", CancelHandler, marks),
         ("solution", SolutionHandler, marks),
         ("own_mark", OwnMarkHandler, marks),
@@ -121,6 +122,17 @@ class MarkHandler(APIHandler):
         except (GraderUnavailable, SubmissionError) as error:
             raise web.HTTPError(409, str(error)) from None
         self.finish(result | {"page": path.relative_to(self.workspace.root).as_posix()})
+
+
+class ProgressHandler(APIHandler):
+    """GET: the step that the mark is at, {number, steps, exercise, cell}; empty if none is being computed."""
+
+    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
+        self.grader = grader
+
+    @web.authenticated
+    def get(self) -> None:
+        self.finish(self.grader.progress)
 
 
 class CancelHandler(APIHandler):

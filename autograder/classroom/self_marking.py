@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,16 +25,17 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import build_result
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.gradebook.submission_rows import CellRow, SubmissionRow
-from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.grading_progress import GradingProgress, ProgressListener
+from autograder.grading.lab_submission import GradedSubmission, grade_lab_task
 from autograder.grading.task import GradingSettings, NotebookFile, Task
 from autograder.intake.notebook_reading import SubmissionRefusedError, read_file
-from autograder.model.assignments import require_source
+from autograder.model.assignments import AssignmentKind, require_source
 from autograder.model.marks import Mark
 from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.nbgrader_cells import is_by_hand
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import Isolation, find_layers, find_strongest_level
-from autograder.workers.task_grading import ForkServers, grade_with_retries, make_process_settings
+from autograder.workers.task_grading import ForkServers, Grader, grade_with_retries, make_process_settings
 from labkit.mark_file import get_page_path, read_marks
 from labkit.points import format_points
 
@@ -72,6 +74,7 @@ def mark(
     settings: GradingSettings,
     fork_servers: ForkServers,
     server_process: ForkServerProcess | None = None,
+    on_progress: ProgressListener | None = None,
 ) -> CopyMark:
     """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
 
@@ -80,6 +83,7 @@ def mark(
         settings: How to grade it.
         fork_servers: Those that earlier marks have used; new ones are added.
         server_process: A running process that can become the first of them.
+        on_progress: Called at the beginning of each step.
 
     Raises:
         GradlabError: If the file isn't a notebook of a lab of this course, or couldn't be graded.
@@ -101,7 +105,8 @@ def mark(
         fork_servers[make_process_settings(task)] = ForkServerClient(
             make_process_settings(task), [course], server_process
         )
-    graded = grade_with_retries(task, [course], fork_servers)
+    grader: Grader = functools.partial(grade_lab_task, on_progress=on_progress)
+    graded = grade_with_retries(task, [course], fork_servers, {AssignmentKind.LAB: grader})
     if not isinstance(graded, GradedSubmission):
         raise GradlabError(graded.reason)
     if graded.problem:
@@ -123,7 +128,8 @@ def mark(
 def serve(course: Path, requests: Iterable[str], answers: IO[str], server_process: ForkServerProcess) -> None:
     """Answer requests, lines of JSON, each with a line of JSON; {refused} if it can't be done.
 
-    {notebook} is answered with {points, worth, words}; {notebook, solution: an exercise} with {solution}; {notebook,
+    {notebook} is answered with {points, worth, words}, after a line {progress: GradingProgress} for each step;
+    {notebook, solution: an exercise} with {solution}; {notebook,
     quiz, question} with {statements}; and {notebook, own_mark: a question, points} with {points}. Fork servers keep
     running, so later marks need no imports.
 
@@ -131,6 +137,10 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], server_proces
         server_process: A running process that can become the first fork server.
     """
     fork_servers: ForkServers = {}
+
+    def report(progress: GradingProgress) -> None:
+        print(json.dumps({"progress": asdict(progress)}), file=answers, flush=True)
+
     try:
         settings = read_course_settings(course)
         for line in requests:
@@ -145,7 +155,7 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], server_proces
                     points = save_own_mark(notebook, request["own_mark"], request["points"])
                     answer = {"points": points}
                 else:
-                    marked = mark(course, notebook, settings, fork_servers, server_process)
+                    marked = mark(course, notebook, settings, fork_servers, server_process, report)
                     answer = {"points": marked.points, "worth": marked.worth, "words": marked.message}
             except GradlabError as error:
                 answer = {"refused": str(error)}

@@ -50,8 +50,18 @@ class StepResult:
     """For the last step, the course names that the submission rebound or patched."""
 
 
+StepListener = Callable[[Step], None]
+
+
+def ignore_step(step: Step) -> None:
+    """Listen to the steps without doing anything."""
+
+
 def examine_steps(
-    steps: Sequence[Step], start: ProcessFactory, timeouts: Timeouts | None = None
+    steps: Sequence[Step],
+    start: ProcessFactory,
+    timeouts: Timeouts | None = None,
+    on_step: StepListener = ignore_step,
 ) -> dict[str, StepResult]:
     """Run the steps and return the result of each by its id. In checks, exercise names are proxies.
 
@@ -60,14 +70,15 @@ def examine_steps(
 
     Args:
         start: Returns a new student process.
+        on_step: Called once for each step, when its cell begins to run or its checks do.
     """
     before = GlobalState().read()
     budget = TimeBudget(timeouts or Timeouts())
     runner = SubmissionRunner(start, budget)
     try:
-        results = _run_cells(steps, runner)
+        results = _run_cells(steps, runner, on_step)
         budget.begin_checks()
-        _run_checks(steps, runner, budget, results)
+        _run_checks(steps, runner, budget, results, on_step)
         return results
     finally:
         GlobalState().apply(before)
@@ -75,7 +86,7 @@ def examine_steps(
         runner.kill()
 
 
-def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, StepResult]:
+def _run_cells(steps: Sequence[Step], runner: SubmissionRunner, on_step: StepListener) -> dict[str, StepResult]:
     """Run every cell in the student process, and keep the states of the process that the checks will need."""
     results = {step.id: StepResult() for step in steps}
     left, last = MAX_OF_SUBMISSION, StepResult()
@@ -84,6 +95,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
     protected: set[str] = set()
     for step, defined in _iter_steps(steps):
         if step.kind is not StepKind.CHECK:
+            on_step(step)
             names = names_by_cell.get(step.id, ())
             has_no_effect = effects.follow_cell(step.source, step.kind is not StepKind.STUDENT)
             if not has_no_effect or protected.intersection(names):
@@ -111,7 +123,11 @@ def _fork_or_blame(last: StepResult, fork: Callable[[], None]) -> None:
 
 
 def _run_checks(
-    steps: Sequence[Step], runner: SubmissionRunner, budget: TimeBudget, results: dict[str, StepResult]
+    steps: Sequence[Step],
+    runner: SubmissionRunner,
+    budget: TimeBudget,
+    results: dict[str, StepResult],
+    on_step: StepListener,
 ) -> None:
     """Run the given and check cells in this process."""
     seed_all()
@@ -124,6 +140,7 @@ def _run_checks(
             ):
                 run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may use a student's object
         elif step.kind is StepKind.CHECK:
+            on_step(step)
             outcomes = _examine_check_cell(step, runner, budget, namespace, defined)
             if any(outcome.cause is Cause.BUSY for outcome in outcomes) and runner.restart():
                 outcomes = _examine_check_cell(step, runner, budget, namespace, defined)

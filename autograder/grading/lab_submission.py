@@ -18,12 +18,13 @@ from traitlets.config import Config
 from autograder.base.device import Device
 from autograder.base.digest import digest
 from autograder.examiner.connection import StoppedError
-from autograder.examiner.examination import StepResult, examine_steps
+from autograder.examiner.examination import StepResult, examine_steps, ignore_step
 from autograder.examiner.output_filter import write_outputs
 from autograder.examiner.time_budget import Timeouts
 from autograder.examiner.watchdog import limit_work
 from autograder.forkserver.client import ForkServerClient
 from autograder.grading.examiner_device import use_examiner_device
+from autograder.grading.grading_progress import ProgressListener, report_steps
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
@@ -62,10 +63,15 @@ class GradedSubmission:
     """The error that grading raised, if the submission therefore counts as empty."""
 
 
-def grade_lab_task(task: Task, fork_server: ForkServerClient) -> GradedSubmission:
+def grade_lab_task(
+    task: Task, fork_server: ForkServerClient, on_progress: ProgressListener | None = None
+) -> GradedSubmission:
     """Grade one submission. The same task, layers and versions give the same bytes.
 
-    Raises GradlabError if no student process can be started, which is the machine's fault, not the submission's.
+    Args:
+        on_progress: Called at the beginning of each step.
+
+        GradlabError: If no student process can be started, which is the machine's fault, not the submission's.
     """
     source_notebook, (file,) = _parse_source(task.source), task.notebooks
     try:
@@ -82,7 +88,7 @@ def grade_lab_task(task: Task, fork_server: ForkServerClient) -> GradedSubmissio
     notebook, settings = repaired.notebook, task.settings
     _add_checksums(notebook, _compute_checksums(task.source))
     submission = SubmissionFacts(task.lab, task.student, repaired.notes, task.earlier_cells, settings.device)
-    result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
+    result = grade_notebook(notebook, submission, fork_server, settings.timeouts, on_progress)
     notebook = apply_preprocessors(notebook, settings.preprocessors)
     layers = fork_server.layers
     result = result.model_copy(update={"key": compute_key(task, layers), "made_of": compute_part_digests(task, layers)})
@@ -110,12 +116,17 @@ class SubmissionFacts:
 
 
 def grade_notebook(
-    notebook: NotebookNode, submission: SubmissionFacts, fork_server: ForkServerClient, timeouts: Timeouts
+    notebook: NotebookNode,
+    submission: SubmissionFacts,
+    fork_server: ForkServerClient,
+    timeouts: Timeouts,
+    on_progress: ProgressListener | None = None,
 ) -> ResultDocument:
     """Grade a repaired notebook, whose code cells get their outputs.
 
     Args:
         submission: Facts about the submission. Kept cells don't run again if their keys are still the same.
+        on_progress: Called at the beginning of each step.
 
     Raises:
         GradlabError: If no student process can be started.
@@ -124,10 +135,10 @@ def grade_notebook(
     cells = parse_cells(notebook)
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.earlier_cells if cell.key and cell.key == keys.get(cell.id)}
+    steps = [cell for cell in cells if cell.name not in kept]
+    on_step = report_steps(steps, on_progress) if on_progress else ignore_step
     with use_examiner_device(device):
-        results = examine_steps(
-            [cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts
-        )
+        results = examine_steps([cell.step for cell in steps], fork_server.start_process, timeouts, on_step)
     graded = []
     for cell in cells:
         if cell.is_graded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,7 +25,8 @@ TRIES = 2
 STUCK_SECONDS = 600.0  # in addition to a submission's time; the examiner's own work is limited, and takes far less
 UNGRADABLE = "Grading it failed twice, so it counts as an empty notebook. Please tell your instructor."
 
-GRADERS = {AssignmentKind.LAB: grade_lab_task, AssignmentKind.STOCK: grade_stock_task}
+Grader = Callable[[Task, ForkServerClient], GradedSubmission]
+GRADERS: dict[AssignmentKind, Grader] = {AssignmentKind.LAB: grade_lab_task, AssignmentKind.STOCK: grade_stock_task}
 ForkServers = dict[ProcessSettings, ForkServerClient]  # see make_process_settings()
 
 
@@ -89,7 +90,12 @@ def list_fallback_tasks(task: Task) -> tuple[Task, Task, Task]:
     return task, replace(task, isolates_tests=True), task.make_refused(UNGRADABLE)
 
 
-def grade_with_retries(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> TaskResult:
+def grade_with_retries(
+    task: Task,
+    secret_folders: Sequence[Path],
+    fork_servers: ForkServers,
+    graders: Mapping[AssignmentKind, Grader] = GRADERS,
+) -> TaskResult:
     """Grade a task with one of these fork servers, or with a new one that is added to them.
 
     A submission that makes the grader itself raise is tried once more, then graded as an empty one, with the error as
@@ -99,7 +105,7 @@ def grade_with_retries(task: Task, secret_folders: Sequence[Path], fork_servers:
     log = ""
     for attempt in list_fallback_tasks(task):
         try:
-            graded = _grade(attempt, secret_folders, fork_servers)
+            graded = _grade(attempt, secret_folders, fork_servers, graders[task.kind])
             return replace(graded, problem=log) if attempt is not task else graded
         except GradlabError as error:
             fork_server = fork_servers.get(make_process_settings(task))
@@ -113,19 +119,19 @@ def grade_with_retries(task: Task, secret_folders: Sequence[Path], fork_servers:
     return GradingFailure(log)
 
 
-def _grade(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission:
+def _grade(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers, grader: Grader) -> GradedSubmission:
     fork_server = _get_fork_server(task, secret_folders, fork_servers)
     try:
-        return _grade_with(fork_server, task)
+        return _grade_with(fork_server, task, grader)
     except GradlabError:
         if not fork_server.lost:
             raise
-        return _grade_with(_get_fork_server(task, secret_folders, fork_servers), task)
+        return _grade_with(_get_fork_server(task, secret_folders, fork_servers), task, grader)
 
 
-def _grade_with(fork_server: ForkServerClient, task: Task) -> GradedSubmission:
+def _grade_with(fork_server: ForkServerClient, task: Task, grader: Grader) -> GradedSubmission:
     with limit_memory_on(task.settings.device):
-        return GRADERS[task.kind](task, fork_server)
+        return grader(task, fork_server)
 
 
 def _get_fork_server(task: Task, secret_folders: Sequence[Path], fork_servers: ForkServers) -> ForkServerClient:

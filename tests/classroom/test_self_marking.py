@@ -41,8 +41,31 @@ def test_a_damaged_notebook_is_answered_and_the_next_one_is_marked(small_course:
         output,
         start_fork_server_process(1, ()),
     )
-    answers = dict(zip(files, map(json.loads, output.getvalue().splitlines()), strict=True))
+    lines = [json.loads(line) for line in output.getvalue().splitlines()]
+    answers = dict(zip(files, (line for line in lines if "progress" not in line), strict=True))
     assert answers["cp1252"]["points"] == answers["sound"]["points"] == 2
     assert "can't be written" in answers["blocked"]["refused"]
     assert all(answers[name].get("points", 0) == 0 for name in ("unfinished", "deep", "other"))
     assert read_marks(copies["sound"]) and get_page_path(copies["cp1252"]).is_file()
+
+
+def test_each_step_of_a_mark_is_reported_once_under_a_name_that_the_student_knows(
+    small_course: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / LAB / f"{LAB}.ipynb"
+    copy.parent.mkdir()
+    copy.write_bytes((small_course / "release" / LAB / f"{LAB}.ipynb").read_bytes())
+    output = io.StringIO()
+    serve(small_course, [json.dumps({"notebook": str(copy)})], output, start_fork_server_process(1, ()))
+    *steps, answer = [json.loads(line) for line in output.getvalue().splitlines()]
+    code = [cell for cell in json.loads(copy.read_text())["cells"] if cell["cell_type"] == "code"]
+    progress = [step["progress"] for step in steps]
+    assert "points" in answer
+    assert [step["number"] for step in progress] == list(range(1, len(code) + 1))
+    assert {step["steps"] for step in progress} == {len(code)}
+    assert {step["cell"] for step in progress if not step["exercise"]} <= {
+        line.strip() for cell in code for line in "".join(cell["source"]).splitlines()
+    }
+    assert {step["exercise"] for step in progress} >= {
+        cell["metadata"]["gradlab"]["exercise"] for cell in code if cell["metadata"]["gradlab"]["kind"] == "check"
+    }

@@ -83,7 +83,7 @@ export function makeCommands(lesson) {
       isCancelled = true;
       course.cancel();
     };
-    const ended = showElapsed(`Marking ${lab}`, [{ label: 'Cancel', callback: cancel }]);
+    const ended = showProgress(`Marking ${lab}`, [{ label: 'Cancel', callback: cancel }]);
     try {
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {
@@ -107,17 +107,27 @@ export function makeCommands(lesson) {
     await readOpen();
   }
 
-  /** Show a message with the seconds since. Returns a function that removes it. */
-  function showElapsed(text, actions) {
+  /** Show a message with the seconds since, and what the grader is at. Returns a function that removes it. */
+  function showProgress(text, actions) {
     const begin = Date.now();
     const id = Notification.emit(`${text} …`, 'in-progress', { autoClose: false, actions });
-    const timer = setInterval(() => {
-      Notification.update({ id, message: `${text}: ${Math.round((Date.now() - begin) / 1000)} s`, actions });
+    let isShown = true;
+    const timer = setInterval(async () => {
+      const step = await course.progress().catch(() => ({}));
+      const seconds = Math.round((Date.now() - begin) / 1000);
+      if (isShown) Notification.update({ id, message: `${text}: ${seconds} s${describeStep(step)}`, actions });
     }, 1000);
     return () => {
+      isShown = false;
       clearInterval(timer);
       Notification.dismiss(id);
     };
+  }
+
+  function describeStep({ number, steps, exercise, cell }) {
+    if (!number) return '';
+    const what = exercise ? `the checks of ${exercise}` : `the cell that begins with “${cell.slice(0, 60)}”`;
+    return `. Step ${number} of ${steps}: ${what}`;
   }
 
   // One notification at a time: the next replaces the last.

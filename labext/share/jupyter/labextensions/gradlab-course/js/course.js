@@ -24,6 +24,11 @@ export class Course {
     return this.request('state', { path, notebook });
   }
 
+  /** Read the step that the mark is at: {number, steps, exercise, cell}; empty if it hasn't begun. */
+  progress() {
+    return this.request('progress');
+  }
+
   /** End the mark that's being computed. */
   cancel() {
     return this.request('cancel', {});
