@@ -110,7 +110,9 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         return True
 
     @staticmethod
-    def score(exercise: str, *, points: float, hidden: Sequence[str] = ()) -> Verdict:
+    def score(
+        exercise: str, *, points: float, hidden: Sequence[str] = (), required: Sequence[str] = ()
+    ) -> Verdict:
         """Return the verdict on the calling cell's checks: a card, whose plain text is the points.
 
         The builder writes this call.
@@ -118,6 +120,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         Args:
             points: What the exercise is worth.
             hidden: Labels of the checks that a student's notebook doesn't have.
+            required: Those of them without which no point is earned.
         """
         outcomes = list(_outcomes.pop(sys._getframe(1).f_code.co_filename, {}).values())
         labels = {outcome.label for outcome in outcomes}
@@ -127,6 +130,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             worth=points,
             earned=compute_earned(outcomes, points),
             later=tuple(label for label in hidden if label not in labels),
+            required=tuple(required),
             hidden_present=labels >= set(hidden),
             source_digest=digest_cell(exercise),
         )

@@ -33,6 +33,8 @@ class Verdict:
     earned: float
     later: tuple[str, ...] = ()
     """The labels of the checks that didn't run."""
+    required: tuple[str, ...] = ()
+    """Those of them without which no point is earned."""
     hidden_present: bool = True
     """Whether hidden checks ran too, as they do in grading."""
     source_digest: str = ""
@@ -126,12 +128,12 @@ def _format_forms(difference: Difference) -> list[str]:
 def render_text(verdict: Verdict) -> str:
     lines = [f"{verdict.exercise}: {summarize(verdict)}"]
     for outcome in [] if is_blank(verdict) else verdict.outcomes:
-        lines.append(f"{'pass' if outcome.passed else 'FAIL'}  {outcome.label}")
+        lines.append(f"{'pass' if outcome.passed else 'FAIL'}  {_name(outcome.label, outcome.required)}")
         lines += [f"      {line}" for line in list_details(outcome, verdict)]
         if hints := select_hints(outcome):
             more = f" ({len(hints) - 1} more in a notebook)" if hints[1:] else ""
             lines.append(f"      hint: {hints[0]}{more}")
-    return "\n".join([*lines, *(f"later {label}" for label in verdict.later)])
+    return "\n".join([*lines, *(f"later {label}" for label in _name_later(verdict))])
 
 
 # JupyterLab's own colors, light or dark, with fallbacks for pages outside JupyterLab, such as feedback.
@@ -150,15 +152,15 @@ def render_html(verdict: Verdict) -> str:
     rows = [
         _render_row(
             "pass" if o.passed else "fail",
-            o.label,
+            _name(o.label, o.required),
             list_details(o, verdict),
             _render_details(o, verdict),
             belief=o.misconception,
         )
         for o in shown
     ]
-    waiting = [_render_row("to do", o.label, []) for o in verdict.outcomes if not shown]
-    waiting += [_render_row("later", label, []) for label in verdict.later]
+    waiting = [_render_row("to do", _name(o.label, o.required), []) for o in verdict.outcomes if not shown]
+    waiting += [_render_row("later", label, []) for label in _name_later(verdict)]
     head = f"<b>{escape(verdict.exercise)}</b>: {escape(summarize(verdict))}"
     label = escape(f"Checks of {verdict.exercise}", quote=True)
     items = "".join(rows + waiting)
@@ -193,6 +195,14 @@ def _render_line(line: str, is_belief: bool) -> str:
     shown = f"<b>{name}:</b> {escape(rest)}" if name in NAMES else escape(line)
     shown = f"<b>{shown}</b>" if is_belief else shown
     return f'<div style="opacity:.9;white-space:pre-wrap">{shown}</div>'
+
+
+def _name(label: str, is_required: bool) -> str:
+    return f"{label} (required)" if is_required else label
+
+
+def _name_later(verdict: Verdict) -> list[str]:
+    return [_name(label, label in verdict.required) for label in verdict.later]
 
 
 def _format_points(points: float) -> str:

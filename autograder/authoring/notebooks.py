@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import nbformat
@@ -11,7 +12,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograder.authoring.regions import strip_hidden, strip_markers
-from autograder.model.course import Cell, CellKind, Exercise, Lab
+from autograder.model.course import Cell, CellKind, Check, Exercise, Lab
 from autograder.model.metadata import KEY, WRITE_HERE, clear_hidden, make_cell_metadata, make_lab_metadata
 
 METADATA = {
@@ -55,10 +56,15 @@ def to_text(notebook: NotebookNode) -> str:
 
 def format_score_line(exercise: Exercise) -> str:
     """Return the last line of a check cell, which shows the card, and gives nbgrader a partial score."""
-    hidden = [json.dumps(check.label, ensure_ascii=False) for check in exercise.checks if check.hidden]
-    items = "".join(f"\n    {label}," for label in hidden)
-    argument = f", hidden=[{items}\n]" if hidden else ""
-    return f"check.score({json.dumps(exercise.name)}, points={exercise.worth:g}{argument})"
+    hidden = [check for check in exercise.checks if check.hidden]
+    arguments = _format_labels("hidden", hidden) + _format_labels("required", [c for c in hidden if c.required])
+    return f"check.score({json.dumps(exercise.name)}, points={exercise.worth:g}{arguments})"
+
+
+def _format_labels(name: str, checks: Sequence[Check]) -> str:
+    """Return an argument that lists the labels of these checks; "" if there are none."""
+    items = "".join(f"\n    {json.dumps(check.label, ensure_ascii=False)}," for check in checks)
+    return f", {name}=[{items}\n]" if checks else ""
 
 
 def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:

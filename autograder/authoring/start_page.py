@@ -16,7 +16,7 @@ HOW = """## How a lab works
 - *Your turn* marks a cell for you to write. The first part of its docstring says what to write. Get that to work, and
   then go through the cases below *Details*, which your function has to handle too.
 - Below the cell is a check. Run it: a card shows what passes, what fails and why. Checks marked *later* run when the
-  lab is marked.
+  lab is marked. Until each *required* one passes, the exercise earns nothing.
 - In JupyterLab the *Course* panel shows your progress. Buttons above the notebook run a check, go to the next
   exercise, restore a cell's original text, and mark your work.
 - After a break, Python has forgotten your names. Choose *Run > Run All Above Selected Cell*, or press *Check*, which

@@ -209,3 +209,14 @@ def test_every_outcome_is_available_to_programs_too() -> None:
     assert data["earned"] == 1.0
     assert data["later"] == list(LATER)
     assert data["exercise"] == "row_softmax"
+
+
+def test_a_card_says_beforehand_which_checks_are_required_even_of_those_that_run_later() -> None:
+    required = replace(GOOD, required=True)
+    verdict = replace(make_verdict(required, BAD), required=LATER[:1])
+    lines = repr(verdict).splitlines()
+    assert [line for line in lines if line.endswith("(required)")] == [
+        f"pass  {GOOD.label} (required)",
+        f"later {LATER[0]} (required)",
+    ]
+    assert verdict._repr_mimebundle_()["text/html"].count("(required)") == 2
