@@ -76,6 +76,7 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # The script gets only 10% right, no better than guessing, with no error or warning. If a network doesn't learn, look at
 # its input first. According to the comment, `pixels` ranges from -1 to 1. Does it? Print `scans.dtype`, one row of an
 # image, `scans[0, 0]`, and `(scans - 8)[0, 0]`, too. What happened to the zeros, and how would you fix that?
+# (`t.float()` converts a tensor to floats.)
 
 # %% scratch
 print("smallest", pixels.min().item(), " largest", pixels.max().item())
@@ -83,8 +84,8 @@ print("smallest", pixels.min().item(), " largest", pixels.max().item())
 # %% answer [markdown]
 # It ranges from 0 to 31.875. The elements of `scans` are stored as uint8, a type that holds only the integers from 0 to
 # 255. So for a white pixel, `0 - 8` isn't -8 but wraps around to 248, and 248 / 8 is 31. (31.875 comes from a pixel of
-# 7.) The learning rate `lr=0.3` suits inputs from -1 to 1, but is far too large for these. Replace `(scans - 8)` with
-# `(scans.float() - 8)`, which computes with floats.
+# 7.) `lr=0.3` is the *learning rate*, which says how far each step moves the weights. It suits inputs from -1 to 1, but
+# is far too large for these. Replace `(scans - 8)` with `(scans.float() - 8)`, which computes with floats.
 
 # %% [markdown]
 # Now change three lines of the script, one at a time, and rerun it after each change.
@@ -289,8 +290,9 @@ hint(
 # A loss of `inf`, or an average that's wrong in the third digit, often means that a number was stored in 16 bits.
 #
 # From 1024 to 2048, float16 numbers are 1 apart, and the spacing doubles at each larger power of two. Any other number
-# is rounded to the nearest float16 number; if it's halfway between two, to the one whose last bit is 0. The largest
-# float16 number is 65504.
+# is rounded to the nearest float16 number. If it's halfway between two, it's rounded to the one that's an even multiple
+# of the spacing: 2049 goes to 2048, which is 1024 steps of 2, and not to 2050, which is 1025. The largest float16
+# number is 65504.
 
 # %% predict: counting_in_float16 answer=2048
 # **Predict.** A float16 counter starts at 0, and `count += 1` runs 3,000 times. What's its final value?
@@ -591,9 +593,9 @@ print("log_softmax:                 ", certain.log_softmax(dim=1).tolist())
 # `log_softmax` does that, and it prints -200.
 #
 # PyTorch's `nn.functional.cross_entropy(scores, labels)` takes scores and computes their log-softmax itself. In the
-# script, it got the output of a softmax instead. What does that do to training? The gradient (lab 3) says how
-# strongly the loss reacts to each weight, and each step changes the weights in proportion to it. Below, a network that
-# hasn't been trained gets 100 digits. How does the softmax affect the gradient's length?
+# script, it got the output of a softmax instead. What does that do to training? The gradient (lab 3) says how strongly
+# the loss reacts to each weight, and each step changes the weights in proportion to it. Below, a network that hasn't
+# been trained gets 100 digits, a *batch*. How does the softmax affect the gradient's length?
 
 # %% example
 torch.manual_seed(0)
@@ -609,8 +611,9 @@ for text, last in {"scores": nn.Identity(), "their softmax": nn.Softmax(dim=1)}.
 # %% [markdown]
 # The two losses are nearly equal, but with the softmax, the gradient is less than a tenth as long. The softmax of a
 # network that's unsure, or certain but wrong, reacts little to the scores, so each step changes the weights less, and
-# the ten epochs teach the network less: 80%, not 88%. (With ten classes, the loss of a softmax can't fall below 1.46
-# either. That makes it hard to read, but costs no accuracy: after 200 epochs, both versions reach 93%.)
+# ten *epochs*, or passes over the images, teach the network less: 80%, not 88%. (With ten classes, the loss of a
+# softmax can't fall below 1.46 either. That makes it hard to read, but costs no accuracy: after 200 epochs, both
+# versions reach 93%.)
 #
 # ### Your turn: cross_entropy
 # Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,

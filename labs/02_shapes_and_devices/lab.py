@@ -193,9 +193,10 @@ plt.show()
 #   and `.mT` the last two. They never copy; they only reorder the strides.
 #
 # ### Your turn: split_heads
-# Attention, which you'll write in the second half, divides the features of each position in a sequence among several
-# *heads*. With 8 features and 4 heads, head 0 gets features 0 and 1, head 1 gets 2 and 3, and so on. The head dimension
-# then moves next to the batch dimension, so each head can compute independently. Do you split or transpose first?
+# Attention, which you'll write in the second half, describes each word of a sentence by a row of numbers, its
+# *features*, and divides them among several *heads*. With 8 features and 4 heads, head 0 gets features 0 and 1, head 1
+# gets 2 and 3, and so on. The head dimension then moves next to the batch dimension, so each head can compute
+# independently. Do you split or transpose first?
 
 # %% given
 hint(
@@ -449,7 +450,8 @@ print(tuple((torch.zeros(2, 4, 5, 3) @ torch.zeros(4, 3, 7)).shape))
 # $$\text{softmax}\left(q\,k^T / \sqrt d\right) v$$
 #
 # Why divide by $\sqrt d$? For random queries and keys of 64 numbers, how large are a typical score and the largest of
-# ten weights? (The slope is $p (1 - p)$, by which a weight $p$ reacts to its own score.)
+# ten weights? The cell also prints the mean *slope*, how much a weight $p$ changes per unit of its own score:
+# $p (1 - p)$.
 
 # %% example
 generator = torch.Generator().manual_seed(0)
@@ -461,12 +463,13 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
     print(f"{text:12}  standard deviation {scores.std():.1f}; means: largest weight {largest:.2f}, slope {slope:.3f}")
 
 # %% [markdown]
-# A product of two independent standard normal numbers has a variance of 1, and a score is the sum of `d` of them. So
-# its variance is `d` and its standard deviation $\sqrt d$, here 8. Without the division, one position gets nearly all
-# the weight, and weights near 0 or 1 hardly react to their scores: the mean slope is 0.019 instead of 0.081.
+# A product of two independent standard normal numbers has a variance of 1. A score is the sum of `d` of them, and
+# variances of independent numbers add up. So its variance is `d` and its standard deviation $\sqrt d$, here 8. Without
+# the division, one position gets nearly all the weight, and weights near 0 or 1 hardly react to their scores: the mean
+# slope is 0.019 instead of 0.081.
 #
 # In the digits lookup, dividing would be a mistake: 85% instead of 93%. Nothing is trained there, so nothing can make
-# the scores larger again. In a network, dividing lets training start where gradients flow.
+# the scores larger again. In a network, dividing lets training start where weights still react to their scores.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
 # attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
@@ -493,7 +496,8 @@ hint(
 # %% exercise: attention points=3 level=medium
 
 # %% [markdown]
-# The causal mask never hides a whole row of scores, because each position sees itself. What if a padding mask does?
+# The causal mask never hides a whole row of scores, because each position sees itself. A *padding mask* hides the
+# padding after a sentence. What if it hides a whole row?
 
 # %% answer [markdown]
 # The row's weights are NaN: the softmax subtracts the largest score, and -inf - (-inf) is NaN. Leave the scores of such
@@ -548,6 +552,9 @@ except NotImplementedError:
 # and at each position, the task is to name the *previous* digit. Guessing gets 10% right. The four matrices are trained
 # for 60 steps, once with your function and once with `scrambled`, which makes the mistake from `split_heads`. What will
 # the wrong view do?
+#
+# You don't have to follow the whole cell: each digit and each place is a row of 32 random numbers, the layer gets their
+# sum, and its result's dot product with each digit's row is that digit's score. `Adam` is another optimizer (lab 6).
 
 
 # %% scratch
@@ -735,8 +742,8 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # Only the parameter and the buffer are in the `state_dict`, so only they are saved. A buffer that can be recomputed
 # doesn't have to be: with `register_buffer(name, tensor, persistent=False)`, it moves but isn't saved.
 #
-# You'll find the digits script for any device, and what's different about a real GPU, in *The digits on any device*
-# below. In lab 3, one of the network's layers doesn't learn at all, again without an error.
+# The optional section *The digits on any device*, below, has the digits script for any device, and says what's
+# different about a real GPU. In lab 3, one of the network's layers doesn't learn at all, again without an error.
 
 # %% quiz: interview points=3
 # ## Interview questions

@@ -259,10 +259,10 @@ show_graph((p.sin() + 1).sum(), {"p": p})
 # `(s * s).sum()` reach the sine.
 
 # %% [markdown]
-# What happens where paths meet? The next picture starts with the values of the forward pass. Step through the backward
-# pass from there. Each box receives a number in red: how much the result changes per unit of the value in that box. It
-# sends such slopes on to the next boxes. Two paths reach `product`, and two reach `right`. What do you expect each of
-# the two to receive?
+# What happens where paths meet? The next picture starts with the values of the *forward pass*, the computation itself.
+# Step through the *backward pass*, autograd's way back, from there. Each box receives a number in red: how much the
+# result changes per unit of the value in that box. It sends such slopes on to the next boxes. Two paths reach
+# `product`, and two reach `right`. What do you expect each of the two to receive?
 
 # %% example
 left, right = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
@@ -415,7 +415,8 @@ hint(
 #
 # A recorded computation is sometimes called a *tape*: a list of steps, in the order in which they ran. Here, each step
 # has an operation, the names of its inputs, and the name of its output. `run_forward` follows a tape from top to bottom
-# and computes all values. The tape below is one neuron and its loss.
+# and computes all values. The tape below is one *neuron*, a weighted sum of its inputs plus a bias, passed through
+# `tanh`, and its loss.
 
 
 # %% given
@@ -911,7 +912,8 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 
 # %% [markdown]
 # Now follow the computation from the loss back to that layer, and find where the graph is cut. Fix the `network`
-# function in this lab's first script. Then run the script and the cell above again.
+# function in this lab's first script; `torch.relu` is the function that sets negative numbers to zero. Then run the
+# script and the cell above again.
 
 # %% answer [markdown]
 # The hidden layer has no gradient and still has its random initial weights. `.detach()`, `.numpy()` and `torch.tensor`

@@ -12,7 +12,7 @@
 # - keep values from a training run without holding on to its memory;
 # - stop a gradient in the middle of a loss;
 # - compute predictions and leave the model exactly as it was;
-# - train a new head on a frozen trunk;
+# - train a new last layer on top of a frozen network;
 # - train on a long sequence with a graph of bounded size.
 #
 # This lab builds on labs 2 and 3. Plan on two sittings of about 55 minutes, with a break at *A good place to stop*. The
@@ -288,9 +288,10 @@ hint(
 # %% [markdown]
 # ## A stop in the middle
 #
-# In some losses, such as those of reinforcement learning, a prediction is compared with a *target* that is computed
-# from the same weights. Training may then move the target instead of the prediction. To prevent that, call `detach()`
-# on the target. Its value is unchanged, but no gradient flows back past that point. This is called a *stop-gradient*.
+# In some losses, a prediction is compared with a *target* that is computed from the same weights. A program that learns
+# a game does so: it predicts a position's value, and compares it with its own prediction for the next position.
+# Training may then move the target instead of the prediction. To prevent that, call `detach()` on the target. Its value
+# is unchanged, but no gradient flows back past that point. This is called a *stop-gradient*.
 #
 # Suppose the prediction is $2w$, and the target $1 + 0.9 \cdot 3w$. At $w = 1$, the two are 2 and 3.7. The loss is
 # their squared difference. Gradient descent subtracts the gradient, so a negative gradient increases $w$.
@@ -334,7 +335,7 @@ for stop in (False, True):
 # | layer | in training mode | in evaluation mode |
 # |---|---|---|
 # | `Dropout(p)` | zeroes each element with probability `p`, divides the others by `1 - p` | returns its input |
-# | `BatchNorm1d` | normalizes by the batch's mean and variance; updates running averages | uses the averages |
+# | `BatchNorm1d` | subtracts the batch's mean and divides by its standard deviation; updates running averages of both | uses the averages |
 #
 # So what do the two layers do under `no_grad` without `eval()`? And does `eval()` change what is recorded?
 
@@ -742,7 +743,8 @@ except NotImplementedError:
 
 # %% [markdown]
 # Windows of 20 take the loss from 0.690 to 0.015, like the whole sequence. But with our solution, they hold 2,920 bytes
-# at most, however long the sequence is, and the whole sequence holds 51,460 for 400 steps.
+# at most, however long the sequence is, and the whole sequence holds 51,460 for 400 steps. (Yours may hold half or
+# twice as much, depending on how you write the loss.)
 #
 # Windows of 1 only get to 0.096. A weight can affect a loss many steps later. Within a window, the gradient includes
 # that effect; across a cut, it doesn't, even though the state's value crosses the cut. How would you choose `k`?

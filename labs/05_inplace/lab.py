@@ -430,8 +430,8 @@ print("skip connection:", (h + torch.relu(h)).tolist(), " in place:", (h + relu_
 # two ReLUs, although the second one doesn't change any values.
 #
 # A *skip connection* adds a layer's input to its output. With `relu_`, the sum is wrong, but there's no error: `relu_`
-# overwrites `h` before the sum is computed, so both terms are rectified. Autograd differentiates exactly what was
-# computed, which isn't what you meant.
+# overwrites `h` before the sum is computed, so both terms have lost their negative numbers. Autograd differentiates
+# exactly what was computed, which isn't what you meant.
 #
 # How much memory does `inplace=True` save? The next cell runs a batch of 1,024 through eight `Linear(256, 256)` layers,
 # each followed by ReLU, so one activation, the output of a layer, takes 1 MiB. The *peak* is the most newly allocated
@@ -529,11 +529,11 @@ for text in ("h *= 2", "with torch.no_grad(): h *= 2", "h.data *= 2"):
 # Decide on paper first. For each write, ask in this order:
 #
 # 1. Is it recorded, and is its target a leaf that requires grad, or a view of one? Then it's refused.
-# 2. Do elements of the target share memory? A write with stride 0 is refused. One to overlapping windows isn't: if it's
-#    recorded and multiplies them, it's silent.
+# 2. Do elements of the target share memory? A write with stride 0 is refused. A write to windows that overlap isn't
+#    refused, and it's silent if it's recorded and multiplies them. (*Counted, and still wrong*, below, shows why.)
 # 3. Does a node keep the target when it's written to? If so, is the write counted?
-# 4. If no node keeps it, a recorded write is fine. An unrecorded one is silent if its result depends on `x`, or
-#    replaces something that did. (Adding a constant does no harm.)
+# 4. If no node keeps it, a recorded write is fine. An unrecorded one is silent if it writes something that depends on
+#    `x`, or overwrites something that did. (Adding a constant does no harm.)
 #
 # In the last two cases, `h.unfold(0, size, step)` is a view whose rows are windows of `size` elements, each beginning
 # `step` elements after the one before.
@@ -703,7 +703,8 @@ print("gradient", x.grad.tolist())
 # assumes that each element of the view has its own place in memory. So `clone()` the windows before you write to them.
 #
 # ### Two more writes that are refused
-# Two more kinds of recorded writes raise an error, although their target isn't a leaf.
+# Two more kinds of recorded writes raise an error, although their target isn't a leaf: writes to one of several views
+# that a single call returned, and writes through an `out=` argument.
 
 # %% predict: refused_writes
 # **Predict.** `h` is `a * 3`, a matrix with two rows, and `a` requires grad. Which of these lines raise an error at
@@ -735,11 +736,11 @@ for text in (
 # %% [markdown]
 # ## A good place to stop
 #
-# The second half begins with a symptom: a layer trains well when it's called once, but when a loss calls it twice, on
-# two versions of each image, `backward` fails. It may write to rows of its input, or to a running average. You'll
-# repair the first with `replace_rows` and the second with `scale_by_average`, and then a function in which someone
-# silenced an error. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or
-# press *Check*, which runs the cells it needs.
+# The second half begins with a symptom: a layer trains well when it's called once, but when a loss compares its results
+# for two versions of each image, `backward` fails. Such a layer writes to rows of its input, or to a running average.
+# You'll repair the first with `replace_rows` and the second with `scale_by_average`, and then a function in which
+# someone silenced an error. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*,
+# or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Writing to part of a tensor: history and views

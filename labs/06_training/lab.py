@@ -19,7 +19,8 @@
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
 # marked *later* run when you press *Mark my work* or hand in the lab. The folded cell above an exercise contains
-# helpers for its checks: run it, but you don't have to read it.
+# helpers for its checks: run it, but you don't have to read it. The first cell imports what this lab uses, such as
+# `torch.nn.functional` as `F`.
 
 # %% given
 import copy
@@ -122,8 +123,9 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
 
 # %% [markdown]
 # A `TensorDataset` keeps images and labels together: `training[0:16]` is a pair: 16 images and their 16 labels. A
-# `DataLoader` makes batches from a dataset: it shuffles the indices if you ask it to, and splits them into groups.
-# `len(loader)` is the number of batches. If it makes batches of 64 from the 1,000 images, how large is the last one?
+# `DataLoader` makes batches from a dataset: it shuffles the indices if you ask it to, and splits them into groups. With
+# `drop_last=True`, it leaves out a last batch that's smaller than the others. `len(loader)` is the number of batches.
+# If it makes batches of 64 from the 1,000 images, how large is the last one?
 
 # %% example
 loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator(here).manual_seed(1))
@@ -134,7 +136,7 @@ print("batches", len(loader), " sizes", sizes)
 # The last batch has 40 samples, which matters twice below: in an epoch's loss, and when you accumulate gradients.
 #
 # The labels are int64, as `cross_entropy` expects. It accepts uint8 too, but rejects int32 and the other integer types,
-# and floats with one number for each sample.
+# and floats, unless they're the probabilities of all classes.
 
 # %% [markdown]
 # ## The loop, and its order
@@ -242,7 +244,8 @@ hint(
 
 # %% [markdown]
 # You could compute the losses again after the epoch, with the final weights. That's a different number, usually a
-# smaller one, and it costs another pass. Say which one you report.
+# smaller one, and it costs another pass. Say which one you report. For the same reason, a training loss may be higher
+# than the validation loss without any mistake: it's from earlier weights, and from a network with dropout on.
 
 # %% [markdown]
 # ## A module and its parts
@@ -380,8 +383,9 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 #
 # $$p = p - \text{lr} \cdot \left(\frac{\hat m}{\sqrt{\hat v} + \text{eps}} + \text{weight\_decay} \cdot p\right)$$
 #
-# Both averages start at zero, so they're too small at first: after one step, $m$ is $0.1\, g$, and $v$ is $0.001\,
-# g^2$. The second line corrects both. It divides each by the total weight of the gradients in it so far.
+# Both averages start at zero, so they're too small at first: after one step, $m$ is $0.1\, g$, and $v$ is
+# $0.001\, g^2$. In the second line, $1 - b^t$ is the total weight of the gradients in an average after $t$ steps, and
+# dividing by it corrects both.
 #
 # The last term is *weight decay*, which pulls the parameters toward zero. With it, the optimizer is AdamW.
 # `torch.optim.SGD` and `Adam` add `weight_decay * p` to the gradient instead, which is called *L2*. For plain SGD, the
@@ -694,8 +698,9 @@ if len(scores) == len(ROWS):
 
 # %% answer [markdown]
 # The three networks get 97.0%, 98.0% and 97.25%, on average 97.4%: that's what the rule tells you to report. The gap to
-# the validation accuracy, 0.5 points, is about two images in 400, so it may be chance: a 95% confidence interval
-# extends about 1.6 points to each side. If you chose again now, by the test accuracy, you'd need new test images.
+# the validation accuracy, 0.5 points, is about two images in 400, so it may be chance: another 400 images of the same
+# kind could easily give a result that's 1.6 points higher or lower. If you chose again now, by the test accuracy, you'd
+# need new test images.
 
 # %% [markdown]
 # How much of the gain from 88% to 97% comes from better training? The next cell makes changes 1 and 2 on the old
