@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch.autograd import graph
 
-from labkit.cause import Cause, StopReason
+from labkit.cause import NOT_WRITTEN, Cause, StopReason
 from labkit.outcome import Blame
 
 _HERE = str(Path(__file__).parent)
@@ -19,7 +19,6 @@ _ENGINE = str(graph.__file__)  # backward runs there, through the graph of the s
 _PROBES = str(Path(__file__).parent / "probes")
 _LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})
 # notebook_progress.py recognises cards of earlier versions by this text.
-NOT_WRITTEN = "This exercise is not written yet."
 
 
 class Attribution(NamedTuple):

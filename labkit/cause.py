@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+NOT_WRITTEN = "This exercise is not written yet."
+
 
 class Cause(StrEnum):
     """Why a check couldn't compare anything."""

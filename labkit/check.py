@@ -110,9 +110,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         return True
 
     @staticmethod
-    def score(
-        exercise: str, *, points: float, hidden: Sequence[str] = (), required: Sequence[str] = ()
-    ) -> Verdict:
+    def score(exercise: str, *, points: float, hidden: Sequence[str] = (), required: Sequence[str] = ()) -> Verdict:
         """Return the verdict on the calling cell's checks: a card, whose plain text is the points.
 
         The builder writes this call.

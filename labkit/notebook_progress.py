@@ -13,8 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from labkit.blame import NOT_WRITTEN
-from labkit.cause import Cause
+from labkit.cause import NOT_WRITTEN, Cause
 from labkit.cell_digests import digest_source
 from labkit.lab_progress import LabProgress, MissedPrediction, WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, read_marks
