@@ -177,7 +177,7 @@ def sync_moments(x):
     return mean, squares / (count - 1)
 
 
-# %% wrong "what is subtracted in place can be added again" fails=one_rank,keeps_input
+# %% wrong "what is subtracted in place can be added again" fails=one_rank,keeps_input raises=RuntimeError
 def sync_moments(x):
     count = torch.tensor(float(len(x)))
     dist.all_reduce(count)
