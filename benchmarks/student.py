@@ -9,15 +9,18 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import to_text
 from autograder.demo.students import collect_reference, fill_notebook
+from tests.lab_server import DIRECT, run_lab_server
 
 ROOT = Path(__file__).parents[1]
 LAB = "03_autograd"
 LATER_MARKS = 5
+PANEL_LAB, CELLS = "01_tensors", 100
 # Seconds until a student asks for the first mark, after the first line that they write makes JupyterLab start the
 # grader.
 HEAD_START = 30.0
@@ -53,6 +56,7 @@ def run() -> str:
         ("the first mark, with the start of the grader, s", cold[0]),
         ("a later mark, median, s", statistics.median(cold[1:] + warm[1:])),
         ("a check cell of five checks, beyond its own code, median, ms", 1000 * _measure_code(CHECK_CELL, 3)),
+        (f"the panel's state of a lab of {CELLS} cells, after a save, median, ms", 1000 * _measure_panel_state()),
         ("the import of labkit after torch, CPU, ms", 1000 * _measure_code(IMPORT, 5)),
     ]
     lines = ["| what a student waits for | |", "|---|---|", *(f"| {name} | {value:.3g} |" for name, value in rows)]
@@ -83,12 +87,37 @@ def _measure_marks(head_start: float = 0.0) -> list[float]:
             for _ in range(1 + LATER_MARKS):
                 grader.stdin.write(json.dumps({"notebook": str(notebook)}) + "\n")
                 grader.stdin.flush()
-                answer = json.loads(grader.stdout.readline())
+                lines = map(json.loads, iter(grader.stdout.readline, ""))
+                answer = next(line for line in lines if "progress" not in line)
                 assert answer["points"] == answer["worth"], answer
                 seconds.append(time.perf_counter() - start)
                 start = time.perf_counter()
             grader.stdin.close()
     return seconds
+
+
+def _measure_panel_state() -> float:
+    """Return the median of the seconds that a real server takes to say how far a lab of `CELLS` cells is."""
+    lab = next(read_labs(read_course(ROOT), (PANEL_LAB,)))
+    notebook = fill_notebook(lab, collect_reference(lab))
+    notebook.cells = notebook.cells[:CELLS]
+    with tempfile.TemporaryDirectory() as name:
+        folder, home = Path(name) / "labs", Path(name) / "home"
+        path = folder / PANEL_LAB / f"{PANEL_LAB}.ipynb"
+        path.parent.mkdir(parents=True)
+        home.mkdir()
+        path.write_text(to_text(notebook))
+        body = json.dumps({"path": f"{PANEL_LAB}/{path.name}", "notebook": notebook}).encode()
+        with run_lab_server(folder, home, course=True) as server:
+            request = urllib.request.Request(
+                f"{server.url}gradlab/state", body, {"Authorization": f"token {server.token}"}
+            )
+            seconds = []
+            for _ in range(1 + 20):
+                start = time.perf_counter()
+                DIRECT.open(request).read()
+                seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[1:])
 
 
 def _measure_code(code: str, times: int) -> float:

@@ -66,13 +66,16 @@ def examine_steps(
     """Run the steps and return the result of each by its id. In checks, exercise names are proxies.
 
     Executes only course code in this process: `given` and `check` steps must be the course's. Restores the state of
-    this process afterwards (grad mode, default dtype, random states).
+    this process afterwards (grad mode, default dtype, random states, number of threads).
 
     Args:
         start: Returns a new student process.
         on_step: Called once for each step, when its cell begins to run or its checks do.
     """
-    before = GlobalState().read()
+    before, threads = GlobalState().read(), torch.get_num_threads()
+    # With several, the checks of small tensors take fifty times as long on a busy machine, since threads wait for each
+    # other, and another order of summation could change a mark.
+    torch.set_num_threads(1)
     budget = TimeBudget(timeouts or Timeouts())
     runner = SubmissionRunner(start, budget)
     try:
@@ -82,6 +85,7 @@ def examine_steps(
         return results
     finally:
         GlobalState().apply(before)
+        torch.set_num_threads(threads)
         torch.set_default_device(None)  # a lab may have called labkit.use_device
         runner.kill()
 
