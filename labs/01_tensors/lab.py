@@ -14,9 +14,9 @@
 # - compute a loss from scores without overflow;
 # - pass data between NumPy and PyTorch, and know when they share memory.
 #
-# You should know Python and a little NumPy. Plan on two sittings: about 65 minutes, then 75. The core ends with the
-# summary *On one sheet*. Later labs rely only on the core, and the further practice below it earns no points. All
-# numbers were measured with PyTorch 2.13 on a CPU.
+# You should know Python and a little NumPy. Plan on two sittings of about an hour and five minutes each. The core ends
+# with the summary *On one sheet*. Later labs rely only on the core, and the further practice below it earns no points.
+# All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab.
@@ -84,8 +84,8 @@ print("smallest", pixels.min().item(), " largest", pixels.max().item())
 # %% answer [markdown]
 # It ranges from 0 to 31.875. The elements of `scans` are stored as uint8, a type that holds only the integers from 0 to
 # 255. So for a white pixel, `0 - 8` isn't -8 but wraps around to 248, and 248 / 8 is 31. (31.875 comes from a pixel of
-# 7.) `lr=0.3` is the *learning rate*, which says how far each step moves the weights. It suits inputs from -1 to 1, but
-# is far too large for these. Replace `(scans - 8)` with `(scans.float() - 8)`, which computes with floats.
+# 7.) `lr=0.3`, which says how far each step of training goes, suits inputs from -1 to 1, but is far too large for
+# these. Replace `(scans - 8)` with `(scans.float() - 8)`, which computes with floats.
 
 # %% [markdown]
 # Now change three lines of the script, one at a time, and rerun it after each change.
@@ -101,6 +101,21 @@ print("smallest", pixels.min().item(), " largest", pixels.max().item())
 # line raises the accuracy from about 50% to 88%.
 #
 # You've trained your first network. This lab explains changes 1 and 3; lab 3 explains change 2.
+
+# %% [markdown]
+# ## What a network is
+#
+# These words come up in every lab. Each image is a row of 64 numbers. `nn.Linear(64, 10)` turns it into ten: each one
+# is a sum of the 64 numbers, multiplied by a *weight* each, plus one more number, a *bias*. Weights and biases are the
+# *parameters* of the network. They're random at first, and training changes them. `nn.Linear` is a *layer*, and a
+# network is several layers, one after the other. Between two linear layers, `nn.ReLU()` replaces negative numbers with
+# zero. Without it, the two could do no more than a single one.
+#
+# The last layer returns ten *scores*, one for each digit. The highest is the network's guess. The *loss* is one number
+# that says how wrong the scores are for a *batch* of images, here 100. `loss.backward()` computes how much the loss
+# would change if you changed one parameter a little, for each parameter: that's the *gradient*. `optimizer.step()`
+# subtracts the gradient, times the *learning rate* `lr`, from the parameters, which lowers the loss. One pass over all
+# training images is an *epoch*. If you forget a word, the *Course* panel links to a glossary.
 
 # %% [markdown]
 # ## Making tensors
@@ -593,9 +608,9 @@ print("log_softmax:                 ", certain.log_softmax(dim=1).tolist())
 # `log_softmax` does that, and it prints -200.
 #
 # PyTorch's `nn.functional.cross_entropy(scores, labels)` takes scores and computes their log-softmax itself. In the
-# script, it got the output of a softmax instead. What does that do to training? The gradient (lab 3) says how strongly
-# the loss reacts to each weight, and each step changes the weights in proportion to it. Below, a network that hasn't
-# been trained gets 100 digits, a *batch*. How does the softmax affect the gradient's length?
+# script, it got the output of a softmax instead. What does that do to training? Each step changes the weights in
+# proportion to the gradient (lab 3). Below, a network that hasn't been trained gets a batch of 100 digits. How does the
+# softmax affect the gradient's length?
 
 # %% example
 torch.manual_seed(0)
@@ -611,9 +626,8 @@ for text, last in {"scores": nn.Identity(), "their softmax": nn.Softmax(dim=1)}.
 # %% [markdown]
 # The two losses are nearly equal, but with the softmax, the gradient is less than a tenth as long. The softmax of a
 # network that's unsure, or certain but wrong, reacts little to the scores, so each step changes the weights less, and
-# ten *epochs*, or passes over the images, teach the network less: 80%, not 88%. (With ten classes, the loss of a
-# softmax can't fall below 1.46 either. That makes it hard to read, but costs no accuracy: after 200 epochs, both
-# versions reach 93%.)
+# ten epochs teach the network less: 80%, not 88%. (With ten classes, the loss of a softmax can't fall below 1.46
+# either. That makes it hard to read, but costs no accuracy: after 200 epochs, both versions reach 93%.)
 #
 # ### Your turn: cross_entropy
 # Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,

@@ -15,9 +15,9 @@
 # - train a new last layer on top of a frozen network;
 # - train on a long sequence with a graph of bounded size.
 #
-# This lab builds on labs 2 and 3. Plan on two sittings of about 55 minutes, with a break at *A good place to stop*. The
-# four exercises headed *Your turn* are the core. Optional are *Asked in interviews* and the six sections of *Further
-# practice*, which earn no points. All numbers were measured with PyTorch 2.13 on a CPU.
+# This lab builds on labs 2 and 3. Plan on two sittings of about an hour each, with a break at *A good place to stop*.
+# The four exercises headed *Your turn* are the core. Optional are *Asked in interviews* and the six sections of
+# *Further practice*, which earn no points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. Folded cells hold checks and their helpers:
@@ -335,7 +335,7 @@ for stop in (False, True):
 # | layer | in training mode | in evaluation mode |
 # |---|---|---|
 # | `Dropout(p)` | zeroes each element with probability `p`, divides the others by `1 - p` | returns its input |
-# | `BatchNorm1d` | subtracts the batch's mean and divides by its standard deviation; updates running averages of both | uses the averages |
+# | `BatchNorm1d` | subtracts the batch's mean, divides by its deviation, updates averages of both | uses the averages |
 #
 # So what do the two layers do under `no_grad` without `eval()`? And does `eval()` change what is recorded?
 

@@ -13,7 +13,7 @@
 # - continue a sequence with attention's KV cache;
 # - find the layer that turns a loss into `nan`.
 #
-# You need lab 6, and attention from lab 2. The core has four exercises and takes about 125 minutes. At the end, two
+# You need lab 6, and attention from lab 2. The core has four exercises and takes about 135 minutes. At the end, two
 # sections of further practice take about 25 more and earn no points. All numbers were measured with PyTorch 2.13 on one
 # CPU thread.
 #
@@ -129,8 +129,8 @@ for _ in range(10):
 print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 
 # %% [markdown]
-# With the same weights and scans, the accuracy is 92% one at a time but 99% all at once. Which layer's output for one
-# scan depends on the other scans in the batch? Which line is missing?
+# With the same weights and scans, the accuracy is 92% or 93% one at a time, depending on your machine, but 99% all at
+# once. Which layer's output for one scan depends on the other scans in the batch? Which line is missing?
 
 # %% answer [markdown]
 # `nn.BatchNorm2d`. In training mode, it uses the batch's mean and standard deviation. If the batch is a single scan,
@@ -227,8 +227,7 @@ with torch.no_grad():
 # forward pass does: in training mode, it moves the running mean and variance a tenth of the way toward the batch's
 # values, even under `no_grad`. So the mean went from 0 to 1. (That's its `momentum=0.1`, the weight of the *new* value.
 # An optimizer's momentum is the weight of the old ones.) In evaluation mode, nothing moved. `state_dict()` contains
-# parameters and buffers, so a loaded model normalizes as the saved one did. (The running variance is unbiased, dividing
-# by n - 1, but the batch itself is normalized with the biased variance.)
+# parameters and buffers, so a loaded model normalizes as the saved one did.
 #
 # So without `eval()`, your reader wasn't only wrong: each unseen scan also changed it.
 #
@@ -558,7 +557,8 @@ finally:
 
 # %% [markdown]
 # - A hook stays in place until you call its handle's `remove()`. In `finally`, that happens even after an error.
-# - `make_printer` gives each hook its name. A hook defined in the loop itself would see only the loop's last name.
+# - `make_printer` gives each hook its name. A hook defined in the loop itself would print
+#   the last module's name for all of them, because Python looks up the loop's variable only when the hook runs.
 # - If a hook returns something other than None, that replaces the output.
 # - A hook misses what isn't a call of a module: `nn.functional.relu(x)`, or `module.forward(x)` called directly.
 #

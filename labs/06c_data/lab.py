@@ -16,7 +16,7 @@
 # - prepare a batch while a step runs;
 # - say what you have to wait for before you read or overwrite a buffer.
 #
-# The core is four exercises, `ScanFolder`, `pad_collate`, `ShiftedScans`, and `prefetch`, and takes about 105 minutes.
+# The core is four exercises, `ScanFolder`, `pad_collate`, `ShiftedScans`, and `prefetch`, and takes about 115 minutes.
 # Two more, `my_part` and `too_early`, are at the end: they're further practice, take about 35 minutes more, and earn no
 # points.
 #
@@ -26,8 +26,8 @@
 # twice, and the tables' rows with workers are missing.
 #
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
-# Those marked *later* run when you press *Mark my work* or hand the lab in. A folded cell above an exercise contains
-# helpers for its checks: run it, but you don't have to read it.
+# Those marked *later* run when you press *Mark my work* or hand the lab in. Folded cells contain helpers: run them, but
+# you don't have to read them.
 
 # %% given
 import itertools
@@ -238,7 +238,8 @@ draw_lanes({**read, "your program": program}, "seconds")
 # counts to 6.
 #
 # How does a worker get its copy? On Linux, the cell above asks for a *fork*, which copies your process, including
-# everything that the notebook has defined. A forked worker can't use CUDA if your program has already used it.
+# everything that the notebook has defined. A forked worker can't use CUDA if your program has already used it. Of the
+# next two paragraphs, remember one thing: keep paths in a dataset, not open files.
 #
 # macOS and Windows *spawn* a new Python process instead, and since Python 3.14, Linux by default uses a *forkserver*.
 # Both need the dataset *pickled*, turned into bytes, so keep paths in it, not open files: 1,500 paths took 52 KB.
@@ -557,6 +558,8 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # | False | 36 ms an epoch | 15 · 2 ms = 30 ms |
 # | True | 4 ms an epoch | 1 · 2 ms = 2 ms |
 #
+# (If other programs keep your processor busy, both waits are longer, and the gain is hard to see.)
+#
 # With `prefetch`, batch 2 is copied during step 1, so only the first copy of an epoch has no step to hide it. That
 # holds as long as a step takes longer than a copy; otherwise, the script waits for the difference.
 #
@@ -635,7 +638,8 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 # ```
 #
 # Without `record_stream`, PyTorch knows only that `copies` used this memory. Once `batch` is deleted, it would give it
-# to a later copy, which may run while the step is still reading.
+# to a later copy, which may run while the step is still reading. Without a GPU, read this code as a reference: what you
+# need to remember is what has to wait for what.
 #
 # ## What the script gained
 #

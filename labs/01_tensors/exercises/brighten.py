@@ -7,7 +7,7 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
     Details:
     - image: uint8, any shape and strides; it isn't changed.
     - gain is above 0 and at most 1e8. offset is from -255 to 255.
-    - If float32 can't tell a product from a number that ends in .5, the product may be rounded either way.
+    - float32 is exact enough: a product that it turns into a number ending in .5 may be rounded either way.
     """
     ### BEGIN SOLUTION
     wide = gain * (image.to(torch.float32) + offset)
@@ -21,7 +21,7 @@ def brighten(image: Tensor, gain: float, offset: int) -> Tensor:
 # image: uint8, any shape and -> non_contiguous, keeps_input
 # gain is above 0 -> extremes, rounded
 # offset is from -255 -> extremes, stops_at_0
-# If float32 can't -> rounded
+# float32 is exact enough -> rounded
 
 
 # %% domain

@@ -8,8 +8,8 @@ def jacobian(f, x: Tensor) -> Tensor:
     Details:
     - x: (n,), float32 or float64; it may or may not require grad. x, its requires_grad and the numbers in its .grad
       aren't changed.
-    - f: its result is computed from its argument, but not always from every element, and it uses x in no other way. n
-      and m are at least 1. It may work only for x's dtype, and may create tensors that require grad.
+    - f: its result is computed from its argument and not from x itself, but not always from every element. n and m are
+      at least 1. It may work only for x's dtype, and may create tensors that require grad.
     - Autograd is on: no call is inside torch.no_grad().
     """
     ### BEGIN SOLUTION

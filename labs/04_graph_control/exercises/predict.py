@@ -108,7 +108,7 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
 
     Details:
     - model: a module from a tensor to a tensor, whose own tensors are parameters and buffers. In evaluation mode, it
-      changes neither itself nor x. It may return x, a parameter, or what it records after turning recording on. Its
+      changes neither itself nor x. It may return x or a parameter itself, or a result that still requires grad. Its
       modules may be in any mixture of modes, and a module may be part of two others.
     - x may require grad or be the result of recorded operations.
     """

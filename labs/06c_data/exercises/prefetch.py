@@ -69,8 +69,8 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
     When there are no more batches to read, the last one is yielded.
 
     Details:
-    - Nothing is read before the first next(), and never more than one batch ahead. A loop over the result continues
-      after the last next().
+    - Nothing is read before the first next(), and never more than one batch ahead. next() and a loop can be mixed: the
+      loop continues after the last next().
     - batches: an iterable that's read once; reading and moving its batches raises no exception.
     - Batches and the values that move returns may be anything, including None.
     - If the caller stops early, nothing more is read or yielded.
@@ -91,7 +91,7 @@ def prefetch(batches: Iterable, move: Callable) -> Iterator:
 # Each later next() -> ahead, other_cases, lazy
 # When there are no more -> example, ahead, other_cases, anything
 # Nothing is read -> lazy, ahead
-# A loop over the -> lazy
+# next() and a loop -> lazy
 # batches: an iterable -> anything, example
 # Batches and the values -> anything
 # If the caller stops -> lazy
