@@ -19,7 +19,7 @@ import labext
 import labkit
 from autograder.authoring import glossary
 from autograder.authoring.course_folder import read_labs
-from autograder.authoring.notebooks import to_text
+from autograder.authoring.notebooks import FOLD_METADATA, to_text
 from autograder.authoring.start_page import START_PAGE_NAME, build_start_page
 from autograder.base.errors import GradlabError
 from autograder.model.course import Course
@@ -96,7 +96,7 @@ def _insert_labkit_cell(notebook: NotebookNode, archive: str) -> None:
     """Insert the cell that finds labkit before the first code cell."""
     text = (files("autograder.authoring") / "student" / "first_cell.py.txt").read_text(encoding="utf-8")
     cell = nbformat.v4.new_code_cell(text.strip().replace("ARCHIVE", archive), id="find-labkit")
-    cell.metadata["jupyter"] = {"source_hidden": True}
+    cell.metadata |= FOLD_METADATA
     index = next(i for i, other in enumerate(notebook.cells) if other.cell_type == "code")
     notebook.cells.insert(index, cell)
 
