@@ -55,9 +55,9 @@ def _fold_explanation(prediction: Cell, cell: Cell | None) -> Cell:
 
 def _count_explaining_lines(text: str) -> int:
     """Return the number of the lines above the first heading, or above a last paragraph that ends with a question."""
-    blocks = [(token.type, *token.map) for token in MARKDOWN.parse(text) if token.level == 0 and token.map]
-    heading = next((begin for kind, begin, _ in blocks if kind == "heading_open"), None)
+    blocks = [(token.type, token.map[0]) for token in MARKDOWN.parse(text) if token.level == 0 and token.map]
+    heading = next((begin for kind, begin in blocks if kind == "heading_open"), None)
     if heading is not None:
         return heading
-    kind, begin, end = blocks[-1] if blocks else ("", 0, 0)
-    return begin if kind == "paragraph_open" and is_question(text) else end
+    kind, begin = blocks[-1] if blocks else ("", 0)
+    return begin if not blocks or (kind == "paragraph_open" and is_question(text)) else text.count("\n") + 1
