@@ -31,9 +31,9 @@ def fold_hints(hints: tuple[str, ...]) -> str:
     return text.rstrip("\n")
 
 
-def fold_answer(answer: str) -> str:
-    """Render the answer to a question in a lab's text as Markdown that opens with a click."""
-    return f"{FOLD}<summary>Answer</summary>\n\n{answer.strip()}\n\n</details>"
+def fold_text(title: str, text: str) -> str:
+    """Render a part of a lab's text as Markdown that opens with a click on its title."""
+    return f"{FOLD}<summary>{title}</summary>\n\n{text.strip()}\n\n</details>"
 
 
 def hint(*hints: str) -> Hints:

@@ -56,29 +56,33 @@ def run_lab_server(
     course: bool = False,
     start: Sequence[str] = ("jupyterlab",),
     options: Sequence[str] = (),
+    python: str = sys.executable,
 ) -> Iterator[LabServer]:
     """Run JupyterLab on `folder`. Its user's files go under `home`.
 
     course: with the course's own extension, as labkit.start opens it. start: another module, with arguments, that starts
-    a Jupyter server. options: for it, instead of its folder and address.
+    a Jupyter server. options: for it, instead of its folder and address. python: another environment's interpreter.
     """
     token, log = secrets.token_hex(16), home / "server.log"
     settings = home / "config" / "labconfig"
     settings.mkdir(parents=True)
     overrides = {**SETTINGS, "@jupyterlab/apputils-extension:themes": {"theme": theme}}
     (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
-    command = [sys.executable, "-m", *start, "--no-browser", "--allow-root"]
+    command = [python, "-m", *start, "--no-browser", "--allow-root"]
     # If that port is taken, the server takes another: its address is read from its connection file.
     options = options or [
         f"--ServerApp.root_dir={folder}",
         "--ServerApp.ip=127.0.0.1",
         f"--ServerApp.port={_draw_port()}",
     ]
+    environment = _build_environment(home) | (_build_course_environment(folder) if course else {})
+    if python != sys.executable:
+        environment.pop("PYTHONPATH", None)  # its packages are its own
     with log.open("wb") as log_file:
         process = subprocess.Popen(
             [*command, *options, f"--IdentityProvider.token={token}"],
             cwd=folder,  # nbgrader_config.py is read from there
-            env=_build_environment(home) | (_build_course_environment(folder) if course else {}),
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log_file,
             stderr=subprocess.STDOUT,

@@ -13,6 +13,7 @@ from autograder.authoring.answers import read_answers
 from autograder.authoring.cell_ids import make_cell_id
 from autograder.authoring.checks import read_checks
 from autograder.authoring.exercise_file import find_parameters, read_exercise_file
+from autograder.authoring.explanations import fold_explanations
 from autograder.authoring.headers import ANSWER, FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predictions import read_prediction
@@ -27,7 +28,7 @@ from autograder.authoring.task_headings import TaskHeader, read_tasks, split_at_
 from autograder.base.errors import SourceError
 from autograder.model.course import Answer, Cell, CellKind, Exercise, Lab, LabEntry, Level, QuizStatement
 from autograder.model.metadata import NAMED, make_cell_name
-from labkit.hint import fold_answer, fold_hints
+from labkit.hint import fold_hints, fold_text
 
 LESSON = "lab.py"
 Sources = Mapping[str, str]  # a file's path in the lab's folder, with /, -> its text
@@ -63,7 +64,8 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry, further: t
             f"write '# %% exercise: {name} points=N' there",
         )
     exercises = [_build_exercise(exercise) for exercise in lab.exercises]
-    refuse_bad_lab(lab.cells, exercises)
+    cells = fold_explanations(lab.cells)
+    refuse_bad_lab(cells, exercises)
     return Lab(
         name=entry.name,
         title=entry.title,
@@ -71,7 +73,7 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry, further: t
         needs=entry.needs,
         milestone=entry.milestone,
         path=folder,
-        cells=tuple(lab.cells),
+        cells=tuple(cells),
         exercises=tuple(exercises),
     )
 
@@ -127,7 +129,7 @@ class _LabReader:
             source, answer = read_prediction(raw)
             self.add(raw, CellKind.PREDICT, source, raw.line_numbers, name=name, answer=answer)
         elif kind == ANSWER:
-            self.add(raw, CellKind.PROSE, text := fold_answer(raw.source), repeat_line(raw.line, text))
+            self.add(raw, CellKind.PROSE, text := fold_text("Answer", raw.source), repeat_line(raw.line, text))
         elif kind == CellKind.PROSE:
             for text, lines in split_at_headings(raw, self.tasks):
                 self.add(raw, CellKind.PROSE, text, lines)

@@ -19,6 +19,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+FOLD_METADATA = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for JupyterLab, and for Colab
 SOLUTION_KEY = "gradlab_solution"  # in a worked solution's metadata: the lab
 
 
@@ -84,8 +85,8 @@ def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
 
 
 def _make_fold_metadata(cell: Cell) -> dict[str, Any]:
-    """Return metadata that makes JupyterLab hide a cell's code until the reader opens it; other programs show it."""
-    return {"jupyter": {"source_hidden": True}} if cell.folded else {}
+    """Return metadata that hides a cell's code until the reader opens it."""
+    return dict(FOLD_METADATA) if cell.folded else {}
 
 
 def _clear_solution(source: str, markdown: bool) -> str:

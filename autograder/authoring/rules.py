@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from autograder.authoring.bound_names import CellNames, find_names, refuse_undefined, refuse_unseeded
 from autograder.authoring.check_messages import refuse_revealing_messages
 from autograder.authoring.checks import is_check, refuse_excess_observed
+from autograder.authoring.explanations import is_question
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
 from autograder.authoring.syntax_trees import parse_source
 from autograder.authoring.task_headings import FURTHER_TASK, TASK
@@ -66,7 +67,7 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
 def _refuse_open_questions(cells: Sequence[Cell]) -> None:
     """Refuse prose that ends with a question which neither an answer nor the next cell answers."""
     for cell, after in itertools.zip_longest(cells, cells[1:]):
-        if cell.kind is not CellKind.PROSE or not cell.source.rstrip("*_ \n").endswith("?"):
+        if cell.kind is not CellKind.PROSE or not is_question(cell.source):
             continue
         if after is None or (after.kind is CellKind.PROSE and not after.source.startswith((FOLD, TASK, FURTHER_TASK))):
             line = cell.get_line(cell.source.count("\n") + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import nbformat
 from nbformat import NotebookNode
 
@@ -46,7 +48,13 @@ Unless a docstring names them, you don't have to handle:
 The next cell shows it, in any notebook. Run it again whenever you like."""
 
 
-def build_start_page(course: Course) -> NotebookNode:
+def build_start_page(course: Course, colab: Mapping[str, str] | None = None) -> NotebookNode:
+    """Build the page.
+
+    Args:
+        colab: The address that opens each lab in Colab, by its name; empty or None without any.
+    """
+    is_online = any((colab or {}).values())
     lines = [
         f"# {course.title}",
         "",
@@ -56,14 +64,15 @@ def build_start_page(course: Course) -> NotebookNode:
     ]
     milestones = any(entry.milestone for entry in course.labs)
     lines += [
-        "| | lab | minutes | after |" + " you will have |" * milestones,
-        "|---|---|---|---|" + "---|" * milestones,
+        "| | lab | minutes | after |" + " you will have |" * milestones + " |" * is_online,
+        "|---|---|---|---|" + "---|" * (milestones + is_online),
     ]
     for entry in course.labs:
         needs = ", ".join(map(shorten_lab_name, entry.needs))
         link = f"[{entry.title}]({entry.name}/{entry.name}.ipynb)"
         row = f"| {shorten_lab_name(entry.name)} | {link} | {entry.minutes} | {needs} |"
-        lines.append(row + f" {entry.milestone} |" * milestones)
+        row += f" {entry.milestone} |" * milestones
+        lines.append(row + (f" [Open in Colab]({colab[entry.name]}) |" if colab and is_online else ""))
     code = "from labkit import progress\n\nprogress()"
     cells = [
         nbformat.v4.new_markdown_cell("\n".join(lines), id="labs"),

@@ -73,14 +73,27 @@ def release(
     folder: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written next to it.")],
     labs: LabNames = None,
     course: CoursePath = Path("."),
+    address: Annotated[
+        str, typer.Option(metavar="URL", help="Where students will reach the folder, to install labkit from.")
+    ] = "",
+    github: Annotated[
+        str,
+        typer.Option(
+            metavar="OWNER/REPO[@BRANCH]", help="The repository on GitHub for the folder; adds links to Colab."
+        ),
+    ] = "",
 ) -> None:
     """Write a zip for students to work at home: the labs and labkit, without solutions and the grader."""
     from autograder.authoring.course_folder import read_course
+    from autograder.authoring.publication import read_publication
     from autograder.authoring.student_release import write_student_release
 
     require_labs(course)
-    path = write_student_release(read_course(course, read_term(course).further), folder.resolve(), tuple(labs or ()))
-    out.print(f"wrote {folder} and {path.name}. Next: hand out the zip; its README says how to start")
+    publication = read_publication(address, github)
+    manifest = read_course(course, read_term(course).further)
+    path = write_student_release(manifest, folder.resolve(), tuple(labs or ()), publication)
+    push = f", or push {folder} to {github}" if github else f", or copy {folder} to {address}" if address else ""
+    out.print(f"wrote {folder} and {path.name}. Next: hand out the zip{push}; its README says how to start")
 
 
 @app.command(rich_help_panel="Write a course")

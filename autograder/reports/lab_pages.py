@@ -1,7 +1,7 @@
 """The text of a course as web pages, to read without installing anything: one for each lab, and a list of them.
 
-A page has the prose, the code and the tasks of a released lab, without checks. Hints, answers and what follows a
-prediction are folded, so nothing is given away.
+A page has the prose, the code and the tasks of a released lab, without checks. Hints, answers and the explanations of
+predictions are folded, as in the notebook, so nothing is given away.
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ def render_lab_page(notebook: Any, entry: LabEntry, before: LabEntry | None, aft
 
 def _iter_parts(cells: Sequence[Any]) -> Iterator[str]:
     """Yield the HTML of each cell that's on the page."""
-    is_answer = False  # of a prediction, whose example may come between
     for cell in cells:
         metadata = read_cell_metadata(cell)
         kind = metadata.kind if metadata else None
@@ -88,10 +87,7 @@ def _iter_parts(cells: Sequence[Any]) -> Iterator[str]:
             code = highlight(cell.source, PythonLexer(), HtmlFormatter(cssclass="code"))
             yield _fold("Code that the lab brings", code) if kind is CellKind.GIVEN else code
             continue
-        html = _render_text(cell.source.replace("- [ ] ", "- ☐ ") if kind is CellKind.PREDICT else cell.source)
-        is_heading = cell.source.startswith("#")
-        yield _fold("The answer", html) if is_answer and not is_heading else html
-        is_answer = kind is CellKind.PREDICT
+        yield _render_text(cell.source.replace("- [ ] ", "- ☐ ") if kind is CellKind.PREDICT else cell.source)
 
 
 def _render_text(text: str) -> str:

@@ -664,7 +664,9 @@ with probes.TwoDevices() as gpu:
 # - A CPU tensor in brackets can index a tensor on the GPU.
 #
 # `torch.arange(3)` shows a common mistake: it creates a tensor on the default device, here the CPU, whatever the device
-# of the other operand. The last line shows the fix: `device=on_gpu.device`. Would your `attention` run on a GPU?
+# of the other operand. The last line shows the fix: `device=on_gpu.device`.
+#
+# Would your `attention` run on a GPU?
 
 # %% answer [markdown]
 # Look at the causal mask. `torch.ones(t, t, dtype=torch.bool)` creates it on the default device. If that's the CPU,

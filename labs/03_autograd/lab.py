@@ -312,10 +312,9 @@ print("inner after retain_grad:", inner.grad)
 # %% [markdown]
 # Only the leaf has one. `backward` also computed the gradients of `inner` and `y`, but dropped them after passing them
 # on, because they take up memory and are rarely needed. To keep such a gradient, call `retain_grad()` on the tensor
-# before `backward`.
+# before `backward`. So a model's parameters should be leaves that require grad.
 #
-# So a model's parameters should be leaves that require grad. Here are three ways to start with small weights. For which
-# of them will `backward` fill in `.grad`?
+# Here are three ways to start with small weights. For which of them will `backward` fill in `.grad`?
 
 # %% example
 start = torch.tensor([1.0, -2.0, 3.0])
@@ -735,8 +734,9 @@ print("after the second   :", x.grad, " kept as first:", first)
 # `.grad` is `None`, not zero, so `x.grad.zero_()` would raise an AttributeError at that point.
 #
 # There are two ways to clear a gradient. `x.grad.zero_()` fills the tensor with zeros, and `first` sees them too.
-# `x.grad = None` drops the tensor, and the next `backward` creates a new one. In which of the two cases does `first`
-# keep its value?
+# `x.grad = None` drops the tensor, and the next `backward` creates a new one.
+#
+# Does `first` keep its value if you clear the gradient with `x.grad.zero_()`, and if you set `x.grad = None`?
 
 # %% example
 for way in ("zero_", "None"):

@@ -1090,7 +1090,8 @@ for text, run in trials.items():
 # Inside it, operations are recorded and new tensors are normal, but tensors created earlier remain inference tensors.
 #
 # The difference in time is small: three models, tiny and large, ran within 2% of their time with `no_grad`.
-#
+
+# %% [markdown]
 # **Asked in interviews: when do you use `no_grad`, and when `inference_mode`?**
 #
 # <details><summary>A good answer</summary>

@@ -405,9 +405,11 @@ with profile(activities=[ProfilerActivity.CPU], schedule=plan, on_trace_ready=te
 # the *second* trace? Steps are counted from 0.
 
 # %% [markdown]
+# The first 10 steps are left out, 10 to 14 wait, 15 is the warm-up, and the first trace has steps 16, 17 and 18. The
+# second begins a whole cycle of 9 steps later, at step 25.
+#
 # ### Your turn: recorded_steps
-# Compute in advance which steps are recorded. With the longer schedule, the first 10 steps are left out, 10 to 14 wait,
-# 15 is the warm-up, and the first trace has steps 16, 17 and 18. The second begins a whole cycle later.
+# Compute in advance which steps are recorded.
 
 # %% given
 hint(
@@ -665,6 +667,9 @@ hint(
 # - [ ] between the kernels of `backward`
 
 # %% [markdown]
+# The stream is empty from 1192 to 1492 microseconds, while `data` prepares the second batch. `foreach` begins only 65
+# microseconds after the copy for `.item()` ends, and the kernels of `backward` follow one another without a gap.
+#
 # ### Your turn: device_idle
 # For each gap, report the region that the device waited for: the one that launched the work that ends the gap.
 

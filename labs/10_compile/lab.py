@@ -193,7 +193,7 @@ for function in (smooth, branching, printing, asking, appending, by_shape):
 # But `branching` has two graphs and a counter of 0. PyTorch 2.13 doesn't count this kind of break there, so an empty
 # counter proves nothing.
 #
-# On which line does each of the three functions break?
+# Of a function with breaks, which line breaks the graph?
 
 # %% example
 show_breaks({function.__name__: (function, (torch.ones(3),)) for function in (printing, asking, branching)})

@@ -58,6 +58,9 @@ PREDICT = """
 # What is the sum?
 # - [ ] three
 # - [x] four
+
+# %% [markdown]
+# Two and two.
 """
 
 
@@ -114,8 +117,8 @@ def test_a_quiz_of_one_question_is_refused() -> None:
 
 def test_a_prediction_is_released_with_no_choice_marked() -> None:
     lab = read_lab_text(LAB + PREDICT)
-    assert lab.cells[-1].kind is CellKind.PREDICT and lab.points == 3
-    release_cell, source_cell = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
+    assert lab.cells[-2].kind is CellKind.PREDICT and lab.points == 3
+    release_cell, source_cell = build_release_notebook(lab).cells[-2], build_source_notebook(lab).cells[-2]
     assert release_cell.source == "What is the sum?\n- [ ] three\n- [ ] four"
     metadata = read_cell_metadata(source_cell)
     assert metadata is not None and metadata.answer == ("four",)
@@ -124,7 +127,7 @@ def test_a_prediction_is_released_with_no_choice_marked() -> None:
 
 def test_a_line_of_one_word_and_a_question_mark_is_text_not_a_magic() -> None:
     source = PREDICT.replace("# What is the sum?", "# What is\n# `sum`?")
-    assert build_release_notebook(read_lab_text(LAB + source)).cells[-1].source.startswith("What is\n`sum`?")
+    assert build_release_notebook(read_lab_text(LAB + source)).cells[-2].source.startswith("What is\n`sum`?")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +148,7 @@ NUMBER = PREDICT.replace("# - [ ] three\n# - [x] four\n", "").replace("sums", "s
 
 
 def test_a_prediction_may_ask_for_a_number() -> None:
-    assert read_lab_text(LAB + NUMBER).cells[-1].answer == ("4.5",)
+    assert read_lab_text(LAB + NUMBER).cells[-2].answer == ("4.5",)
 
 
 def test_the_answer_to_a_prediction_without_choices_is_a_number() -> None:

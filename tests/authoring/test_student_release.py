@@ -1,9 +1,12 @@
 """The release for working at home: the labs and what they import, and nothing of the grader."""
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -11,8 +14,13 @@ import pytest
 
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.authoring.new_lab import create_lab
+from autograder.authoring.publication import Publication, read_publication
+from autograder.authoring.start_page import START_PAGE_NAME
 from autograder.authoring.student_release import write_student_release
 from autograder.base.errors import GradlabError
+from tests.conftest import ROOT
+
+EXTENSION = "share/jupyter/labextensions/gradlab-course"
 
 
 def test_a_release_holds_labs_and_labkit_and_no_grader(small_course: Path, tmp_path: Path) -> None:
@@ -46,32 +54,56 @@ def test_a_release_may_hold_some_labs_only_and_its_start_page_links_to_them(smal
 
 
 def test_the_same_course_gives_the_same_zip(small_course: Path, tmp_path: Path) -> None:
+    """Its wheel too, whatever permissions new files get."""
     course = read_course(small_course)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     first = write_student_release(course, tmp_path / "a" / "home").read_bytes()
-    assert write_student_release(course, tmp_path / "b" / "home").read_bytes() == first
+    before = os.umask(0o077)
+    try:
+        second = write_student_release(course, tmp_path / "b" / "home").read_bytes()
+    finally:
+        os.umask(before)
+    assert second == first
 
 
 @pytest.mark.slow
 def test_the_wheel_of_a_release_brings_the_extension_and_runs_without_the_grader(
     small_course: Path, tmp_path: Path
 ) -> None:
-    """Slow: builds a wheel, and imports torch from it in another process."""
+    """Slow: imports torch in another process."""
     write_student_release(read_course(small_course), tmp_path / "home")
-    wheels = tmp_path / "wheels"
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(wheels), "."]
-    subprocess.run(command, cwd=tmp_path / "home", check=True, capture_output=True)
-    (wheel,) = wheels.glob("labkit-*.whl")
+    (wheel,) = (tmp_path / "home").glob("labkit-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "labext/share/jupyter/labextensions/gradlab-course/js/plugin.js" in names
+    assert any(re.fullmatch(r"labkit/pictures/.+\.js", name) for name in names)
     assert "labext/etc/student/labconfig/page_config.json" in names
+    assert not [name for name in names if "autograder" in name or "__pycache__" in name]
+    installed = {name.partition(".data/data/")[2] for name in names}
+    assert {"etc/jupyter/jupyter_server_config.d/gradlab.json", f"{EXTENSION}/package.json"} <= installed
+    scripts = {path.name for path in (ROOT / "labext" / EXTENSION / "js").iterdir()}
+    assert scripts == {name.rpartition("/")[2] for name in installed if name.startswith(f"{EXTENSION}/js/")}
     code = "import sys; import labkit, labkit.start, labext; print(labkit.__file__, 'autograder' in sys.modules)"
     environment = {"PYTHONPATH": str(wheel), "PATH": ""}
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
     )
     assert process.stdout.split() == [f"{wheel}/labkit/__init__.py", "False"], process.stderr
+
+
+def test_the_wheel_installs_the_same_files_of_the_extension_as_the_project() -> None:
+    projects = (ROOT / "pyproject.toml", ROOT / "autograder" / "authoring" / "student" / "pyproject.toml.txt")
+    ours, students = (
+        tomllib.loads(path.read_text().replace("DEPENDENCIES\n", ""))["tool"]["setuptools"] for path in projects
+    )
+    assert students["data-files"] == ours["data-files"]
+    assert students["package-data"] == {name: ours["package-data"][name] for name in ("labext", "labkit")}
+
+
+def test_the_page_for_students_names_the_wheel(small_course: Path, tmp_path: Path) -> None:
+    write_student_release(read_course(small_course), tmp_path / "home")
+    (wheel,) = (tmp_path / "home").glob("*.whl")
+    assert wheel.name in (tmp_path / "home" / "README.md").read_text()
+    assert f"-m pip install ./{wheel.name}\n" in (ROOT / "docs" / "students.md").read_text()
 
 
 FINDS = "import importlib.util\nfound = importlib.util.find_spec('labkit')\nprint(found and found.origin)"
@@ -124,3 +156,66 @@ def test_a_folder_that_holds_something_is_refused(small_course: Path, tmp_path: 
     (tmp_path / "home" / "mine.txt").write_text("mine")
     with pytest.raises(GradlabError, match="isn't empty"):
         write_student_release(read_course(small_course), tmp_path / "home")
+
+
+def test_with_a_repository_each_lab_can_be_opened_in_colab(small_course: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    write_student_release(read_course(small_course), home, publication=read_publication(github="ann/course@spring"))
+    link = "[Open in Colab](https://colab.research.google.com/github/ann/course/blob/spring/labs/01_squares/01_squares.ipynb)"
+    pages = [
+        json.loads((home / "labs" / name).read_text()) for name in ("01_squares/01_squares.ipynb", START_PAGE_NAME)
+    ]
+    lab, start = ("".join(page["cells"][0]["source"]) for page in pages)
+    assert lab.startswith(f"# Squares\n\n{link}\n\n")
+    table = [line for line in start.split("\n") if line.startswith("|")]
+    assert link in table[-1] and len({line.count("|") for line in table}) == 1
+    assert link in (home / "README.md").read_text()
+    (wheel,) = home.glob("*.whl")
+    address = f"https://raw.githubusercontent.com/ann/course/spring/{wheel.name}"
+    assert f"\npython -m pip install {address}\n" in (home / "README.md").read_text()
+    (first,) = [cell for cell in pages[0]["cells"] if cell["id"] == "find-labkit"]
+    assert f"    %pip install -q --no-deps {address}\n" in "".join(first["source"])
+
+
+def test_without_an_address_nothing_links_to_colab_and_nothing_is_installed(small_course: Path, tmp_path: Path) -> None:
+    write_student_release(read_course(small_course), tmp_path / "home")
+    texts = "".join(path.read_text() for path in (tmp_path / "home").glob("**/*.ipynb"))
+    texts += (tmp_path / "home" / "README.md").read_text()
+    assert "colab.research" not in texts and "%pip" not in texts
+
+
+@pytest.mark.parametrize(
+    ("options", "publication"),
+    [
+        ({}, Publication()),
+        ({"address": "https://example.org/~ann/course/"}, Publication("https://example.org/~ann/course")),
+        (
+            {"github": "ann/course"},
+            Publication("https://raw.githubusercontent.com/ann/course/main", "ann/course", "main"),
+        ),
+        (
+            {"github": "ann/my.course@2027/spring", "address": "http://127.0.0.1:8000"},
+            Publication("http://127.0.0.1:8000", "ann/my.course", "2027/spring"),
+        ),
+    ],
+)
+def test_a_repository_has_an_address_and_another_may_be_given(
+    options: dict[str, str], publication: Publication
+) -> None:
+    assert read_publication(**options) == publication
+
+
+@pytest.mark.parametrize(
+    "address", ["example.org", "https://e.org/a b", "https://e.org/;ls", "https://e.org/$(ls)", "https://e.org/{x}\n"]
+)
+def test_an_address_that_a_shell_would_not_pass_on_is_refused(address: str) -> None:
+    with pytest.raises(GradlabError, match="can't be the address"):
+        read_publication(address)
+
+
+@pytest.mark.parametrize(
+    "github", ["ann", "https://github.com/ann/course", "ann/course@", "ann/course/labs", "ann/course@x y"]
+)
+def test_another_form_of_repository_is_refused(github: str) -> None:
+    with pytest.raises(GradlabError, match="can't be a repository"):
+        read_publication(github=github)

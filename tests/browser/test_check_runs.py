@@ -74,7 +74,9 @@ def test_a_card_shows_what_a_hidden_check_found(student: LabServer, page: Page) 
     expect(find_card(page)).not_to_contain_text("✗")
 
 
-def test_a_prediction_that_is_asked_again_does_not_show_its_answer(grader_free_server: LabServer, page: Page) -> None:
+def test_a_prediction_that_is_asked_again_folds_its_explanation_and_hides_the_output(
+    grader_free_server: LabServer, page: Page
+) -> None:
     """Slow: starts JupyterLab."""
     path = change_notebook(grader_free_server)
     notebook = nbformat.read(path, as_version=4)
@@ -93,11 +95,11 @@ def test_a_prediction_that_is_asked_again_does_not_show_its_answer(grader_free_s
     again.get_by_role("button", name="What is the sign of a sum of squares?").click()
     question = page.locator(".gradlab-prediction")
     expect(question).to_contain_text("You have been asked this before.")
-    answer = page.locator("p").filter(has_text="Each square is never negative")
+    explanation = page.locator("p").filter(has_text="Each square is never negative")
     output = page.get_by_text("of -3 and 1: 10", exact=True)
-    expect(answer).to_be_hidden()
+    expect(explanation).to_be_hidden()
     expect(output).to_be_hidden()
     page.get_by_role("radio", name="never negative").check()
     page.get_by_role("button", name="Compare").click()
-    expect(answer).to_be_visible()
+    expect(explanation).to_be_visible()
     expect(output).to_be_visible()

@@ -55,22 +55,28 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
     expect(find_card(page).get_by_text("later", exact=True).first).to_be_visible()
 
-    # A prediction is compared, and kept in the notebook. The answer is hidden until then.
-    answer = page.locator("p").filter(has_text="Each square is never negative")
-    expect(answer).to_be_hidden()
-    expect(page.get_by_role("button", name="Show it now")).to_be_visible()
-    page.screenshot(path=ARTIFACTS / "course_veil.png")
+    # A prediction is compared, and kept in the notebook. The explanation is folded until then; a student may open it.
+    explanation = page.locator("p").filter(has_text="Each square is never negative")
+    title = page.locator("summary").filter(has_text="Explanation")
+    expect(explanation).to_be_hidden()
+    title.click()
+    expect(explanation).to_be_visible()
+    title.click()
+    expect(explanation).to_be_hidden()
+    page.screenshot(path=ARTIFACTS / "course_prediction.png")
     page.get_by_label("that of the first element").check()
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("You predicted: that of the first element. It is: never negative.")).to_be_visible()
     choices = page.locator(".gradlab-choices li")
     expect(choices.filter(has_text="that of the first element").get_by_role("img", name="wrong")).to_be_visible()
     expect(choices.filter(has_text="never negative").get_by_role("img", name="right")).to_be_visible()
-    # The explanation opens once the code above it has run.
-    expect(page.get_by_text("Run the cell above, and the explanation opens here.")).to_be_visible()
+    # The explanation opens once the code above it has run, and can be closed again.
+    expect(explanation).to_be_hidden()
     page.locator(".jp-Notebook .jp-Cell").filter(has_text='print("of -3 and 1:"').locator(".cm-content").click()
     page.keyboard.press("Control+Enter")
-    expect(answer).to_be_visible()
+    expect(explanation).to_be_visible()
+    title.click()
+    expect(explanation).to_be_hidden()
 
     # Ticks become letters in the cell that is graded.
     panel.get_by_role("button", name=re.compile("^interview")).click()

@@ -54,6 +54,7 @@ def test_answers_are_folded_and_checks_are_left_out(pages: dict[str, str]) -> No
     folded = " ".join(re.findall(r"<details>.*?</details>", page, re.DOTALL))
     for answer in ("Each square is never negative.", "A product of two numbers of one sign."):
         assert answer in folded and page.count(answer) == 1
+    assert "Why is that?" in page and "Why is that?" not in folded
     assert "What is the sign of a sum of squares?" not in folded and "☐ never negative" in page
     assert "with check" not in page and "BEGIN" not in page
 

@@ -1,24 +1,25 @@
-// Choices for predictions, in the rendered text of their cells, and the answers below them.
+// Choices for predictions, in the rendered text of their cells, and the folded explanations below them.
 
 import { captureKeys, wrapContents } from './controls.js';
-import { button, element } from './elements.js';
+import { element } from './elements.js';
 import { factsOf, PREDICTION } from './notebook.js';
 
 const AGAIN = 'You have been asked this before. Do you know it now?';
-const opened = new WeakSet(); // answers that the student chose to see
 const repeated = new WeakSet(); // predictions that are asked again and not made again yet
+const watched = new WeakSet(); // explanations whose opening by the student is noticed
+const opened = new WeakSet(); // explanations that were opened for the student, who may have closed them since
 
-/** Add controls to all rendered predictions of this notebook that have none yet, and hide answers not to be seen yet. */
+/** Add controls to all rendered predictions of this notebook that have none yet, and open explanations that are due. */
 export function decoratePredictions(panel) {
-  panel.content.widgets.forEach((cell, at, cells) => {
-    if (factsOf(cell).kind !== 'predict') return;
+  for (const cell of panel.content.widgets) {
+    if (factsOf(cell).kind !== 'predict') continue;
     const shown = cell.node.querySelector('.jp-RenderedMarkdown');
     if (shown?.childElementCount && !shown.querySelector('.gradlab-prediction')) decoratePrediction(cell, shown);
-    veil(cell, cells.slice(at + 1));
-  });
+    updateExplanation(panel, cell);
+  }
 }
 
-/** Ask for a prediction again, as if for the first time: without the last one, the output and the answer. */
+/** Ask for a prediction again, as if for the first time: without the last one, the output and the explanation. */
 export function askAgain(panel, name) {
   const cell = panel.content.widgets.find(each => factsOf(each).kind === 'predict' && factsOf(each).exercise === name);
   if (!cell) return;
@@ -30,37 +31,41 @@ export function askAgain(panel, name) {
   cell.node.querySelectorAll('.gradlab-choice').forEach(mark => mark.remove());
   const result = cell.node.querySelector('.gradlab-prediction .gradlab-message');
   if (result) result.textContent = AGAIN;
+  const { details } = findExplanation(panel, cell);
+  if (details) {
+    details.open = false;
+    opened.delete(details);
+  }
   decoratePredictions(panel);
 }
 
-/** Hide the answer in the view until the student has predicted and run the code between, or opens it. */
-function veil(prediction, below) {
-  const end = below.findIndex(cell => cell.model.type !== 'code');
-  const answer = below[end];
-  if (end < 0 || factsOf(answer).kind !== 'prose' || factsOf(answer).exercise || isHeading(answer)) return;
-  const between = below.slice(0, end);
+/** Open the explanation once the student has predicted and run the code between. The student can always open it. */
+function updateExplanation(panel, prediction) {
+  const { between, details } = findExplanation(panel, prediction);
   const isAgain = repeated.has(prediction.model);
+  for (const cell of between) cell.node.classList.toggle('gradlab-output-hidden', isAgain);
+  if (!details) return;
+  if (!watched.has(details)) {
+    watched.add(details);
+    details.addEventListener('toggle', () => {
+      if (details.open && repeated.delete(prediction.model)) updateExplanation(panel, prediction);
+    });
+  }
   const isMade = !isAgain && Boolean(prediction.model.getMetadata(PREDICTION));
-  const hasRun = between.some(cell => cell.model.executionCount);
-  const isKnown = !isAgain && (hasRun || (isMade && !end) || opened.has(answer.model));
-  for (const cell of between) cell.node.classList.toggle('gradlab-output-veiled', isAgain);
-  answer.node.classList.toggle('gradlab-veiled', !isKnown);
-  const words = isMade ? 'Run the cell above, and the explanation opens here. ' : 'The answer is here. Make your prediction first. ';
-  const bar = answer.node.querySelector('.gradlab-veil');
-  if (bar?.dataset.words === words && !isKnown) return;
-  bar?.remove();
-  if (isKnown) return;
-  const notice = element('p', words, { class: 'gradlab-message gradlab-veil', 'data-words': words });
-  notice.append(button('Show it now', () => {
-    opened.add(answer.model);
-    repeated.delete(prediction.model);
-    veil(prediction, below);
-  }));
-  answer.node.append(notice);
+  const hasRun = !between.length || between.some(cell => cell.model.executionCount);
+  if (!isMade || !hasRun || opened.has(details)) return;
+  opened.add(details);
+  details.open = true;
 }
 
-/** Whether a text begins a new part of the lab, such as a task. A student never has to open that. */
-const isHeading = cell => cell.model.sharedModel.getSource().startsWith('#');
+/** The folded explanation below a prediction, as far as it's rendered, and the course's code between them. */
+function findExplanation(panel, prediction) {
+  const cells = panel.content.widgets;
+  const below = cells.slice(cells.indexOf(prediction) + 1).filter(cell => factsOf(cell).kind);
+  const end = below.findIndex(cell => cell.model.type !== 'code');
+  const details = below[end]?.node.querySelector('.jp-RenderedMarkdown > details') ?? null;
+  return { between: end < 0 ? [] : below.slice(0, end), details };
+}
 
 function decoratePrediction(cell, shown) {
   const wanted = factsOf(cell).answer ?? [];
