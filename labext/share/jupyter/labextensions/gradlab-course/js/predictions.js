@@ -50,7 +50,7 @@ function veil(prediction, below) {
   if (bar?.dataset.words === words && !isKnown) return;
   bar?.remove();
   if (isKnown) return;
-  const notice = element('p', words, { class: 'gradlab-message gradlab-veil', 'data-words': words });
+  const notice = element('p', words, { class: 'gradlab gradlab-message gradlab-veil', 'data-words': words });
   notice.append(button('Show it now', () => {
     opened.add(answer.model);
     repeated.delete(prediction.model);
@@ -66,7 +66,7 @@ function decoratePrediction(cell, shown) {
   const wanted = factsOf(cell).answer ?? [];
   const items = [...shown.querySelectorAll('li')].filter(item => item.querySelector('input[type=checkbox]'));
   const question = shown.querySelector('p')?.textContent.replace('Predict.', '').trim().slice(0, 60) ?? '';
-  const form = element('form', '', { class: 'gradlab-prediction', 'aria-label': `Your prediction: ${question}` });
+  const form = element('form', '', { class: 'gradlab gradlab-prediction', 'aria-label': `Your prediction: ${question}` });
   const result = element('p', '', { role: 'status', class: 'gradlab-message' });
   const several = wanted.length > 1;
   const group = `gradlab-${cell.model.id}`;
@@ -83,7 +83,7 @@ function decoratePrediction(cell, shown) {
       captureKeys(input);
       return { input, text };
     });
-    items[0].parentElement.classList.add('gradlab-choices');
+    items[0].parentElement.classList.add('gradlab', 'gradlab-choices');
     read = () => inputs.filter(each => each.input.checked).map(each => each.text);
   } else {
     const input = element('input', '', { type: 'text', inputmode: 'decimal', 'aria-label': 'Your number' });
