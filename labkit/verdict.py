@@ -172,7 +172,9 @@ def render_html(verdict: Verdict) -> str:
     waiting += [_render_row("later", label, []) for label in _name_later(verdict)]
     counted = _count_passed(verdict) if shown else ""
     rest = escape(summarize(verdict).removeprefix(counted))
-    head = f"{escape(verdict.exercise)}: <b>{counted}</b>{rest}" if shown else f"<b>{escape(verdict.exercise)}</b>: {rest}"
+    head = (
+        f"{escape(verdict.exercise)}: <b>{counted}</b>{rest}" if shown else f"<b>{escape(verdict.exercise)}</b>: {rest}"
+    )
     label = escape(f"Checks of {verdict.exercise}", quote=True)
     items = "".join(rows + waiting)
     card = f'<div class="gradlab gradlab-card" role="group" aria-label="{label}" style="{CARD}">'

@@ -85,12 +85,9 @@ function workList(lab, works, actions) {
   for (const work of works) {
     const item = element('li');
     const button = makeButton('', () => actions.open(lab, work.name), { class: 'gradlab-plain gradlab-work', 'data-key': `${lab.name}/${work.name}` });
-    button.append(
-      sign(signOf(work)),
-      breakableName(work.name),
-      element('span', describeState(work), { class: 'gradlab-small gradlab-state' }),
-      element('span', describeWorth(work), { class: 'gradlab-small' }),
-    );
+    const state = element('span', '', { class: 'gradlab-small gradlab-state' });
+    state.append(element('span', describeState(work)), ' ', element('span', describeWorth(work)));
+    button.append(sign(signOf(work)), breakableName(work.name), ' ', state);
     item.append(button);
     list.append(item);
   }
@@ -127,12 +124,11 @@ function signOf(work) {
 function describeWorth(work) {
   const points = formatCount(work.points, 'point');
   if (work.state === 'marked') return `${formatPoints(work.earned)} of ${points}`;
-  return work.practice ? '' : points;
+  return [...(work.practice ? [] : [points]), ...(work.level ? [work.level] : [])].join(', ');
 }
 
 function describeState(work) {
-  const state = work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
-  return [state, ...(work.level ? [work.level] : [])].join(', ');
+  return work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
 }
 
 /** A name that may break after an underscore. */
