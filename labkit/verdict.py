@@ -70,7 +70,7 @@ def summarize(verdict: Verdict) -> str:
     """Say in one line how many checks passed and what remains to be decided."""
     if is_blank(verdict):
         return f"not written yet; {_format_points(verdict.worth)} to earn" if verdict.worth else "not written yet"
-    counted = _count_passed(verdict)
+    counted = _format_passed(verdict)
     if verdict.hidden_present:
         return (
             f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.worth)}"
@@ -82,7 +82,7 @@ def summarize(verdict: Verdict) -> str:
     return f"{counted} here; {hidden} when it is marked{points}"
 
 
-def _count_passed(verdict: Verdict) -> str:
+def _format_passed(verdict: Verdict) -> str:
     return f"{sum(o.passed for o in verdict.outcomes)} of {_format_count(len(verdict.outcomes), 'check')} passed"
 
 
@@ -170,7 +170,7 @@ def render_html(verdict: Verdict) -> str:
     ]
     waiting = [_render_row("to do", _name(o.label, o.required), []) for o in verdict.outcomes if not shown]
     waiting += [_render_row("later", label, []) for label in _name_later(verdict)]
-    counted = _count_passed(verdict) if shown else ""
+    counted = _format_passed(verdict) if shown else ""
     rest = escape(summarize(verdict).removeprefix(counted))
     head = (
         f"{escape(verdict.exercise)}: <b>{counted}</b>{rest}" if shown else f"<b>{escape(verdict.exercise)}</b>: {rest}"

@@ -9,7 +9,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 
-def highlight_python(source: str) -> str:
+def render_python(source: str) -> str:
     """Return the code as the inside of an HTML element. Students' code must go through prose.render_code()."""
     return str(highlight(source, _get_lexer(), _get_formatter()))
 

@@ -20,7 +20,7 @@ from autograder.model.course import CellKind, Course, LabEntry
 from autograder.model.metadata import read_cell_metadata
 from autograder.rendering.markdown import render_markdown
 from autograder.rendering.prose import LANGUAGE
-from autograder.rendering.python_code import highlight_python
+from autograder.rendering.python_code import render_python
 from autograder.reports.page_templates import render_template
 
 DETAILS = re.compile(r"<details><summary>(?P<title>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
@@ -82,7 +82,7 @@ def _iter_parts(cells: Sequence[Any]) -> Iterator[str]:
         if kind in LEFT_OUT:
             continue
         if cell.cell_type == "code":
-            code = f'<pre><code class="language-{LANGUAGE}">{highlight_python(cell.source)}</code></pre>\n'
+            code = f'<pre><code class="language-{LANGUAGE}">{render_python(cell.source)}</code></pre>\n'
             yield _fold("Code that the lab brings", code) if kind is CellKind.GIVEN else code
             continue
         html = _render_text(cell.source.replace("- [ ] ", "- ☐ ") if kind is CellKind.PREDICT else cell.source)

@@ -64,7 +64,8 @@ def test_the_wheel_of_a_release_brings_the_extension_and_runs_without_the_grader
     subprocess.run(command, cwd=tmp_path / "home", check=True, capture_output=True)
     (wheel,) = wheels.glob("labkit-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "labext/share/jupyter/labextensions/gradlab-course/js/plugin.js" in names
+    extension = "labext/share/jupyter/labextensions/gradlab-course"
+    assert {f"{extension}/js/plugin.js", f"{extension}/style/index.css", f"{extension}/style/tokens.css"} <= {*names}
     assert "labext/etc/student/labconfig/page_config.json" in names
     code = "import sys; import labkit, labkit.start, labext; print(labkit.__file__, 'autograder' in sys.modules)"
     environment = {"PYTHONPATH": str(wheel), "PATH": ""}

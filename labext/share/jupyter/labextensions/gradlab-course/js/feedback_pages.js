@@ -69,7 +69,7 @@ export class FeedbackPages {
       const link = page.createElement('button');
       link.type = 'button';
       link.textContent = 'Open in the notebook';
-      link.className = 'gradlab-beside';
+      link.className = 'gradlab-open';
       link.setAttribute('aria-label', `Open ${heading.id} in the notebook`);
       link.addEventListener('click', () => this.goTo(path, heading.id));
       heading.append(link);
