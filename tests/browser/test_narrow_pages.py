@@ -47,7 +47,7 @@ def open_page(page: Page, folder: Path, text: str) -> Page:
     page.set_viewport_size({"width": 320, "height": 640})
     page.goto(path.as_uri())
     for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # colors change at once
         faults = find_serious_faults(page)
         assert not faults, (scheme, faults)
     return page
