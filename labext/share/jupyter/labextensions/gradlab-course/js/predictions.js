@@ -123,7 +123,7 @@ function markChoices(inputs, wanted) {
     const isWanted = isRight([text], wanted) || wanted.some(each => isRight([text], [each]));
     input.parentElement.querySelector('.gradlab-choice')?.remove();
     if (!isWanted && !input.checked) continue;
-    const mark = element('span', isWanted ? '✓' : '✗', { class: `gradlab-choice gradlab-${isWanted ? 'right' : 'wrong'}`, role: 'img' });
+    const mark = element('span', isWanted ? '✓' : '✗', { class: `gradlab-choice gradlab-sign gradlab-sign-${isWanted ? 'pass' : 'fail'}`, role: 'img' });
     mark.setAttribute('aria-label', isWanted ? 'right' : 'wrong');
     input.before(mark);
   }
