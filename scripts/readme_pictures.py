@@ -58,8 +58,15 @@ def build_pages() -> dict[str, str]:
     outcomes = [replace(outcome, hidden=outcome.id in hidden) for outcome in bench.try_source(answer.source).outcomes]
     visible = [outcome for outcome in outcomes if not outcome.hidden]
     later = tuple(check.label for check in exercise.checks if check.hidden)
+    required = tuple(check.label for check in exercise.checks if check.hidden and check.required)
     verdict = Verdict(
-        exercise.name, visible, exercise.points, compute_earned(visible, exercise.points), later, not later
+        exercise.name,
+        visible,
+        exercise.points,
+        compute_earned(visible, exercise.points),
+        later,
+        required=required,
+        hidden_present=not later,
     )
     feedback = _render_feedback(lab.title, outcomes, answer.source, exercise.points)
     style = "".join(STYLES.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in SHEETS) + STYLE
